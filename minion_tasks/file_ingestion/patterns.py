@@ -1,0 +1,109 @@
+"""File name patterns with the meaning of java.nio's PathMatcher, since that is what task configurations are written for.
+
+``glob:`` patterns are matched against the whole path of a file: ``**`` crosses folders, ``*`` and ``?`` do not,
+``[a-z]`` and ``[!a]`` are classes, ``{csv,json}`` are alternatives, a backslash escapes. ``regex:`` patterns are regular
+expressions over the whole path. The path of ``s3://bucket/a/b.csv`` is ``s3:/bucket/a/b.csv`` (Java's ``Paths.get``
+folds the slashes), that of ``file:///a/b.csv`` is ``/a/b.csv``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from controller_client.errors import ConfigError
+
+_PLAIN = re.compile(r"/+")
+
+
+def path_of(uri: str) -> str:
+    """Return the path that patterns are matched against."""
+    if uri.startswith("file:"):
+        uri = uri[len("file:") :]
+    return _PLAIN.sub("/", uri)
+
+
+class PathMatcher:
+    """One compiled pattern.
+
+    Args:
+        pattern: ``glob:...`` or ``regex:...``.
+        key: The parameter it came from, for the error.
+
+    Raises:
+        ConfigError: The pattern is malformed or of another syntax.
+    """
+
+    def __init__(self, pattern: str, *, key: str = "includeFileNamePattern") -> None:
+        self.pattern = pattern
+        syntax, colon, body = pattern.partition(":")
+        try:
+            if not colon or syntax.lower() not in ("glob", "regex"):
+                raise ValueError("it has neither the prefix 'glob:' nor 'regex:'")
+            self._regex = re.compile(_glob_to_regex(body) if syntax.lower() == "glob" else body, re.DOTALL)
+        except (ValueError, re.error) as error:
+            raise ConfigError(
+                f"{key} {pattern!r} is not a pattern: {error}",
+                expected="for example glob:**/*.json.gz or regex:.*/part-\\d+\\.csv",
+            ) from error
+
+    def matches(self, uri: str) -> bool:
+        """Tell whether the whole path of the URI matches."""
+        return self._regex.fullmatch(path_of(uri)) is not None
+
+    def __repr__(self) -> str:
+        return f"PathMatcher({self.pattern!r})"
+
+
+def _glob_to_regex(glob: str) -> str:
+    out: list[str] = []
+    in_group = False
+    i = 0
+    while i < len(glob):
+        char = glob[i]
+        i += 1
+        if char == "*":
+            if glob[i : i + 1] == "*":
+                i += 1
+                out.append(".*")
+            else:
+                out.append("[^/]*")
+        elif char == "?":
+            out.append("[^/]")
+        elif char == "[":
+            i = _char_class(glob, i, out)
+        elif char == "{":
+            if in_group:
+                raise ValueError("groups in braces cannot be nested")
+            in_group = True
+            out.append("(?:")
+        elif char == "}" and in_group:
+            in_group = False
+            out.append(")")
+        elif char == "," and in_group:
+            out.append("|")
+        elif char == "\\":
+            if i == len(glob):
+                raise ValueError("it ends with a backslash")
+            out.append(re.escape(glob[i]))
+            i += 1
+        else:
+            out.append(re.escape(char))
+    if in_group:
+        raise ValueError("a brace is not closed")
+    return "".join(out)
+
+
+def _char_class(glob: str, start: int, out: list[str]) -> int:
+    """Translate the class whose body begins at ``start``; return the index behind its bracket."""
+    end = glob.find("]", start + 1 if glob[start : start + 1] == "!" else start)
+    if end <= start:
+        raise ValueError("a bracket is not closed or encloses nothing")
+    body = glob[start:end]
+    negated = body.startswith("!")
+    members = body[1:] if negated else body
+    if not members or "/" in members:
+        raise ValueError("a bracket encloses nothing or a slash")
+    escaped = members.replace("\\", "\\\\").replace("[", "\\[").replace("^", "\\^").replace("&&", "&\\&")
+    # As in Java, a class never matches the separator.
+    out.append(f"(?!/)[{'^' if negated else ''}{escaped}]")
+    return end + 1

@@ -1,0 +1,55 @@
+"""Where a segment came from, written in the segment's own metadata (its custom map).
+
+The next run's comparison with the source reads it from the table itself, so there is no second ledger that could
+disagree with what is served.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controller_client.errors import DataError
+from minion_tasks.filestore import FileInfo
+
+_INPUTS = "pinotPlugins.inputs"
+_SESSION = "pinotPlugins.session"
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """The files that a segment was built from, and the session that built it."""
+
+    session: str
+    inputs: tuple[FileInfo, ...]
+
+    def to_custom_map(self) -> dict[str, str]:
+        """Encode; compressed and in base64, since Pinot's metadata file splits values at commas."""
+        rows = [[f.uri, f.size_bytes, f.modified_ms, f.etag] for f in self.inputs]
+        packed = zlib.compress(json.dumps(rows, separators=(",", ":")).encode(), 6)
+        return {_SESSION: self.session, _INPUTS: base64.urlsafe_b64encode(packed).decode()}
+
+    @classmethod
+    def from_custom_map(cls, custom: Mapping[str, str], *, segment: str) -> Provenance | None:
+        """Decode; None for a segment that was not made by this task.
+
+        Raises:
+            DataError: The entry is there but is not readable.
+        """
+        packed = custom.get(_INPUTS)
+        if packed is None:
+            return None
+        try:
+            rows = json.loads(zlib.decompress(base64.urlsafe_b64decode(packed)))
+            inputs = tuple(FileInfo(uri, int(size), int(modified), etag) for uri, size, modified, etag in rows)
+        except (ValueError, TypeError, zlib.error, binascii.Error) as error:
+            raise DataError(
+                f"the metadata of segment {segment} says unreadably which files it was built from",
+                expected=f"{_INPUTS} as written by this task",
+                remedy="delete the segment, or remove the entry from its metadata to treat it as foreign",
+            ) from error
+        return cls(custom.get(_SESSION, ""), inputs)
