@@ -1,0 +1,24 @@
+"""Show the settings that pinotctl runs with."""
+
+from __future__ import annotations
+
+import click
+
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import output_option
+
+__all__ = ["config"]
+
+
+@click.group(help=__doc__)
+def config() -> None:  # noqa: D103  # help is the module's docstring
+    pass
+
+
+@config.command()
+@output_option()
+@pass_cli
+def show(cli: CliContext) -> None:
+    """Show each setting, its value and where it came from; secrets are masked."""
+    rows = [(name, found.shown, found.source) for name, found in cli.settings.items()]
+    cli.out.table(("setting", "value", "source"), rows)

@@ -1,0 +1,166 @@
+"""What every command is given: the settings, lazily made clients and the output."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Mapping
+from contextlib import ExitStack
+from importlib.metadata import EntryPoint
+from typing import TYPE_CHECKING
+
+import click
+
+from controller_client.cli.output import Output
+from controller_client.cli.settings import Settings
+from controller_client.errors import ConfigError, NotFoundError
+
+if TYPE_CHECKING:
+    # At run time these are imported by the command that needs them: requests, pydantic and kazoo take their
+    # time.
+    from controller_client.broker import BrokerClient
+    from controller_client.client import ControllerClient
+    from controller_client.config import BasicAuth, BearerToken, BrokerConfig, ControllerConfig, Tls
+    from controller_client.zookeeper import PropertyStore
+
+__all__ = ["CliContext", "pass_cli"]
+
+
+class CliContext:
+    """State of one run of ``pinotctl``: ``ctx.obj`` of every command.
+
+    Clients are made at their first use, shared within the run and closed at its end.
+
+    Args:
+        env: The environment to read settings from; the process' own by default.
+    """
+
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        self.out = Output()
+        self.verbose = 0
+        self.settings = Settings({}, env={})
+        self.entry_point: EntryPoint | None = None
+        """Entry point of the command that runs; tells the extra to install when a dependency is missing."""
+        self._env = env
+        self._open = ExitStack()
+
+    def configure(self, flags: Mapping[str, str | None], profile: str | None, verbose: int) -> None:
+        """Resolve the settings and set up logging; called once, with the values of the global options.
+
+        Raises:
+            ConfigError: See :class:`~controller_client.cli.settings.Settings`.
+        """
+        self.verbose = verbose
+        levels = {0: logging.WARNING, 1: logging.INFO}
+        logging.basicConfig(
+            level=levels.get(verbose, logging.DEBUG), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+        )
+        if not verbose:
+            # kazoo warns at each attempt to connect; the error at the end says it once, in our words.
+            logging.getLogger("kazoo").setLevel(logging.CRITICAL)
+        self.settings = Settings(flags, self._env, profile)
+
+    def controller_config(self) -> ControllerConfig:
+        """Address and credentials of the controller."""
+        from controller_client.config import ControllerConfig
+
+        url = self.settings.value("controller")
+        if url is None:
+            raise ConfigError(
+                "No controller is given", remedy="Pass --controller or set PINOT_CONTROLLER_URL."
+            )
+        return ControllerConfig(url=url, auth=self._auth(), tls=self._tls())
+
+    def broker_config(self) -> BrokerConfig:
+        """Address and credentials of a broker; without ``--broker`` the controller names the brokers."""
+        from controller_client.config import BrokerConfig
+
+        given = self.settings.value("broker")
+        urls = [given] if given else self.client().cluster.broker_urls()
+        if not urls:
+            raise NotFoundError(
+                "The cluster has no live broker", remedy="Start a broker, or name one with --broker."
+            )
+        return BrokerConfig(urls[0], auth=self._auth(), tls=self._tls())
+
+    def client(self) -> ControllerClient:
+        """The client of the controller's REST API."""
+        return self._client
+
+    def broker(self) -> BrokerClient:
+        """The client of the broker's SQL endpoint."""
+        return self._broker
+
+    def property_store(self) -> PropertyStore:
+        """The property store in ZooKeeper, connected.
+
+        Raises:
+            NotFoundError: The controller does not tell its ZooKeeper's address and ``--zookeeper`` is not
+                given.
+            UnreachableError: ZooKeeper does not answer.
+        """
+        return self._property_store
+
+    def close(self) -> None:
+        """Close the clients that were made."""
+        self._open.close()
+
+    @functools.cached_property
+    def _client(self) -> ControllerClient:
+        from controller_client.client import ControllerClient
+
+        return self._open.enter_context(ControllerClient(self.controller_config()))
+
+    @functools.cached_property
+    def _broker(self) -> BrokerClient:
+        from controller_client.broker import BrokerClient
+
+        return self._open.enter_context(BrokerClient(self.broker_config()))
+
+    @functools.cached_property
+    def _property_store(self) -> PropertyStore:
+        from controller_client.zookeeper import PropertyStore
+
+        address = self.settings.value("zookeeper") or self.client().cluster.zookeeper_address()
+        if not address:
+            raise NotFoundError(
+                "The controller does not tell the address of its ZooKeeper",
+                remedy="Pass --zookeeper host:port[/chroot] or set PINOT_ZOOKEEPER.",
+            )
+        name = self.settings.value("cluster_name") or self.client().cluster.name()
+        return self._open.enter_context(PropertyStore(address, name))
+
+    def _auth(self) -> BasicAuth | BearerToken | None:
+        from controller_client.config import BasicAuth, BearerToken, Secret
+
+        user, password, token = (self.settings[name] for name in ("user", "password", "token"))
+        # A token and a user may both be set, in places of different rank (a token on the command line, a
+        # user in the profile): the stronger place wins.
+        basic_rank = max(user.rank, password.rank)
+        if token.value is not None and token.rank >= basic_rank:
+            if token.rank == basic_rank:
+                raise ConfigError(
+                    "Both a token and a user or password are given",
+                    expected="one of them",
+                    where=f"{token.source}; {(user if user.rank >= password.rank else password).source}",
+                )
+            return BearerToken(Secret(token.value))
+        if user.value is None and password.value is None:
+            return None
+        if user.value is None or password.value is None:
+            missing, there = ("user", "password") if user.value is None else ("password", "user")
+            setting = self.settings[missing].setting
+            raise ConfigError(
+                f"There is a {there} ({self.settings[there].source}) but no {missing}",
+                remedy=f"Pass {setting.flag} or set {setting.env}.",
+            )
+        return BasicAuth(user.value, Secret(password.value))
+
+    def _tls(self) -> Tls:
+        from controller_client.config import Tls
+
+        return Tls(ca_file=self.settings.value("ca_file"))
+
+
+pass_cli = click.make_pass_decorator(CliContext)
+"""Decorator: the command's first parameter is the run's :class:`CliContext`."""

@@ -1,0 +1,125 @@
+"""A click group that finds its commands in an entry-point group and imports a command only when it is used.
+
+The one line that ``--help`` shows for a command is the first line of the docstring of the command's module.
+It is read from the source text, so listing the commands imports none of their modules and no parent package,
+and no second table of help texts can drift away from the commands.
+
+An entry point may name the extra that its dependencies come with, in the packaging specification's own form::
+
+    cluster = "jvm_bridge.cli.cluster:cluster [jvm]"
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib.metadata
+import importlib.util
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from controller_client.errors import SetupError
+
+__all__ = ["LazyGroup", "missing_dependency", "one_line_help"]
+
+_DOCSTRING_START = re.compile(r"""\s*(?:\#.*\n\s*)*[rR]?(?:\"\"\"|''')\s*(?P<line>[^\n]*)""")
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are the entry points of ``entry_point_group``.
+
+    Args:
+        entry_point_group: Name of the entry-point group; each entry's value is ``module:attribute`` of a
+            click
+            command.
+    """
+
+    def __init__(self, *args: object, entry_point_group: str, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # click's own parameters, passed on as
+        they are self.entry_point_group = entry_point_group
+
+    @functools.cached_property
+    def entry_points(self) -> Mapping[str, importlib.metadata.EntryPoint]:
+        """The entry points by command name, sorted; only installed metadata is read."""
+        found = importlib.metadata.entry_points(group=self.entry_point_group)
+        return {point.name: point for point in sorted(found, key=lambda point: point.name)}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all commands, sorted."""
+        return sorted({*self.entry_points, *self.commands})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one command.
+
+        Raises:
+            SetupError: The command's module or one of its dependencies is not installed; the error names the
+                extra.
+        """
+        point = self.entry_points.get(cmd_name)
+        if point is None:
+            return super().get_command(ctx, cmd_name)
+        try:
+            command = point.load()
+        except ModuleNotFoundError as error:
+            raise missing_dependency(point, error) from error
+        if not isinstance(command, click.Command):
+            raise SetupError(
+                f"The entry point of the command {cmd_name} is a {type(command).__name__}",
+                expected="a click command",
+                where=f"{point.value} (entry-point group {self.entry_point_group})",
+            )
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click's own, and a misspelt command is answered with the nearest right ones."""
+        name = args[0]
+        names = self.list_commands(ctx)
+        if name not in names and not name.startswith("-"):
+            near = difflib.get_close_matches(name, names, n=3)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            ctx.fail(f"No such command {name!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands; unlike click's own, without importing them."""
+        rows = [(name, one_line_help(point)) for name, point in self.entry_points.items()]
+        rows += [
+            (name, command.get_short_help_str(limit=100))
+            for name, command in self.commands.items()
+            if not command.hidden
+        ]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(sorted(rows))
+
+
+def one_line_help(point: importlib.metadata.EntryPoint) -> str:
+    """First line of the docstring of the entry point's module, or ``""`` where the source cannot be read."""
+    package, *rest = point.module.split(".")
+    # find_spec of a dotted name would import the parents; of a top-level name it imports nothing.
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        return ""
+    for folder in spec.submodule_search_locations:
+        base = Path(folder).joinpath(*rest)
+        for source in (base.with_suffix(".py"), base / "__init__.py"):
+            if source.is_file():
+                match = _DOCSTRING_START.match(source.read_text(encoding="utf-8"))
+                return match["line"].strip("\"' ") if match else ""
+    return ""
+
+
+def missing_dependency(point: importlib.metadata.EntryPoint, error: ModuleNotFoundError) -> SetupError:
+    """The error of a command that cannot be imported, with the extra that brings what it lacks."""
+    distribution = point.dist.name if point.dist else "pinot-plugins"
+    extras = ",".join(point.extras)
+    target = f"'{distribution}[{extras}]'" if extras else distribution
+    return SetupError(
+        f"The command {point.name} needs the Python module {error.name}, which is not installed here",
+        remedy=f"pip install {target}",
+    )

@@ -1,0 +1,67 @@
+"""Options that several commands share, and the question before something is destroyed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from controller_client.cli.context import CliContext
+from controller_client.cli.output import OutputFormat
+from controller_client.errors import ConfigError
+
+__all__ = ["confirm", "dry_run_option", "output_option", "yes_option"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def output_option(*formats: OutputFormat) -> Callable[[_Command], _Command]:
+    """Decorator that adds ``--output``; it sets the format of the run's Output, no parameter of the command.
+
+    Args:
+        formats: The formats to choose from; table and JSON by default.
+    """
+
+    def chosen(ctx: click.Context, _parameter: click.Parameter, value: str) -> None:
+        ctx.ensure_object(CliContext).out.format = OutputFormat(value)
+
+    return click.option(
+        "--output",
+        type=click.Choice([str(choice) for choice in formats or (OutputFormat.TABLE, OutputFormat.JSON)]),
+        default=str(OutputFormat.TABLE),
+        show_default=True,
+        expose_value=False,
+        is_eager=True,
+        callback=chosen,
+        help="How to write the result.",
+    )
+
+
+def dry_run_option(command: _Command) -> _Command:
+    """Decorator that adds ``--dry-run``: parameter ``dry_run``."""
+    return click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")(command)
+
+
+def yes_option(command: _Command) -> _Command:
+    """Decorator that adds ``--yes``: parameter ``yes``, to be handed to :func:`confirm`."""
+    return click.option("--yes", is_flag=True, help="Do not ask.")(command)
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask before something is destroyed; returns when the user agreed and ends the command with 1 otherwise.
+
+    Raises:
+        ConfigError: There is nobody to ask (stdin is at its end).
+    """
+    if yes:
+        return
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort as abort:
+        if not isinstance(abort.__context__, EOFError):
+            raise
+        raise ConfigError(f"{question} There is nobody to ask", remedy="Pass --yes.") from abort
+    if not agreed:
+        click.echo("Nothing was done.", err=True)
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,199 @@
+"""What ``pinotctl`` writes: data on stdout as a table or as JSON, notes and progress on stderr.
+
+rich is imported only when a table is drawn or a progress bar shown on a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Any, Protocol
+
+import click
+
+__all__ = ["Output", "OutputFormat", "Progress"]
+
+_PLAIN_INTERVAL_S = 5.0
+_UNLIMITED_WIDTH = 1_000_000
+
+
+class OutputFormat(StrEnum):
+    """How data is written to stdout."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+class Progress(Protocol):
+    """Handle on a running progress display."""
+
+    def advance(self, count: int = 1) -> None:
+        """Count further units as done."""
+
+    def update(self, *, done: int | None = None, total: int | None = None, text: str | None = None) -> None:
+        """Set the number of units done, their total or the text."""
+
+
+class Output:
+    """Writes the result of one command.
+
+    Args:
+        output_format: How data is written; the command's ``--output`` sets it.
+        monotonic: Seconds of a clock that never goes back; paces the plain lines of progress.
+    """
+
+    def __init__(
+        self,
+        output_format: OutputFormat = OutputFormat.TABLE,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.format = output_format
+        self._monotonic = monotonic
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the user asked for JSON."""
+        return self.format is OutputFormat.JSON
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Write a table; as JSON a list with one object a row, whose keys are the columns."""
+        if self.is_json:
+            self.json([dict(zip(columns, row, strict=True)) for row in rows])
+        else:
+            self._draw(columns, rows, show_header=True)
+
+    def record(self, record: Mapping[str, Any]) -> None:
+        """Write one object: a line a field, or a JSON object."""
+        if self.is_json:
+            self.json(dict(record))
+        else:
+            self._draw(("field", "value"), list(record.items()), show_header=False)
+
+    def json(self, value: Any) -> None:
+        """Write a JSON value, whatever the format: for what is JSON by nature, e.g. a table config."""
+        click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+    def note(self, text: str) -> None:
+        """Write a message for the user to stderr."""
+        click.echo(text, err=True)
+
+    @contextmanager
+    def progress(self, text: str, *, total: int | None = None, unit: str = "") -> Iterator[Progress]:
+        """Show progress on stderr: a bar on a terminal, elsewhere plain lines at intervals and at the end.
+
+        Args:
+            text: What is being done.
+            total: Number of units to do, where it is known.
+            unit: What is counted, e.g. ``segments``.
+        """
+        if sys.stderr.isatty():
+            with _bar(text, total, unit) as bar:
+                yield bar
+            return
+        lines = _PlainProgress(self.note, self._monotonic, text, total, unit)
+        try:
+            yield lines
+        finally:
+            lines.finish()
+
+    def _draw(self, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, show_header: bool) -> None:
+        from rich.box import SIMPLE_HEAD
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        terminal = sys.stdout.isatty()
+        # A pipe gets every character of every cell: rich would fold at 80 columns there.
+        console = Console(file=sys.stdout, width=None if terminal else _UNLIMITED_WIDTH, highlight=False)
+        table = Table(box=SIMPLE_HEAD if terminal else None, show_header=show_header, pad_edge=False)
+        for column in columns:
+            table.add_column(column, overflow="fold")
+        for row in rows:
+            # Text, not str: a cell is data, and data such as "[red]" must not become markup.
+            table.add_row(*(Text(_cell(value)) for value in row))
+        if terminal:
+            console.print(table)
+        else:
+            with console.capture() as captured:
+                console.print(table)
+            click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+class _PlainProgress:
+    def __init__(
+        self,
+        write: Callable[[str], None],
+        monotonic: Callable[[], float],
+        text: str,
+        total: int | None,
+        unit: str,
+    ) -> None:
+        self._write, self._monotonic, self._unit = write, monotonic, unit
+        self._text, self._total, self._done = text, total, 0
+        self._next_s = monotonic() + _PLAIN_INTERVAL_S
+        self._last = ""
+
+    def advance(self, count: int = 1) -> None:
+        self.update(done=self._done + count)
+
+    def update(self, *, done: int | None = None, total: int | None = None, text: str | None = None) -> None:
+        self._done = self._done if done is None else done
+        self._total = self._total if total is None else total
+        self._text = self._text if text is None else text
+        if self._monotonic() >= self._next_s:
+            self._next_s = self._monotonic() + _PLAIN_INTERVAL_S
+            self._show()
+
+    def finish(self) -> None:
+        self._show()
+
+    def _show(self) -> None:
+        counted = f"{self._done}" if self._total is None else f"{self._done}/{self._total}"
+        line = f"{self._text}: {counted} {self._unit}".rstrip()
+        if line != self._last:
+            self._write(line)
+            self._last = line
+
+
+@contextmanager
+def _bar(text: str, total: int | None, unit: str) -> Iterator[Progress]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeElapsedColumn(),
+    )
+    with RichProgress(*columns, console=Console(file=sys.stderr), transient=False) as display:
+        task = display.add_task(text, total=total)
+
+        class Bar:
+            def advance(self, count: int = 1) -> None:
+                display.advance(task, count)
+
+            def update(
+                self, *, done: int | None = None, total: int | None = None, text: str | None = None
+            ) -> None:
+                display.update(task, completed=done, total=total, description=text)
+
+        yield Bar()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (dict, list, tuple)):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)

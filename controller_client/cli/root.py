@@ -1,0 +1,155 @@
+"""The root of ``pinotctl``: global options, and what an error becomes on stderr and as the exit code.
+
+Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 outcome unknown: the cluster may or may not
+have applied the call; 130 interrupted by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from controller_client._version import __version__
+from controller_client.cli.context import CliContext
+from controller_client.cli.lazy import LazyGroup, missing_dependency
+from controller_client.cli.settings import SETTINGS
+from controller_client.errors import PinotPluginError
+
+__all__ = ["cli", "main"]
+
+ENTRY_POINT_GROUP = "pinotctl.commands"
+INTERRUPTED = 130
+
+
+class RootGroup(LazyGroup):
+    """The group of all commands; ends the process with the exit code of the error that reaches it."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:
+        """Run one command line and exit.
+
+        Args:
+            args: The command line after the program's name; the process' own by default.
+            rest: click's further parameters.
+            extra: click's further parameters; ``obj`` may bring a prepared CliContext.
+        """
+        arguments = list(sys.argv[1:] if args is None else args)
+        context: CliContext = extra.setdefault("obj", CliContext())
+        extra["standalone_mode"] = False
+        try:
+            result = super().main(arguments, *rest, **extra)
+        except click.Abort:
+            sys.exit(INTERRUPTED)
+        except Exception as error:  # noqa: BLE001  # the process' last line: every error becomes a message
+        and a code
+            sys.exit(_report(error, context, as_json=_wants_json(arguments)))
+        finally:
+            context.close()
+        # click gives back an exit code (--help, --version, Exit) or what the command's function returned.
+        sys.exit(result if isinstance(result, int) else 0)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """As the parent's; remembers which entry point runs."""
+        if isinstance(ctx.obj, CliContext):
+            ctx.obj.entry_point = self.entry_points.get(cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Whether errors are to be JSON.
+
+    Read from the raw command line, since the error may be that it cannot be parsed.
+    """
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    return any(
+        word == "--output=json" or (word, following) == ("--output", "json") for word, following in pairs
+    )
+
+
+def _report(error: Exception, context: CliContext, *, as_json: bool) -> int:
+    """Write an error to stderr and return the exit code."""
+    if isinstance(error, ModuleNotFoundError) and context.entry_point is not None:
+        error = missing_dependency(context.entry_point, error)
+    if context.verbose and not isinstance(error, click.ClickException):
+        traceback.print_exception(error, file=sys.stderr)
+    if isinstance(error, PinotPluginError):
+        code = error.exit_code
+        details = {
+            "type": type(error).__name__,
+            "message": error.message,
+            "expected": error.expected,
+            "where": error.where,
+            "remedy": error.remedy,
+            "http_status": error.http_status,
+        }
+        text = f"Error: {error}"
+    elif isinstance(error, click.ClickException):
+        code = error.exit_code
+        details = {"type": type(error).__name__, "message": error.format_message()}
+        if not as_json:
+            error.show()
+            return code
+        text = ""
+    else:
+        code = 1
+        message = f"{type(error).__name__}: {error}".splitlines()[0]
+        details = {
+            "type": type(error).__name__,
+            "message": message,
+            "remedy": "Run pinotctl -v for the traceback.",
+        }
+        text = f"Unexpected error: {message}"
+        if not context.verbose:
+            text += "\n  Run it again as 'pinotctl -v ...' for the traceback, and please report it."
+    if as_json:
+        text = json.dumps({"error": {**details, "exit_code": code}}, ensure_ascii=False)
+    click.echo(text, err=True)
+    return code
+
+
+def _root(profile: str | None, verbose: int, **flags: str | None) -> None:
+    click.get_current_context().ensure_object(CliContext).configure(flags, profile, verbose)
+
+
+cli = RootGroup(
+    name="pinotctl",
+    entry_point_group=ENTRY_POINT_GROUP,
+    callback=_root,
+    help="""Work with an Apache Pinot cluster.
+
+    Addresses and credentials come from a flag, else from the environment, else from a profile in
+    ~/.config/pinotctl.toml; 'pinotctl config show' tells which.
+
+    Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 outcome unknown (look at the cluster's
+    state before running it again), 130 interrupted.
+    """,
+    params=[
+        *(
+            click.Option(
+                [setting.flag],
+                metavar="FILE" if setting.flag.endswith("-file") else "TEXT",
+                help=f"{setting.help} [env: {setting.env}]",
+            )
+            for setting in SETTINGS
+        ),
+        click.Option(
+            ["--profile"],
+            metavar="NAME",
+            help="Profile in pinotctl.toml; without it 'default'. [env: PINOT_PROFILE]",
+        ),
+        click.Option(
+            ["-v", "--verbose"], count=True, help="Log what is done (-vv: in detail); show tracebacks."
+        ),
+    ],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+click.version_option(__version__, prog_name="pinotctl")(cli)
+
+
+def main() -> NoReturn:
+    """Entry point of the ``pinotctl`` script."""
+    cli.main(prog_name="pinotctl")

@@ -1,0 +1,218 @@
+"""Where ``pinotctl`` takes the addresses and credentials of a cluster from: flag, environment or profile.
+
+A flag wins over the environment, the environment over the profile, each setting by itself. Passwords and
+tokens come from files or the environment only: a command line is seen by everybody on the machine.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from controller_client.errors import ConfigError
+
+__all__ = ["DEFAULT_CONTROLLER_URL", "SETTINGS", "Resolved", "Setting", "Settings", "profile_path"]
+
+DEFAULT_CONTROLLER_URL = "http://localhost:9000"
+_MASK = "********"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of ``pinotctl``.
+
+    Attributes:
+        name: Name in the code and, unless it is a secret, the key in a profile.
+        env: Environment variable.
+        help: One line for ``--help``.
+        secret: The value is masked wherever it is shown; flag and profile name a *file* that holds it.
+    """
+
+    name: str
+    env: str
+    help: str
+    secret: bool = False
+
+    @property
+    def key(self) -> str:
+        """Key in a profile, and name of the flag's parameter."""
+        return f"{self.name}_file" if self.secret else self.name
+
+    @property
+    def flag(self) -> str:
+        """The command-line flag."""
+        return "--" + self.key.replace("_", "-")
+
+
+SETTINGS = (
+    Setting(
+        "controller", "PINOT_CONTROLLER_URL", f"URL of the controller; without it {DEFAULT_CONTROLLER_URL}."
+    ),
+    Setting("broker", "PINOT_BROKER_URL", "URL of a broker; without it the controller is asked for one."),
+    Setting(
+        "zookeeper",
+        "PINOT_ZOOKEEPER",
+        "ZooKeeper address host:port,...[/chroot]; without it the controller is asked.",
+    ),
+    Setting(
+        "cluster_name",
+        "PINOT_CLUSTER_NAME",
+        "Helix' name of the cluster; without it the controller is asked.",
+    ),
+    Setting("user", "PINOT_USERNAME", "User name of basic authentication."),
+    Setting("password", "PINOT_PASSWORD", "File that holds the password.", secret=True),
+    Setting("token", "PINOT_TOKEN", "File that holds the bearer token.", secret=True),
+    Setting("ca_file", "PINOT_CA_FILE", "Certificates (PEM) of the authorities that sign the cluster's."),
+)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The value of one setting and where it came from.
+
+    Attributes:
+        setting: The setting.
+        value: Its value; of a secret the secret itself, so it is left out of the repr.
+        source: Where it came from, e.g. ``flag --controller``, ``env PINOT_TOKEN``, ``not set``.
+        rank: How strong the source is: 3 flag, 2 environment, 1 profile, 0 default or not set.
+    """
+
+    setting: Setting
+    value: str | None
+    source: str
+    rank: int
+
+    def __repr__(self) -> str:
+        return f"Resolved({self.setting.name}={self.shown!r}, source={self.source!r})"
+
+    @property
+    def shown(self) -> str | None:
+        """The value as it may be shown: a secret is masked."""
+        return _MASK if self.setting.secret and self.value is not None else self.value
+
+
+class Settings(Mapping[str, Resolved]):
+    """All settings of one run, resolved once.
+
+    Args:
+        flags: Values of the flags by :attr:`Setting.key`; None where a flag was not given.
+        env: The environment.
+        profile: Name of the profile, or None for ``default``, which need not exist.
+
+    Raises:
+        ConfigError: The profile's file is no TOML, the profile or a secret's file is missing, a key is
+            unknown.
+    """
+
+    def __init__(
+        self,
+        flags: Mapping[str, str | None],
+        env: Mapping[str, str] | None = None,
+        profile: str | None = None,
+    ) -> None:
+        environment = os.environ if env is None else env
+        self.profile_path = profile_path(environment)
+        self.profile_name = profile or environment.get("PINOT_PROFILE") or None
+        values = _read_profile(self.profile_path, self.profile_name)
+        self.profile_name = self.profile_name or "default"
+        self._resolved = {
+            setting.name: self._resolve(setting, flags.get(setting.key), environment, values)
+            for setting in SETTINGS
+        }
+
+    def _resolve(
+        self, setting: Setting, flag: str | None, env: Mapping[str, str], profile: Mapping[str, str]
+    ) -> Resolved:
+        if flag is not None:
+            source = f"flag {setting.flag}"
+            return Resolved(setting, _secret_of(setting, flag, source), source, 3)
+        # An empty variable counts as not set: that is how compose files and CI pass on "nothing".
+        if value := env.get(setting.env):
+            return Resolved(setting, value, f"env {setting.env}", 2)
+        if setting.key in profile:
+            source = f"profile {self.profile_name} in {self.profile_path}"
+            return Resolved(setting, _secret_of(setting, profile[setting.key], source), source, 1)
+        if setting.name == "controller":
+            return Resolved(setting, DEFAULT_CONTROLLER_URL, "default", 0)
+        return Resolved(setting, None, "not set", 0)
+
+    def __getitem__(self, name: str) -> Resolved:
+        return self._resolved[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._resolved)
+
+    def __len__(self) -> int:
+        return len(self._resolved)
+
+    def value(self, name: str) -> str | None:
+        """The value of one setting; a secret in the clear."""
+        return self._resolved[name].value
+
+
+def profile_path(env: Mapping[str, str]) -> Path:
+    """The file of profiles: ``PINOTCTL_CONFIG``, or ``pinotctl.toml`` in the folder of configuration."""
+    if explicit := env.get("PINOTCTL_CONFIG"):
+        return Path(explicit)
+    base = env.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path.home() / ".config") / "pinotctl.toml"
+
+
+def _read_profile(path: Path, name: str | None) -> dict[str, str]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if name is None:
+            return {}
+        raise ConfigError(f"There is no file of profiles, so no profile {name}", where=str(path)) from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"The file of profiles cannot be read: {error}", where=str(path)) from error
+    if name is None and "default" not in document:
+        return {}
+    table = document.get(name or "default")
+    if not isinstance(table, dict):
+        raise ConfigError(
+            f"There is no profile {name or 'default'}",
+            expected=f"one of {', '.join(sorted(document)) or '(none)'}",
+            where=str(path),
+        )
+    return {
+        key: _profile_value(key, value, f"profile {name or 'default'} in {path}")
+        for key, value in table.items()
+    }
+
+
+def _profile_value(key: str, value: object, where: str) -> str:
+    keys = [setting.key for setting in SETTINGS]
+    if key not in keys:
+        near = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
+        remedy = f"Did you mean {near[0]}?" if near else None
+        raise ConfigError(
+            f"Unknown key {key}", expected=f"one of {', '.join(keys)}", where=where, remedy=remedy
+        )
+    if not isinstance(value, str):
+        raise ConfigError(
+            f"The value of {key} is of type {type(value).__name__}", expected="a string", where=where
+        )
+    return value
+
+
+def _secret_of(setting: Setting, value: str, source: str) -> str:
+    """The value itself, or for a secret the content of the file that it names, without the line's end."""
+    if not setting.secret:
+        return value
+    path = Path(value).expanduser()
+    try:
+        secret = path.read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise ConfigError(
+            f"The file of {setting.name} cannot be read: {reason}", where=f"{path} ({source})"
+        ) from error
+    if not secret:
+        raise ConfigError(f"The file of {setting.name} is empty", where=f"{path} ({source})")
+    return secret
