@@ -38,8 +38,8 @@ class LazyGroup(click.Group):
     """
 
     def __init__(self, *args: object, entry_point_group: str, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # click's own parameters, passed on as
-        they are self.entry_point_group = entry_point_group
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # click's own, passed on
+        self.entry_point_group = entry_point_group
 
     @functools.cached_property
     def entry_points(self) -> Mapping[str, importlib.metadata.EntryPoint]:

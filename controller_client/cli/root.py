@@ -44,8 +44,7 @@ class RootGroup(LazyGroup):
             result = super().main(arguments, *rest, **extra)
         except click.Abort:
             sys.exit(INTERRUPTED)
-        except Exception as error:  # noqa: BLE001  # the process' last line: every error becomes a message
-        and a code
+        except Exception as error:  # noqa: BLE001  # the last line: an error becomes a message and a code
             sys.exit(_report(error, context, as_json=_wants_json(arguments)))
         finally:
             context.close()
