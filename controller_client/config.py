@@ -1,0 +1,289 @@
+"""How to reach a cluster: addresses, credentials, TLS, timeouts.
+
+Values come from arguments or, by ``from_env``, from the environment:
+
+==============================  ======================================================
+``PINOT_CONTROLLER_URL``        controller, e.g. ``http://localhost:9000``
+``PINOT_BROKER_URL``            brokers, comma-separated; default: asked from the controller
+``PINOT_USERNAME/_PASSWORD``    basic authentication
+``PINOT_TOKEN``                 bearer token
+``PINOT_CA_FILE``               certificate authorities (PEM) to trust
+``PINOT_CLIENT_CERT_FILE``      client certificate (PEM)
+``PINOT_CLIENT_KEY_FILE``       its key (PEM)
+``PINOT_TLS_VERIFY``            ``false`` switches certificate checks off
+``PINOT_CONNECT_TIMEOUT_S``     seconds to a connection
+``PINOT_READ_TIMEOUT_S``        seconds to an answer
+==============================  ======================================================
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from controller_client.errors import ConfigError
+from controller_client.retry import RetryPolicy
+
+__all__ = ["Auth", "BasicAuth", "BearerToken", "BrokerConfig", "ControllerConfig", "Secret", "Tls"]
+
+_ADDRESS = "an address like http://localhost:9000"
+
+
+class Secret:
+    """A text that never shows by accident: ``repr`` and ``str`` mask it."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """Return the text itself."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "Secret('***')"
+
+    def __str__(self) -> str:
+        return "***"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+
+@dataclass(frozen=True)
+class BasicAuth:
+    """User name and password, as Pinot's BasicAuthAccessControlFactory wants them."""
+
+    username: str
+    password: Secret
+
+
+@dataclass(frozen=True)
+class BearerToken:
+    """A token, sent as ``Authorization: Bearer``."""
+
+    token: Secret
+
+
+Auth = BasicAuth | BearerToken
+
+
+@dataclass(frozen=True)
+class Tls:
+    """TLS settings; they matter for ``https`` addresses only.
+
+    Attributes:
+        ca_file: Certificate authorities to trust (PEM); None: the system's.
+        client_cert_file: Client certificate (PEM).
+        client_key_file: Its key (PEM); None: in the certificate's file.
+        verify: False switches the check of the server's certificate off.
+    """
+
+    ca_file: str | None = None
+    client_cert_file: str | None = None
+    client_key_file: str | None = None
+    verify: bool = True
+
+
+@dataclass(frozen=True)
+class ControllerConfig:
+    """How to reach a controller.
+
+    Attributes:
+        url: Base address without credentials; credentials written into it (``http://user:password@host``) are
+            moved to ``auth``.
+        auth: Credentials.
+        tls: TLS settings.
+        connect_timeout_s: Seconds to a connection.
+        read_timeout_s: Seconds to an answer; single calls that take longer say so themselves.
+        retry: How repeatable calls are repeated.
+
+    Raises:
+        ConfigError: The address is no http(s) address, a timeout is not positive.
+    """
+
+    url: str
+    auth: Auth | None = None
+    tls: Tls = field(default_factory=Tls)
+    connect_timeout_s: float = 5.0
+    read_timeout_s: float = 30.0
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+
+    def __post_init__(self) -> None:
+        url, auth = _split_credentials(self.url, self.auth, "controller URL")
+        object.__setattr__(self, "url", url)
+        object.__setattr__(self, "auth", auth)
+        _check_timeouts(self.connect_timeout_s, self.read_timeout_s)
+
+    @classmethod
+    def from_env(
+        cls, url: str | None = None, *, environ: Mapping[str, str] | None = None
+    ) -> ControllerConfig:
+        """Read the environment variables of the module's table.
+
+        Args:
+            url: Goes before ``PINOT_CONTROLLER_URL``.
+            environ: Instead of the process' environment.
+
+        Raises:
+            ConfigError: No address, or a variable that cannot be read.
+        """
+        env = os.environ if environ is None else environ
+        address = url or env.get("PINOT_CONTROLLER_URL")
+        if not address:
+            raise ConfigError(
+                "no controller address is given",
+                expected=_ADDRESS,
+                where="PINOT_CONTROLLER_URL",
+                remedy="set PINOT_CONTROLLER_URL or pass the address",
+            )
+        return cls(
+            url=address,
+            auth=_auth_from_env(env),
+            tls=_tls_from_env(env),
+            connect_timeout_s=_seconds(env, "PINOT_CONNECT_TIMEOUT_S", cls.connect_timeout_s),
+            read_timeout_s=_seconds(env, "PINOT_READ_TIMEOUT_S", cls.read_timeout_s),
+        )
+
+
+@dataclass(frozen=True)
+class BrokerConfig:
+    """How to reach the brokers.
+
+    Attributes:
+        urls: Base addresses without credentials; the next one is asked when one cannot be reached.
+        auth: Credentials.
+        tls: TLS settings.
+        connect_timeout_s: Seconds to a connection.
+        read_timeout_s: Seconds to an answer, when the query has no timeout of its own.
+        retry: Rounds over all brokers.
+
+    Raises:
+        ConfigError: No address, or one that is no http(s) address.
+    """
+
+    urls: tuple[str, ...]
+    auth: Auth | None = None
+    tls: Tls = field(default_factory=Tls)
+    connect_timeout_s: float = 5.0
+    read_timeout_s: float = 60.0
+    retry: RetryPolicy = field(default_factory=lambda: RetryPolicy(attempts=3))
+
+    def __post_init__(self) -> None:
+        if not self.urls:
+            raise ConfigError(
+                "no broker address is given", expected="at least one, like http://localhost:8099"
+            )
+        auth = self.auth
+        clean = []
+        for url in self.urls:
+            address, auth = _split_credentials(url, auth, "broker URL")
+            clean.append(address)
+        object.__setattr__(self, "urls", tuple(clean))
+        object.__setattr__(self, "auth", auth)
+        _check_timeouts(self.connect_timeout_s, self.read_timeout_s)
+
+    @classmethod
+    def from_env(
+        cls, urls: tuple[str, ...] | None = None, *, environ: Mapping[str, str] | None = None
+    ) -> BrokerConfig | None:
+        """Read the environment variables of the module's table.
+
+        Returns:
+            None when neither argument nor environment names a broker: ask the controller then
+            (:meth:`controller_client.cluster.ClusterApi.broker_urls`).
+        """
+        env = os.environ if environ is None else environ
+        named = [part.strip() for part in env.get("PINOT_BROKER_URL", "").split(",")]
+        addresses = urls or tuple(part for part in named if part)
+        if not addresses:
+            return None
+        return cls(
+            urls=addresses,
+            auth=_auth_from_env(env),
+            tls=_tls_from_env(env),
+            connect_timeout_s=_seconds(env, "PINOT_CONNECT_TIMEOUT_S", cls.connect_timeout_s),
+            read_timeout_s=_seconds(env, "PINOT_READ_TIMEOUT_S", cls.read_timeout_s),
+        )
+
+    @classmethod
+    def like(cls, controller: ControllerConfig, urls: tuple[str, ...]) -> BrokerConfig:
+        """Take credentials and TLS settings of a controller's configuration."""
+        return cls(
+            urls=urls,
+            auth=controller.auth,
+            tls=controller.tls,
+            connect_timeout_s=controller.connect_timeout_s,
+        )
+
+
+def _split_credentials(url: str, auth: Auth | None, name: str) -> tuple[str, Auth | None]:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        # The value itself may hold a password, so it is not shown.
+        raise ConfigError(
+            f"the {name} cannot be read", expected="an address like http://localhost:9000"
+        ) from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(
+            f"the {name} is no http or https address", expected="an address like http://localhost:9000"
+        )
+    if parts.query or parts.fragment:
+        raise ConfigError(
+            f"the {name} has a query or a fragment", expected="an address like http://localhost:9000"
+        )
+    if parts.username is not None:
+        if auth is not None:
+            raise ConfigError(
+                f"the {name} holds credentials, and others are given", remedy="give them in one place"
+            )
+        auth = BasicAuth(unquote(parts.username), Secret(unquote(parts.password or "")))
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    netloc = host if port is None else f"{host}:{port}"
+    return urlunsplit((parts.scheme, netloc, parts.path.rstrip("/"), "", "")), auth
+
+
+def _check_timeouts(connect_timeout_s: float, read_timeout_s: float) -> None:
+    if connect_timeout_s <= 0 or read_timeout_s <= 0:
+        raise ConfigError("a timeout is not positive", expected="seconds, more than 0")
+
+
+def _auth_from_env(env: Mapping[str, str]) -> Auth | None:
+    token, username = env.get("PINOT_TOKEN"), env.get("PINOT_USERNAME")
+    if token and username:
+        raise ConfigError("both PINOT_TOKEN and PINOT_USERNAME are set", expected="one of them")
+    if token:
+        return BearerToken(Secret(token))
+    if username:
+        return BasicAuth(username, Secret(env.get("PINOT_PASSWORD", "")))
+    return None
+
+
+def _tls_from_env(env: Mapping[str, str]) -> Tls:
+    verify = env.get("PINOT_TLS_VERIFY", "true").strip().lower()
+    if verify not in ("true", "false"):
+        raise ConfigError(f"PINOT_TLS_VERIFY is {verify!r}", expected="true or false")
+    return Tls(
+        ca_file=env.get("PINOT_CA_FILE") or None,
+        client_cert_file=env.get("PINOT_CLIENT_CERT_FILE") or None,
+        client_key_file=env.get("PINOT_CLIENT_KEY_FILE") or None,
+        verify=verify == "true",
+    )
+
+
+def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
+    text = env.get(name)
+    if not text:
+        return default
+    try:
+        return float(text)
+    except ValueError as error:
+        raise ConfigError(f"{name} is {text!r}", expected="a number of seconds") from error
