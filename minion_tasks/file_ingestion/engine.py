@@ -1,0 +1,138 @@
+"""Engines: what turns the file groups of a session into staged segments. The minion engine uses Helix subtasks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from controller_client.client import ControllerClient
+from controller_client.clock import Clock
+from controller_client.errors import NotAppliedError, NotFoundError, UnreachableError
+from controller_client.zookeeper import PropertyStore
+from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams
+from minion_tasks.file_ingestion.session import Session
+
+logger = logging.getLogger(__name__)
+
+_RUNNING = frozenset({"NOT_STARTED", "IN_PROGRESS"})
+
+
+class NoMinionError(NotAppliedError):
+    """No live minion has the tag that the subtasks are for."""
+
+
+class Engine(Protocol):
+    """Runs the subtasks of a session; the results are in the session's ledger, not in what is returned."""
+
+    def submit(self, session: Session, groups: Sequence[int], params: FileIngestionParams) -> str:
+        """Start subtasks for the groups; returns the name under which they are known."""
+        ...
+
+    def wait(self, task_name: str, params: FileIngestionParams, on_poll: Callable[[], None]) -> None:
+        """Wait until no subtask runs any more, whatever came of it."""
+        ...
+
+    def cancel(self, task_name: str) -> None:
+        """Take back what was not started; what runs stops after its present file."""
+        ...
+
+
+class MinionEngine:
+    """Subtasks on Python-hosted minions, as a job in Helix' task queue, so that the controller's ``/tasks`` shows them.
+
+    Args:
+        client: The controller.
+        store: ZooKeeper, for the minions that live.
+        clock: Time between polls.
+        poll_interval_s: How often the state is asked for.
+        minion_grace_s: How long no fitting minion may live before the wait is given up.
+    """
+
+    def __init__(
+        self,
+        client: ControllerClient,
+        store: PropertyStore,
+        clock: Clock,
+        *,
+        poll_interval_s: float = 0.5,
+        minion_grace_s: float = 60.0,
+    ) -> None:
+        self._client = client
+        self._store = store
+        self._clock = clock
+        self._poll_interval_s = poll_interval_s
+        self._minion_grace_s = minion_grace_s
+
+    def submit(self, session: Session, groups: Sequence[int], params: FileIngestionParams) -> str:
+        """Enqueue one Helix job with a subtask for each group.
+
+        A subtask's configuration names the table, the session and the group, nothing more: it is shown by the controller to
+        everybody, so it holds no file system properties.
+
+        Raises:
+            NoMinionError: No minion could run it.
+        """
+        from jvm_bridge.helix import HelixTaskQueue  # starts this process's JVM, which only a submission needs
+
+        self._require_minion(params.minion_tag)
+        configs = [
+            {"tableName": session.table, "session": session.session_id, "group": str(number)} for number in groups
+        ]
+        with HelixTaskQueue(self._store.zookeeper_address, self._store.cluster_name) as queue:
+            name = queue.submit(
+                TASK_TYPE,
+                configs,
+                minion_tag=params.minion_tag,
+                timeout_s=params.task_timeout_s,
+                concurrent_per_instance=params.concurrent_per_instance,
+            )
+        logger.info("session %s: %d subtasks submitted as %s", session.session_id, len(configs), name)
+        return name
+
+    def wait(self, task_name: str, params: FileIngestionParams, on_poll: Callable[[], None]) -> None:
+        """Poll the job until Helix says that it is over.
+
+        Raises:
+            NoMinionError: No fitting minion has lived for the grace time.
+        """
+        last_seen = self._clock.monotonic()
+        while True:
+            on_poll()
+            if self._is_over(task_name):
+                return
+            if self._live_minions(params.minion_tag):
+                last_seen = self._clock.monotonic()
+            elif self._clock.monotonic() - last_seen > self._minion_grace_s:
+                raise NoMinionError(
+                    f"no minion with the tag {params.minion_tag!r} has been alive for {self._minion_grace_s:.0f} s",
+                    where=task_name,
+                    remedy="start one with 'pinotctl serve minion', then run the task again",
+                )
+            self._clock.sleep(self._poll_interval_s)
+
+    def cancel(self, task_name: str) -> None:
+        """Delete the job from the queue; a subtask that runs finds its session abandoned."""
+        try:
+            self._client.tasks.delete_task(task_name, force=True)
+        except NotFoundError:
+            return
+
+    def _is_over(self, task_name: str) -> bool:
+        try:
+            return self._client.tasks.task_state(task_name) not in _RUNNING
+        except UnreachableError:
+            # The controller restarts; the job is in ZooKeeper and goes on without it.
+            logger.warning("the controller cannot be reached; waiting for it to come back")
+            return False
+
+    def _live_minions(self, tag: str) -> list[str]:
+        return [name for name in self._store.live_instances() if tag in self._store.instance_tags(name)]
+
+    def _require_minion(self, tag: str) -> None:
+        if not self._live_minions(tag):
+            raise NoMinionError(
+                f"no live minion has the tag {tag!r}",
+                expected="at least one Python-hosted minion",
+                remedy="start one with 'pinotctl serve minion'",
+            )

@@ -1,0 +1,71 @@
+"""How far a session is, read from its ledger: the same numbers for the one who runs it and for one who watches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minion_tasks.file_ingestion.session import FileGroup, FileStatus, Session
+from minion_tasks.file_ingestion.session_store import SessionStore
+
+
+@dataclass(frozen=True)
+class GroupProgress:
+    """One subtask: its files by status, and what is staged so far."""
+
+    group: int
+    files: int
+    staged: int
+    failed: int
+    rows: int
+    bytes_read: int
+    bytes_total: int
+    first_error: str | None
+
+
+@dataclass(frozen=True)
+class SessionProgress:
+    """A session and its subtasks."""
+
+    session: Session
+    groups: tuple[GroupProgress, ...]
+
+    @property
+    def staged(self) -> int:
+        """Files whose segment is staged."""
+        return sum(group.staged for group in self.groups)
+
+    @property
+    def failed(self) -> int:
+        """Files that failed."""
+        return sum(group.failed for group in self.groups)
+
+    @property
+    def rows(self) -> int:
+        """Rows in the staged segments."""
+        return sum(group.rows for group in self.groups)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the files that are staged."""
+        return sum(group.bytes_read for group in self.groups)
+
+
+def group_progress(group: FileGroup) -> GroupProgress:
+    """Count one group."""
+    staged = [entry for entry in group.entries if entry.status is FileStatus.STAGED]
+    failed = [entry for entry in group.entries if entry.status is FileStatus.FAILED]
+    return GroupProgress(
+        group=group.number,
+        files=len(group.entries),
+        staged=len(staged),
+        failed=len(failed),
+        rows=sum(entry.segment.rows for entry in staged if entry.segment is not None),
+        bytes_read=sum(entry.file.size_bytes for entry in staged),
+        bytes_total=sum(entry.file.size_bytes for entry in group.entries),
+        first_error=failed[0].error if failed else None,
+    )
+
+
+def read_progress(sessions: SessionStore, session: Session) -> SessionProgress:
+    """Read and count all groups of a session."""
+    return SessionProgress(session, tuple(group_progress(group) for group in sessions.groups(session)))

@@ -1,0 +1,43 @@
+"""Where a session's segments wait, built but unknown to the controller, until the switch."""
+
+from __future__ import annotations
+
+from controller_client.client import ControllerClient
+from controller_client.errors import ConfigError
+from minion_tasks.file_ingestion.params import FileIngestionParams
+from minion_tasks.filestore import FileStore, open_store, scheme_of
+
+_FOLDER = "pinot-plugins-staging"
+
+
+def staging_root(params: FileIngestionParams, client: ControllerClient) -> str:
+    """Return the folder below which sessions of this cluster stage their segments.
+
+    It is ``outputDirURI``, or a folder of its own in the controller's deep store: on the same store, the controller copies a staged
+    segment to its place by itself.
+
+    Raises:
+        ConfigError: ``outputDirURI`` is not set and the controller does not tell where its deep store is.
+    """
+    if params.output_dir_uri is not None:
+        return params.output_dir_uri.rstrip("/")
+    deep_store = client.cluster.deep_store_uri()
+    if deep_store is None:
+        raise ConfigError(
+            "there is no place to stage segments: outputDirURI is not set and the controller tells no controller.data.dir",
+            remedy="set outputDirURI to a folder that all minions and the controller reach",
+        )
+    return f"{deep_store.rstrip('/')}/{_FOLDER}"
+
+
+def session_uri(root: str, table: str, session_id: str) -> str:
+    """Return a session's own folder."""
+    return f"{root}/{table}/{session_id}"
+
+
+def open_staging(staging_uri: str, params: FileIngestionParams) -> FileStore:
+    """Open the store of a staging folder, with the output's properties or, on the same kind of store, the input's."""
+    properties = params.output_fs
+    if not properties and scheme_of(staging_uri) == scheme_of(params.input_dir_uri):
+        properties = params.input_fs
+    return open_store(staging_uri, properties, key="outputDirURI")
