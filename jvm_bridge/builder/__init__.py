@@ -1,0 +1,12 @@
+"""Builds Pinot segments from files and Arrow tables with Pinot's own segment writer.
+
+The writer is ``SegmentIndexCreationDriverImpl``. What it reads comes from Pinot's own record reader (path
+"pinot") or
+from a file of rows that Arrow wrote (path "arrow", several times faster); ``docs/segments.md`` says when
+which is taken.
+"""
+
+from jvm_bridge.builder.model import BuiltSegment, FileFormat
+from jvm_bridge.builder.segment_builder import SegmentBuilder
+
+__all__ = ["BuiltSegment", "FileFormat", "SegmentBuilder"]

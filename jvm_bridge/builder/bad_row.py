@@ -1,0 +1,109 @@
+"""Finds the row that made Pinot's driver fail, and says what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import jpype
+
+from controller_client.errors import DataError
+from jvm_bridge.builder.model import FileFormat
+from jvm_bridge.builder.pinot_classes import java_class, java_file_format, root_causes, source_fields
+
+__all__ = ["find_bad_row", "shortened"]
+
+_SCAN_LIMIT_S = 60.0
+_COLUMN = re.compile(r"for column: ?([^\s,;]+)")
+_VALUE_CHARACTERS = 80
+
+
+def find_bad_row(path: Path, file_format: FileFormat, config: Any, error: Any) -> DataError:
+    """Read the file again row by row, with Pinot's reader and transforms, up to the row that fails.
+
+    Args:
+        path: The file that the build failed on.
+        file_format: Its format.
+        config: The ``SegmentGeneratorConfig`` of the failed build.
+        error: The Java exception that the driver threw.
+
+    Returns:
+        An error with file, row (1-based; left out where the rows as such are fine or the scan takes too
+        long), field,
+        value and what Pinot said.
+    """
+    cause = root_causes(error)
+    try:
+        reader = java_class("org.apache.pinot.spi.data.readers.RecordReaderFactory").getRecordReader(
+            java_file_format(file_format),
+            java_class("java.io.File")(str(path)),
+            source_fields(config.getTableConfig(), config.getSchema()),
+            config.getReaderConfig(),
+        )
+    except jpype.JException as open_error:
+        return DataError(
+            f"{path.name} cannot be read as {file_format}: {root_causes(open_error)}",
+            expected=f"a whole file in the format {file_format}",
+            where=str(path),
+        )
+    try:
+        return _scan(path, file_format, config, reader) or DataError(
+            f"No segment could be built from {path.name}: {cause}", where=str(path)
+        )
+    finally:
+        reader.close()
+
+
+def _scan(path: Path, file_format: FileFormat, config: Any, reader: Any) -> DataError | None:
+    pipeline = java_class("org.apache.pinot.segment.local.segment.creator.TransformPipeline")(
+        config.getTableConfig(), config.getSchema()
+    )
+    result = java_class("org.apache.pinot.segment.local.segment.creator.TransformPipeline$Result")()
+    record = java_class("org.apache.pinot.spi.data.readers.GenericRow")()
+    deadline = time.monotonic() + _SCAN_LIMIT_S
+    row = 0
+    while time.monotonic() < deadline:
+        row += 1
+        try:
+            if not reader.hasNext():
+                return None
+            record.clear()
+            record = reader.next(record)
+        except jpype.JException as error:
+            return DataError(
+                f"{path.name}, row {row}: cannot be read as {file_format}: {root_causes(error)}",
+                expected=f"a whole file in the format {file_format}",
+                where=f"{path}, row {row}",
+            )
+        before = record.copy()
+        try:
+            pipeline.processRow(record, result)
+        except jpype.JException as error:
+            return _row_error(path, row, before, config.getSchema(), error)
+    return None
+
+
+def _row_error(path: Path, row: int, record: Any, schema: Any, error: Any) -> DataError:
+    cause = root_causes(error)
+    match = _COLUMN.search(cause)
+    if match is None:
+        return DataError(f"{path.name}, row {row}: {cause}", where=f"{path}, row {row}")
+    field = match.group(1)
+    spec = schema.getFieldSpecFor(field)
+    kind = "a value" if spec is None or spec.isSingleValueField() else "values"
+    return DataError(
+        f"{path.name}, row {row}, field {field}: found {shortened(record.getValue(field))}; {cause}",
+        expected=f"{kind} of type {spec.getDataType()}" if spec is not None else None,
+        where=f"{path}, row {row}, field {field}",
+    )
+
+
+def shortened(value: Any) -> str:
+    """Return the value as text, at most 80 characters of it."""
+    if isinstance(value, jpype.JArray):
+        text = "[" + ", ".join(str(each) for each in value[:10]) + "]"
+    else:
+        text = str(value)
+    return repr(text if len(text) <= _VALUE_CHARACTERS else text[: _VALUE_CHARACTERS - 1] + "…")

@@ -1,0 +1,88 @@
+"""Runs Pinot's ``SegmentIndexCreationDriverImpl`` over a source of rows and packs what it wrote.
+
+JPype releases the GIL while Java runs, so builds in several threads of one process run side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jvm_bridge.builder.model import BuiltSegment, Reader
+from jvm_bridge.builder.pinot_classes import java_class
+from jvm_bridge.tar import create_metadata_tar, create_tar
+
+__all__ = ["SegmentTarget", "generator_config", "pack", "run_driver"]
+
+_CUSTOM_PREFIX = "custom."  # V1Constants.MetadataKeys.Segment.CUSTOM_SUBSET
+
+
+@dataclass(frozen=True)
+class SegmentTarget:
+    """Where a segment goes: its name, the folder its files are written in, the folder its tars end in."""
+
+    segment_name: str
+    build_dir: Path
+    tar_dir: Path
+    custom_metadata: Mapping[str, str]
+
+
+def generator_config(table_config: Any, schema: Any, target: SegmentTarget) -> Any:
+    """Return a ``SegmentGeneratorConfig``; its constructor takes all indexing from the table config."""
+    config = java_class("org.apache.pinot.segment.spi.creator.SegmentGeneratorConfig")(table_config, schema)
+    config.setTableName(table_config.getTableName())
+    config.setOutDir(str(target.build_dir))
+    config.setSegmentName(target.segment_name)
+    if target.custom_metadata:
+        # The driver writes custom properties as they are; the reader takes those below "custom" for the
+        # custom map.
+        custom = java_class("java.util.HashMap")()
+        for key, value in target.custom_metadata.items():
+            custom.put(_CUSTOM_PREFIX + key, value)
+        config.setCustomProperties(custom)
+    return config
+
+
+def run_driver(config: Any, *source: Any) -> Path:
+    """Build one segment; Java exceptions pass through.
+
+    Args:
+        config: A ``SegmentGeneratorConfig``.
+        source: What the driver's ``init`` takes after the config: nothing, or a data source and a pipeline.
+
+    Returns:
+        The segment's folder.
+    """
+    driver = java_class(
+        "org.apache.pinot.segment.local.segment.creator.impl.SegmentIndexCreationDriverImpl"
+    )()
+    driver.init(config, *source)
+    driver.build()
+    return Path(str(driver.getOutputDirectory().getAbsolutePath()))
+
+
+def pack(folder: Path, target: SegmentTarget, reader: Reader, fallback_reason: str | None) -> BuiltSegment:
+    """Write both tars of a built segment; its numbers are what Pinot's ``SegmentMetadataImpl`` reads."""
+    metadata = java_class("org.apache.pinot.segment.spi.index.metadata.SegmentMetadataImpl")(
+        java_class("java.io.File")(str(folder))
+    )
+    tar_path = target.tar_dir / f"{target.segment_name}.tar.gz"
+    metadata_tar_path = target.tar_dir / f"{target.segment_name}.metadata.tar.gz"
+    has_time = metadata.getTimeInterval() is not None
+    create_metadata_tar(folder, metadata_tar_path)
+    return BuiltSegment(
+        name=target.segment_name,
+        rows=int(metadata.getTotalDocs()),
+        tar_path=tar_path,
+        tar_size_bytes=create_tar(folder, tar_path),
+        metadata_tar_path=metadata_tar_path,
+        segment_size_bytes=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
+        crc=int(str(metadata.getCrc())),
+        start_time=int(metadata.getStartTime()) if has_time else None,
+        end_time=int(metadata.getEndTime()) if has_time else None,
+        time_unit=str(metadata.getTimeUnit()) if has_time else None,
+        reader=reader,
+        fallback_reason=fallback_reason,
+    )

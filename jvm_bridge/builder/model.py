@@ -1,0 +1,111 @@
+"""What goes into a build and what comes out of it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+from controller_client.errors import ConfigError
+
+__all__ = ["BuiltSegment", "FileFormat", "Reader", "check_custom_metadata", "check_segment_name"]
+
+Reader = Literal["arrow", "pinot"]
+
+_SEGMENT_NAME = re.compile(r"[^\s/\\:*?\"<>|,%\x00-\x1f]{1,255}")
+_CUSTOM_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
+# commons-configuration splits a value at commas, unescapes backslashes, interpolates ${...} and trims.
+_CUSTOM_VALUE = re.compile(r"(?! )[^,\\$\x00-\x1f\x7f-\U0010ffff]*(?<! )")
+
+
+class FileFormat(StrEnum):
+    """A format of source files; CSV, JSON and Avro files may be gzipped as a whole (``.gz``)."""
+
+    CSV = "CSV"
+    JSON = "JSON"
+    AVRO = "AVRO"
+    PARQUET = "PARQUET"
+
+    @classmethod
+    def parse(cls, text: str) -> FileFormat:
+        """Return the format of that name, in any case.
+
+        Raises:
+            ConfigError: There is no such format.
+        """
+        try:
+            return cls(text.strip().upper())
+        except ValueError:
+            near = difflib.get_close_matches(text.strip().upper(), list(cls), n=1)
+            raise ConfigError(
+                f"Unknown file format {text!r}" + (f", did you mean {near[0].lower()!r}?" if near else ""),
+                expected=", ".join(each.lower() for each in cls),
+            ) from None
+
+
+@dataclass(frozen=True)
+class BuiltSegment:
+    """A segment on disk, ready to be pushed.
+
+    Attributes:
+        name: The segment's name, also the folder inside both tars.
+        rows: Rows in the segment (after filters and unnesting).
+        tar_path: The segment as ``<name>.tar.gz``.
+        tar_size_bytes: Size of that file.
+        metadata_tar_path: ``<name>.metadata.tar.gz`` with ``creation.meta`` and ``metadata.properties``,
+            for a metadata push.
+        segment_size_bytes: Size of the segment unpacked.
+        crc: Pinot's check sum of the segment (an Adler-32), as in its ``creation.meta``.
+        start_time: Least value of the time column in ``time_unit``; None without a time column.
+        end_time: Greatest value of the time column in ``time_unit``; None without a time column.
+        time_unit: A ``java.util.concurrent.TimeUnit``, e.g. ``MILLISECONDS``; None without a time column.
+        reader: Which path read the source.
+        fallback_reason: Why reader "auto" did not take the arrow path; None if it did or if the caller chose.
+    """
+
+    name: str
+    rows: int
+    tar_path: Path
+    tar_size_bytes: int
+    metadata_tar_path: Path
+    segment_size_bytes: int
+    crc: int
+    start_time: int | None
+    end_time: int | None
+    time_unit: str | None
+    reader: Reader
+    fallback_reason: str | None = None
+
+
+def check_segment_name(name: str) -> None:
+    """Refuse a name that cannot be a folder, a URL's last part and a znode.
+
+    Raises:
+        ConfigError: The name is empty, too long, or has a character that one of the three cannot hold.
+    """
+    if not _SEGMENT_NAME.fullmatch(name) or name in {".", ".."}:
+        raise ConfigError(
+            f"Not a segment name: {name!r}",
+            expected='1 to 255 characters without white space and without / \\ : * ? " < > | , %',
+        )
+
+
+def check_custom_metadata(custom: Mapping[str, str]) -> None:
+    """Refuse custom metadata that would not be read back as it was written.
+
+    Raises:
+        ConfigError: A key or value holds characters that the properties file of a segment changes.
+    """
+    for key, value in custom.items():
+        if not _CUSTOM_KEY.fullmatch(key):
+            raise ConfigError(f"Not a key of custom metadata: {key!r}", expected="letters, digits and _ . -")
+        if not _CUSTOM_VALUE.fullmatch(value):
+            raise ConfigError(
+                f"The value of custom metadata {key!r} would not survive: {value[:60]!r}",
+                expected="printable ASCII without comma, backslash and $, no spaces at the ends",
+                remedy="encode it, for example as base64",
+            )
