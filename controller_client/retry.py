@@ -1,8 +1,8 @@
 """The one place where a call is made again.
 
-Only the transport and the broker client use it, and only for failures that are safe to repeat: reads, and calls
-of which not a byte was sent. What may be repeated is decided in :mod:`controller_client.transport`; how often
-and how long is decided here.
+Only the transport and the broker client use it, and only for failures that are safe to repeat: reads, and
+calls of which not a byte was sent. What may be repeated is decided in :mod:`controller_client.transport`; how
+often and how long is decided here.
 """
 
 from __future__ import annotations

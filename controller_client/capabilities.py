@@ -1,0 +1,148 @@
+"""What a cluster can, by its version: read once, decided by a table, never by trying."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import total_ordering
+
+from controller_client.errors import PinotPluginError, UnsupportedError
+
+__all__ = ["SINCE", "Capabilities", "Capability", "PinotVersion"]
+
+_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+
+
+@total_ordering
+@dataclass(frozen=True, eq=False)
+class PinotVersion:
+    """A version of Pinot; a snapshot counts as the release that it becomes.
+
+    Attributes:
+        major: First number.
+        minor: Second number.
+        patch: Third number.
+        text: As the cluster told it, e.g. ``0.11.0-1b4d6b6b0a27422c1552ea1a936ad145056f7033``.
+    """
+
+    major: int
+    minor: int
+    patch: int = 0
+    text: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> PinotVersion:
+        """Read a version.
+
+        Raises:
+            PinotPluginError: No version is in the text (builds in an IDE say ``UNKNOWN``).
+        """
+        match = _VERSION.match(text.strip())
+        if match is None:
+            raise PinotPluginError(f"{text!r} is no Pinot version", expected="a text like 0.11.0")
+        major, minor, patch = match.groups(default="0")
+        return cls(int(major), int(minor), int(patch), text.strip())
+
+    @classmethod
+    def from_components(cls, components: Mapping[str, str]) -> PinotVersion:
+        """Read the answer of ``GET /version`` (component -> version; the controller's own counts).
+
+        Raises:
+            PinotPluginError: No component has a version.
+        """
+        for name in ("pinot-controller", "pinot-common", *sorted(components)):
+            if _VERSION.match(components.get(name, "")):
+                return cls.parse(components[name])
+        raise PinotPluginError(
+            "the cluster does not tell its version", expected="numbers for pinot-controller in GET /version"
+        )
+
+    @property
+    def release(self) -> str:
+        """The numbers alone, e.g. ``0.11.0``."""
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+    def __str__(self) -> str:
+        return self.release
+
+    def _key(self) -> tuple[int, int, int]:
+        return (self.major, self.minor, self.patch)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PinotVersion) and self._key() == other._key()
+
+    def __lt__(self, other: PinotVersion) -> bool:
+        return self._key() < other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+class Capability(StrEnum):
+    """What not every supported version has; the value is what an error calls it."""
+
+    EXCLUDE_REPLACED_SEGMENTS = "a list of segments without the replaced ones"
+    LIST_LINEAGE = "listing the segment lineage"
+    COPY_TO_DEEP_STORE = "a metadata push that copies the segment into the deep store"
+    PAUSE_CONSUMPTION = "pausing consumption"
+    SUBTASK_PROGRESS = "the progress of subtasks"
+    EMPTY_SEGMENTS_TO = "replacing segments by nothing"
+    LINEAGE_CUSTOM_MAP = "a custom map in a lineage entry"
+    FORCE_COMMIT_STATUS = "the status of a forced commit"
+    TASK_VALIDATION = "checking task configs against the controller's task generators"
+    LIVE_INSTANCES = "listing the live instances"
+    BATCH_SEGMENT_UPLOAD = "uploading many segments in one call"
+    PAUSE_TOPIC = "pausing single topics"
+    TASK_SUMMARY = "a summary of all tasks"
+
+
+# Read from the endpoints of each release's source tag.
+SINCE: Mapping[Capability, PinotVersion] = {
+    Capability.EXCLUDE_REPLACED_SEGMENTS: PinotVersion(0, 10),
+    Capability.LIST_LINEAGE: PinotVersion(0, 10),
+    Capability.COPY_TO_DEEP_STORE: PinotVersion(0, 11),
+    Capability.PAUSE_CONSUMPTION: PinotVersion(0, 11),
+    Capability.SUBTASK_PROGRESS: PinotVersion(0, 12),
+    Capability.EMPTY_SEGMENTS_TO: PinotVersion(1, 0),
+    Capability.LINEAGE_CUSTOM_MAP: PinotVersion(1, 0),
+    Capability.FORCE_COMMIT_STATUS: PinotVersion(1, 0),
+    Capability.TASK_VALIDATION: PinotVersion(1, 0),
+    Capability.LIVE_INSTANCES: PinotVersion(1, 2),
+    Capability.BATCH_SEGMENT_UPLOAD: PinotVersion(1, 3),
+    Capability.PAUSE_TOPIC: PinotVersion(1, 5),
+    Capability.TASK_SUMMARY: PinotVersion(1, 5),
+}
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a cluster of a version can.
+
+    Attributes:
+        version: The cluster's version.
+    """
+
+    version: PinotVersion
+
+    def has(self, capability: Capability) -> bool:
+        """Say whether the cluster has it."""
+        return self.version >= SINCE[capability]
+
+    def require(self, capability: Capability, *, remedy: str | None = None) -> None:
+        """Raise unless the cluster has it.
+
+        Args:
+            capability: What is needed.
+            remedy: Another way for older clusters, if there is one.
+
+        Raises:
+            UnsupportedError: Says since which version Pinot has it.
+        """
+        if not self.has(capability):
+            raise UnsupportedError(
+                f"Pinot {self.version} lacks {capability.value}",
+                expected=f"Pinot {SINCE[capability]} or later",
+                remedy=remedy or f"upgrade the cluster to {SINCE[capability]} or later",
+            )

@@ -1,0 +1,94 @@
+"""What a fault of the line means for a call: sent or not, repeatable or unknown."""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Iterator
+
+import requests
+from urllib3.exceptions import MaxRetryError, NewConnectionError
+
+from controller_client.errors import (
+    NotAppliedError,
+    OutcomeUnknownError,
+    PinotPluginError,
+    UnreachableError,
+)
+from controller_client.retry import TransientFailureError
+
+__all__ = ["translate"]
+
+_LINE_FAULTS = (requests.Timeout, requests.ConnectionError, requests.exceptions.ChunkedEncodingError)
+
+
+def translate(
+    fault: requests.RequestException, *, where: str, reads: bool
+) -> PinotPluginError | TransientFailureError:
+    """Say what a fault means; see the table in :mod:`controller_client.transport`.
+
+    Args:
+        fault: What requests raised.
+        where: The call, without credentials.
+        reads: Whether the call can change nothing.
+
+    Returns:
+        A :class:`TransientFailureError` when the call may be repeated, else the error itself.
+    """
+    if _nothing_was_sent(fault):
+        unreachable = UnreachableError(
+            f"cannot connect: {_innermost(fault)}",
+            where=where,
+            remedy="check that the role is up and that the address is right",
+        )
+        return TransientFailureError(unreachable, "no connection")
+    if _handshake_failed(fault):
+        return UnreachableError(
+            f"TLS failed: {_innermost(fault)}",
+            where=where,
+            remedy="check the certificate authorities (ca_file), and whether this port speaks https",
+        )
+    if not isinstance(fault, _LINE_FAULTS):
+        # A request that could not even be made: a wrong address or header.
+        return NotAppliedError(f"the request cannot be made: {_innermost(fault)}", where=where)
+    what = "no answer in time" if isinstance(fault, requests.Timeout) else "the connection broke"
+    if reads:
+        return TransientFailureError(NotAppliedError(f"{what}: {_innermost(fault)}", where=where), what)
+    return OutcomeUnknownError(
+        f"{what}, so it is unknown whether the call was applied: {_innermost(fault)}",
+        where=where,
+        remedy="read the state back before the call is made again",
+    )
+
+
+def _nothing_was_sent(fault: requests.RequestException) -> bool:
+    if isinstance(fault, requests.exceptions.ConnectTimeout):
+        return True
+    return any(isinstance(cause, NewConnectionError) for cause in _causes(fault))
+
+
+def _handshake_failed(fault: requests.RequestException) -> bool:
+    # Other TLS errors may come after the request was sent.
+    return any(
+        isinstance(cause, ssl.SSLCertVerificationError)
+        or (isinstance(cause, ssl.SSLError) and re.search("WRONG_VERSION|HANDSHAKE|ALERT", str(cause)))
+        for cause in _causes(fault)
+    )
+
+
+def _causes(fault: BaseException) -> Iterator[BaseException]:
+    """Walk through what requests and urllib3 have wrapped around the fault of the line."""
+    current: object = fault
+    while isinstance(current, BaseException):
+        yield current
+        if isinstance(current, MaxRetryError):
+            current = current.reason
+        else:
+            current = next((arg for arg in current.args if isinstance(arg, BaseException)), None)
+
+
+def _innermost(fault: BaseException) -> str:
+    last = list(_causes(fault))[-1]
+    # urllib3 puts the connection object before the text: "<...object at 0x7f>: Failed to ..."
+    text = re.sub(r"^.*? object at 0x[0-9a-f]+>: |^\w+\(host=.*?\): ", "", str(last))
+    return text or type(last).__name__

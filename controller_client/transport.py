@@ -1,0 +1,317 @@
+"""The one place that speaks HTTP: credentials, TLS, timeouts, what may be repeated, which error an answer is.
+
+A call either only reads (``read_only``, by default the GETs) or may change the cluster. What is known after a
+failure differs:
+
+=============================  ===========================  ==========================================
+what happened                  a call that only reads       a call that may change something
+=============================  ===========================  ==========================================
+no connection                  repeated, UnreachableError   repeated, UnreachableError: nothing was sent
+time-out, reset, cut body      repeated, NotAppliedError    OutcomeUnknownError, never repeated
+502, 503, 504                  repeated, NotAppliedError    OutcomeUnknownError, never repeated
+429                            repeated, RejectedError      RejectedError
+any other status               by :mod:`.error_map`         by :mod:`.error_map`
+=============================  ===========================  ==========================================
+"""
+
+from __future__ import annotations
+
+import email.utils
+import json as json_module
+import logging
+import random
+import re
+from collections.abc import Mapping
+from typing import IO, Any
+from urllib.parse import quote
+
+import requests
+from requests.auth import AuthBase, HTTPBasicAuth
+
+from controller_client.clock import Clock, SystemClock
+from controller_client.config import Auth, BasicAuth, BrokerConfig, ControllerConfig, Secret
+from controller_client.error_map import classify
+from controller_client.errors import PinotPluginError
+from controller_client.http_faults import translate
+from controller_client.retry import RetryPolicy, TransientFailureError, call_with_retry
+
+__all__ = ["Transport", "path_of"]
+
+logger = logging.getLogger(__name__)
+
+_RETRY_STATUSES = frozenset({429, 502, 503, 504})
+_LONGEST_TEXT = 2_000
+_CREDENTIALS_IN_URL = re.compile(r"(?<=://)[^/@\s\"']+@")
+
+
+class _Bearer(AuthBase):
+    """Puts a bearer token on a request (requests has no such class of its own)."""
+
+    def __init__(self, token: Secret) -> None:
+        self._token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self._token.reveal()}"
+        return request
+
+
+def path_of(*parts: str) -> str:
+    """Join parts of a path, each quoted, so that a name with a slash or a blank stays one part."""
+    return "".join("/" + quote(part, safe="") for part in parts)
+
+
+class Transport:
+    """HTTP calls to one base address.
+
+    Args:
+        config: Credentials, TLS, timeouts, retries.
+        url: Base address; default: the configuration's.
+        session: HTTP session to use; closed by whoever made it. Default: a session of its own.
+        clock: Time and sleep of the retries.
+        rng: Source of the retries' jitter.
+    """
+
+    def __init__(
+        self,
+        config: ControllerConfig | BrokerConfig,
+        *,
+        url: str | None = None,
+        session: requests.Session | None = None,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        if url is None:
+            url = config.url if isinstance(config, ControllerConfig) else config.urls[0]
+        self.base_url = url
+        self.clock: Clock = clock or SystemClock()
+        self._config = config
+        self._owns_session = session is None
+        self._session = session or requests.Session()
+        self._auth = _auth_for(config.auth)
+        self._secrets = _secrets_of(config.auth)
+        self._rng = rng or random.Random()  # noqa: S311 - jitter is no secret
+
+    def close(self) -> None:
+        """Close the connections, if the session is this object's own."""
+        if self._owns_session:
+            self._session.close()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str | None] | None = None,
+        json: object = None,
+        files: Mapping[str, tuple[str, IO[bytes], str]] | None = None,
+        headers: Mapping[str, str] | None = None,
+        read_only: bool | None = None,
+        read_timeout_s: float | None = None,
+        retry: RetryPolicy | None = None,
+    ) -> requests.Response:
+        """Make a call and return its answer (status 200 to 299).
+
+        Args:
+            method: HTTP method.
+            path: Path, quoted, with a leading slash.
+            params: Query; entries with None are left out.
+            json: Body.
+            files: Multipart fields: name -> (file name, open file, media type).
+            headers: Besides ``Accept: application/json``.
+            read_only: Whether the call can change nothing and may be repeated; default: GETs.
+            read_timeout_s: Seconds to the answer's first byte, and between bytes; default: configuration's.
+            retry: Instead of the configuration's.
+
+        Raises:
+            PinotPluginError: By the module's table.
+        """
+        reads = method in ("GET", "HEAD") if read_only is None else read_only
+        starts = {name: handle.tell() for name, (_, handle, _) in (files or {}).items()}
+
+        def attempt() -> requests.Response:
+            # A repeated upload (nothing was sent before) starts from the file's beginning again.
+            for name, (_, handle, _) in (files or {}).items():
+                handle.seek(starts[name])
+            return self._attempt(
+                method,
+                path,
+                params=params,
+                json=json,
+                files=files,
+                headers=headers,
+                reads=reads,
+                read_timeout_s=read_timeout_s or self._config.read_timeout_s,
+            )
+
+        return call_with_retry(
+            attempt,
+            policy=retry or self._config.retry,
+            clock=self.clock,
+            rng=self._rng,
+            what=f"{method} {self.base_url}{path}",
+        )
+
+    def get_json(self, path: str, *, params: Mapping[str, str | None] | None = None) -> Any:
+        """GET and parse; None when the answer is empty (0.11.0 answers so where there is nothing)."""
+        return self.json_of(self.request("GET", path, params=params))
+
+    def json_of(self, response: requests.Response) -> Any:
+        """Parse an answer; None when it is empty.
+
+        Raises:
+            PinotPluginError: It is no JSON, so something else than Pinot answered.
+        """
+        if not response.content.strip():
+            return None
+        try:
+            return json_module.loads(response.content)
+        except ValueError as error:
+            raise PinotPluginError(
+                f"the answer is no JSON: {self._clean(response.text)[:200]!r}",
+                expected="JSON from a Pinot role",
+                where=self._clean(response.url),
+                remedy="check the address: is it the role's own port?",
+                http_status=response.status_code,
+            ) from error
+
+    def download(
+        self, path: str, target: IO[bytes], *, params: Mapping[str, str | None] | None = None
+    ) -> int:
+        """GET and write the body to an open file; repeated from the file's current place.
+
+        Returns:
+            Bytes written.
+        """
+        start = target.tell()
+
+        def attempt() -> int:
+            target.seek(start)
+            target.truncate()
+            try:
+                response = self._send(
+                    "GET", path, params=params, headers={"Accept": "application/octet-stream"}, stream=True
+                )
+                with response:
+                    self._raise_for_status("GET", path, response, reads=True)
+                    return sum(target.write(chunk) for chunk in response.iter_content(1 << 20))
+            except requests.RequestException as fault:
+                raise translate(fault, where=f"GET {self.base_url}{path}", reads=True) from fault
+
+        return call_with_retry(
+            attempt,
+            policy=self._config.retry,
+            clock=self.clock,
+            rng=self._rng,
+            what=f"GET {self.base_url}{path}",
+        )
+
+    def _attempt(
+        self, method: str, path: str, *, reads: bool, read_timeout_s: float, **arguments: Any
+    ) -> requests.Response:
+        try:
+            response = self._send(method, path, read_timeout_s=read_timeout_s, **arguments)
+        except requests.RequestException as fault:
+            raise translate(fault, where=f"{method} {self.base_url}{path}", reads=reads) from fault
+        self._raise_for_status(method, path, response, reads=reads)
+        return response
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str | None] | None = None,
+        headers: Mapping[str, str] | None = None,
+        read_timeout_s: float | None = None,
+        stream: bool = False,
+        **body: Any,
+    ) -> requests.Response:
+        tls = self._config.tls
+        cert: str | tuple[str, str] | None = tls.client_cert_file
+        if tls.client_cert_file and tls.client_key_file:
+            cert = (tls.client_cert_file, tls.client_key_file)
+        return self._session.request(
+            method,
+            self.base_url + path,
+            params={key: value for key, value in (params or {}).items() if value is not None},
+            # 0.11.0 answers 500 on /tasks without an Accept header.
+            headers={"Accept": "application/json", **(headers or {})},
+            auth=self._auth,
+            timeout=(self._config.connect_timeout_s, read_timeout_s or self._config.read_timeout_s),
+            verify=(tls.ca_file or True) if tls.verify else False,
+            cert=cert,
+            # A redirected POST would become a GET.
+            allow_redirects=method in ("GET", "HEAD"),
+            stream=stream,
+            **body,
+        )
+
+    def _raise_for_status(self, method: str, path: str, response: requests.Response, *, reads: bool) -> None:
+        status = response.status_code
+        if 200 <= status < 300:
+            return
+        text = self._text_of(response)
+        error_class, remedy = classify(method, path, status, text, read_only=reads)
+        error = error_class(
+            text or f"{method} answered {status} without a text",
+            where=f"{method} {self.base_url}{path} ({status})",
+            remedy=remedy,
+            http_status=status,
+        )
+        if reads and status in _RETRY_STATUSES:
+            raise TransientFailureError(error, f"status {status}", self._retry_after_s(response))
+        raise error
+
+    def _text_of(self, response: requests.Response) -> str:
+        """Take the role's own words out of an answer: JSON ``error``, ``_error``, ``message``, or the text."""
+        try:
+            raw = response.text
+        except requests.RequestException:
+            return ""
+        try:
+            body = json_module.loads(raw)
+        except ValueError:
+            body = None
+        if isinstance(body, dict):
+            for key in ("error", "_error", "message"):
+                if isinstance(body.get(key), str):
+                    return self._clean(body[key])
+        if raw.lstrip().startswith("<"):
+            # Grizzly's or a proxy's page: its title and text without the markup.
+            raw = " ".join(re.sub(r"<style.*?</style>|<[^>]*>", " ", raw, flags=re.DOTALL).split())
+        return self._clean(raw)
+
+    def _clean(self, text: str) -> str:
+        """Take credentials out of a foreign text and cut it to a readable length."""
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        text = _CREDENTIALS_IN_URL.sub("***@", text).strip()
+        return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + " ..."
+
+    def _retry_after_s(self, response: requests.Response) -> float | None:
+        value = response.headers.get("Retry-After")
+        if value is None:
+            return None
+        if value.strip().isdigit():
+            return float(value)
+        moment = email.utils.parsedate_to_datetime(value) if _looks_like_date(value) else None
+        return None if moment is None else max(0.0, moment.timestamp() - self.clock.now())
+
+
+def _looks_like_date(value: str) -> bool:
+    return email.utils.parsedate_tz(value) is not None
+
+
+def _auth_for(auth: Auth | None) -> AuthBase | None:
+    if auth is None:
+        return None
+    if isinstance(auth, BasicAuth):
+        return HTTPBasicAuth(auth.username.encode(), auth.password.reveal().encode())
+    return _Bearer(auth.token)
+
+
+def _secrets_of(auth: Auth | None) -> tuple[str, ...]:
+    if auth is None:
+        return ()
+    secret = auth.password if isinstance(auth, BasicAuth) else auth.token
+    return (secret.reveal(),) if secret.reveal() else ()

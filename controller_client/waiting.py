@@ -1,0 +1,47 @@
+"""Waiting for a state of the cluster, with an error that tells what was seen last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from controller_client.clock import Clock
+from controller_client.errors import WaitTimeoutError
+
+__all__ = ["wait_until"]
+
+
+def wait_until(
+    missing: Callable[[], str | None],
+    *,
+    what: str,
+    timeout_s: float,
+    clock: Clock,
+    first_poll_s: float = 0.1,
+    longest_poll_s: float = 2.0,
+    remedy: str | None = None,
+) -> None:
+    """Look again and again until nothing is missing.
+
+    Args:
+        missing: Looks once; returns None when the state is there, else what is still missing, in words. Runs in
+            the caller's thread, at least once.
+        what: The state, for the error: "segments ONLINE in flights_OFFLINE".
+        timeout_s: Seconds until the last look.
+        clock: Time and sleep.
+        first_poll_s: Pause after the first look; each one is 1.5 times the one before.
+        longest_poll_s: Longest pause between two looks.
+        remedy: What the reader of the error should do.
+
+    Raises:
+        WaitTimeoutError: Something is still missing at the last look; says what.
+    """
+    started = clock.monotonic()
+    pause_s = first_poll_s
+    while (seen := missing()) is not None:
+        left_s = timeout_s - (clock.monotonic() - started)
+        if left_s <= 0:
+            raise WaitTimeoutError(
+                f"waited {timeout_s:g} s for {what}; last seen: {seen}", expected=what, remedy=remedy
+            )
+        clock.sleep(min(pause_s, left_s))
+        pause_s = min(pause_s * 1.5, longest_poll_s)
