@@ -1,4 +1,4 @@
-"""Engines: what turns the file groups of a session into staged segments. The minion engine uses Helix subtasks."""
+"""Engines: what turns a session's file groups into staged segments. The minion engine uses Helix subtasks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Engine(Protocol):
 
 
 class MinionEngine:
-    """Subtasks on Python-hosted minions, as a job in Helix' task queue, so that the controller's ``/tasks`` shows them.
+    """Subtasks on Python-hosted minions, in Helix' task queue, so that the controller's ``/tasks`` shows them.
 
     Args:
         client: The controller.
@@ -67,17 +67,20 @@ class MinionEngine:
     def submit(self, session: Session, groups: Sequence[int], params: FileIngestionParams) -> str:
         """Enqueue one Helix job with a subtask for each group.
 
-        A subtask's configuration names the table, the session and the group, nothing more: it is shown by the controller to
-        everybody, so it holds no file system properties.
+        A subtask's configuration names the table, the session and the group, nothing more: it is shown by
+        the controller to everybody, so it holds no file system properties.
 
         Raises:
             NoMinionError: No minion could run it.
         """
-        from jvm_bridge.helix import HelixTaskQueue  # starts this process's JVM, which only a submission needs
+        from jvm_bridge.helix import (
+            HelixTaskQueue,
+        )  # starts this process's JVM, which only a submission needs
 
         self._require_minion(params.minion_tag)
         configs = [
-            {"tableName": session.table, "session": session.session_id, "group": str(number)} for number in groups
+            {"tableName": session.table, "session": session.session_id, "group": str(number)}
+            for number in groups
         ]
         with HelixTaskQueue(self._store.zookeeper_address, self._store.cluster_name) as queue:
             name = queue.submit(
@@ -105,7 +108,7 @@ class MinionEngine:
                 last_seen = self._clock.monotonic()
             elif self._clock.monotonic() - last_seen > self._minion_grace_s:
                 raise NoMinionError(
-                    f"no minion with the tag {params.minion_tag!r} has been alive for {self._minion_grace_s:.0f} s",
+                    f"no minion with the tag {params.minion_tag!r} lived in the last {self._minion_grace_s:.0f} s",
                     where=task_name,
                     remedy="start one with 'pinotctl serve minion', then run the task again",
                 )

@@ -1,7 +1,7 @@
 """The subtask: turns the files of one group into staged segments, inside a Python-hosted minion.
 
-Nothing of it reaches the table. A subtask may run twice (Helix gives it to another minion when one dies), so what it stages
-has a name of the attempt's own, and the first result that is written for a file stays.
+Nothing of it reaches the table. A subtask may run twice (Helix gives it to another minion when one dies), so
+what it stages has a name of the attempt's own, and the first result that is written for a file stays.
 """
 
 from __future__ import annotations
@@ -70,7 +70,11 @@ class FileIngestionExecutor:
             SubtaskFailedError: At least one file failed.
             NotAppliedError: The session no longer wants this subtask.
         """
-        table, session_id, number = task.configs["tableName"], task.configs["session"], int(task.configs["group"])
+        table, session_id, number = (
+            task.configs["tableName"],
+            task.configs["session"],
+            int(task.configs["group"]),
+        )
         context = self._context
         with (
             ControllerClient(context.controller) as client,
@@ -194,7 +198,7 @@ def _build_entry(entry: FileEntry, build: FileBuilder) -> FileEntry:
         return replace(entry, status=FileStatus.STAGED, segment=build(entry.number, entry.file), error=None)
     except PinotPluginError as error:
         message = str(error) if entry.file.uri in str(error) else f"{entry.file.uri}: {error}"
-    except Exception as error:  # noqa: BLE001 - one file's failure, whatever it is, must not keep the others from being staged
+    except Exception as error:
         logger.exception("the segment of %s could not be built", entry.file.uri)
         message = f"{entry.file.uri}: unexpected {type(error).__name__}: {error}"
     logger.warning("failed: %s", message)
@@ -218,7 +222,9 @@ class _GroupLedger:
         session = self._sessions.load(self._session_id)
         if session.abandoned or session.state is not SessionState.IN_PROGRESS:
             state = "abandoned" if session.abandoned else session.state
-            raise NotAppliedError(f"session {self._session_id} of {session.table} is {state}: this subtask is not wanted any more")
+            raise NotAppliedError(
+                f"session {self._session_id} of {session.table} is {state}: the subtask is not wanted any more"
+            )
 
     def add(self, entry: FileEntry) -> None:
         self._unsaved[entry.number] = entry

@@ -23,7 +23,9 @@ def ingested_files(client: ControllerClient, store: PropertyStore, table: str) -
         for name, versioned in zip(page, found, strict=True):
             if versioned is None:
                 continue  # deleted since it was listed
-            provenance = Provenance.from_custom_map(versioned.record.map_fields.get("custom.map", {}), segment=name)
+            provenance = Provenance.from_custom_map(
+                versioned.record.map_fields.get("custom.map", {}), segment=name
+            )
             for file in provenance.inputs if provenance else ():
                 files[file.uri] = file
     return files

@@ -1,7 +1,8 @@
-"""The parameters of FileIngestionTask, as they stand in a table's ``taskTypeConfigsMap``, parsed and checked once.
+"""The parameters of FileIngestionTask, from a table's ``taskTypeConfigsMap``, parsed and checked once.
 
 ``PARAMETERS`` is the one list of keys; parsing, the nearest-name hint of a misspelt key and the table in the
-documentation come from it. Names and meaning follow the seed's sample configuration and Pinot's BatchConfigProperties.
+documentation come from it. Names and meaning follow the seed's sample configuration and Pinot's
+BatchConfigProperties.
 """
 
 from __future__ import annotations
@@ -52,7 +53,18 @@ def _count(value: str) -> int:
     return int(value)
 
 
-_SIZE_UNITS = {"": 1, "b": 1, "k": 2**10, "kb": 2**10, "m": 2**20, "mb": 2**20, "g": 2**30, "gb": 2**30, "t": 2**40, "tb": 2**40}
+_SIZE_UNITS = {
+    "": 1,
+    "b": 1,
+    "k": 2**10,
+    "kb": 2**10,
+    "m": 2**20,
+    "mb": 2**20,
+    "g": 2**30,
+    "gb": 2**30,
+    "t": 2**40,
+    "tb": 2**40,
+}
 
 
 def _size(value: str) -> int:
@@ -76,28 +88,69 @@ def _one_of(*names: str) -> Callable[[str], str]:
 
 
 PARAMETERS: tuple[Parameter, ...] = (
-    Parameter("inputDirURI", _text, None, "The folder to ingest, listed with all its sub-folders.", required=True),
-    Parameter("inputFormat", _one_of(*_FORMATS), None, "Format of the files: csv, json (lines), avro or parquet.", required=True),
-    Parameter("input.fs.className", _text, None, "PinotFS class of the input; checked against the URI's scheme."),
+    Parameter(
+        "inputDirURI", _text, None, "The folder to ingest, listed with all its sub-folders.", required=True
+    ),
+    Parameter(
+        "inputFormat",
+        _one_of(*_FORMATS),
+        None,
+        "Format of the files: csv, json (lines), avro or parquet.",
+        required=True,
+    ),
+    Parameter(
+        "input.fs.className", _text, None, "PinotFS class of the input; checked against the URI's scheme."
+    ),
     Parameter("includeFileNamePattern", _text, None, "Only files whose path matches: glob:… or regex:…"),
     Parameter("excludeFileNamePattern", _text, None, "No file whose path matches: glob:… or regex:…"),
-    Parameter("consistentPushEnabled", _boolean, "false", "All new files of a run become queryable in one step, or none."),
-    Parameter("schedule", _text, None, "Quartz cron expression at which `pinotctl scheduler` starts the task."),
-    Parameter("outputDirURI", _text, None, "Where segments are staged; by default a folder in the cluster's deep store."),
-    Parameter("output.fs.className", _text, None, "PinotFS class of the staging place; checked against its scheme."),
+    Parameter(
+        "consistentPushEnabled",
+        _boolean,
+        "false",
+        "All new files of a run become queryable in one step, or none.",
+    ),
+    Parameter(
+        "schedule", _text, None, "Quartz cron expression at which `pinotctl scheduler` starts the task."
+    ),
+    Parameter(
+        "outputDirURI",
+        _text,
+        None,
+        "Where segments are staged; by default a folder in the cluster's deep store.",
+    ),
+    Parameter(
+        "output.fs.className", _text, None, "PinotFS class of the staging place; checked against its scheme."
+    ),
     Parameter("push.mode", _one_of("METADATA", "TAR"), "METADATA", "How staged segments are handed over."),
-    Parameter("tableMaxNumTasks", _count, "1000", "At most so many subtasks in a run; files are spread over them."),
+    Parameter(
+        "tableMaxNumTasks", _count, "1000", "At most so many subtasks in a run; files are spread over them."
+    ),
     Parameter("taskMaxNumFilesPerTask", _count, "100", "At most so many files in a subtask."),
-    Parameter("taskMaxDataSize", _size, "1G", "A subtask takes files up to this size together (a single file may be larger)."),
+    Parameter(
+        "taskMaxDataSize",
+        _size,
+        "1G",
+        "A subtask takes files up to this size together (a single file may be larger).",
+    ),
     Parameter("taskTimeoutSeconds", _count, "3600", "A subtask that runs longer is ended by Helix."),
     Parameter("numConcurrentTasksPerInstance", _count, "2", "Subtasks that one minion runs side by side."),
-    Parameter("minionInstanceTag", _text, DEFAULT_MINION_TAG, "Tag of the Python-hosted minions that run the subtasks."),
-    Parameter("segmentReader", _one_of("auto", "arrow", "pinot"), "auto", "How files are read: Arrow where it gives the same, or Pinot's own reader."),
+    Parameter(
+        "minionInstanceTag",
+        _text,
+        DEFAULT_MINION_TAG,
+        "Tag of the Python-hosted minions that run the subtasks.",
+    ),
+    Parameter(
+        "segmentReader",
+        _one_of("auto", "arrow", "pinot"),
+        "auto",
+        "How files are read: Arrow where it gives the same, or Pinot's own reader.",
+    ),
 )
 
 PREFIXES: Mapping[str, str] = {
     "input.fs.prop.": "Properties of the input's file system: region, endpoint, accessKey, secretKey.",
-    "output.fs.prop.": "The same for the staging place; by default those of the input where the scheme is the same.",
+    "output.fs.prop.": "The same for the staging place; by default the input's, where the scheme is the same.",
     "recordReader.prop.": "Properties of Pinot's record reader for the format (delimiter, header, ...).",
 }
 
@@ -137,7 +190,8 @@ class FileIngestionParams:
         """Parse and check the task's configuration map.
 
         Raises:
-            ConfigError: A key is unknown, missing, malformed or does not go with another; the message names it.
+            ConfigError: A key is unknown, missing, malformed or does not go with another; the message names
+                it.
         """
         values = _parse(configs)
         input_uri = values["inputDirURI"]

@@ -1,9 +1,10 @@
-"""File name patterns with the meaning of java.nio's PathMatcher, since that is what task configurations are written for.
+"""File name patterns with the meaning of java.nio's PathMatcher: task configurations are written for it.
 
-``glob:`` patterns are matched against the whole path of a file: ``**`` crosses folders, ``*`` and ``?`` do not,
-``[a-z]`` and ``[!a]`` are classes, ``{csv,json}`` are alternatives, a backslash escapes. ``regex:`` patterns are regular
-expressions over the whole path. The path of ``s3://bucket/a/b.csv`` is ``s3:/bucket/a/b.csv`` (Java's ``Paths.get``
-folds the slashes), that of ``file:///a/b.csv`` is ``/a/b.csv``.
+``glob:`` patterns are matched against the whole path of a file: ``**`` crosses folders, ``*`` and ``?`` do
+not,
+``[a-z]`` and ``[!a]`` are classes, ``{csv,json}`` are alternatives, a backslash escapes. ``regex:`` patterns
+are regular expressions over the whole path. The path of ``s3://bucket/a/b.csv`` is ``s3:/bucket/a/b.csv``
+(Java's ``Paths.get`` folds the slashes), that of ``file:///a/b.csv`` is ``/a/b.csv``.
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ _PLAIN = re.compile(r"/+")
 
 def path_of(uri: str) -> str:
     """Return the path that patterns are matched against."""
-    if uri.startswith("file:"):
-        uri = uri[len("file:") :]
+    uri = uri.removeprefix("file:")
     return _PLAIN.sub("/", uri)
 
 
@@ -54,43 +54,46 @@ class PathMatcher:
         return f"PathMatcher({self.pattern!r})"
 
 
+_TOKEN = re.compile(r"(?P<deep>\*\*)|(?P<star>\*)|(?P<one>\?)|(?P<escaped>\\.)|(?P<plain>.)", re.DOTALL)
+
+
 def _glob_to_regex(glob: str) -> str:
     out: list[str] = []
     in_group = False
     i = 0
     while i < len(glob):
-        char = glob[i]
-        i += 1
-        if char == "*":
-            if glob[i : i + 1] == "*":
-                i += 1
-                out.append(".*")
-            else:
-                out.append("[^/]*")
-        elif char == "?":
-            out.append("[^/]")
-        elif char == "[":
+        match = _TOKEN.match(glob, i)
+        if match is None:
+            raise ValueError(f"it cannot be read from character {i + 1} on")
+        i = match.end()
+        token = match[0]
+        if match["plain"] is None:
+            out.append({"**": ".*", "*": "[^/]*", "?": "[^/]"}.get(token) or re.escape(token[1:]))
+        elif token == "[":
             i = _char_class(glob, i, out)
-        elif char == "{":
-            if in_group:
-                raise ValueError("groups in braces cannot be nested")
-            in_group = True
-            out.append("(?:")
-        elif char == "}" and in_group:
-            in_group = False
-            out.append(")")
-        elif char == "," and in_group:
-            out.append("|")
-        elif char == "\\":
-            if i == len(glob):
-                raise ValueError("it ends with a backslash")
-            out.append(re.escape(glob[i]))
-            i += 1
+        elif token in "{},":
+            in_group = _group_token(token, in_group, out)
+        elif token == "\\":
+            raise ValueError("it ends with a backslash")
         else:
-            out.append(re.escape(char))
+            out.append(re.escape(token))
     if in_group:
         raise ValueError("a brace is not closed")
     return "".join(out)
+
+
+def _group_token(token: str, in_group: bool, out: list[str]) -> bool:
+    """Translate a brace or a comma; return whether a group is open behind it."""
+    if token == "{":
+        if in_group:
+            raise ValueError("groups in braces cannot be nested")
+        out.append("(?:")
+        return True
+    if not in_group:
+        out.append(re.escape(token))
+        return False
+    out.append(")" if token == "}" else "|")
+    return token == ","
 
 
 def _char_class(glob: str, start: int, out: list[str]) -> int:

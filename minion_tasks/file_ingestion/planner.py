@@ -20,10 +20,14 @@ class SourceDiff:
     unchanged: int
 
 
-def select(files: Iterable[FileInfo], include: PathMatcher | None, exclude: PathMatcher | None) -> Iterable[FileInfo]:
+def select(
+    files: Iterable[FileInfo], include: PathMatcher | None, exclude: PathMatcher | None
+) -> Iterable[FileInfo]:
     """Keep the files that the include pattern takes and the exclude pattern leaves."""
     for file in files:
-        if (include is None or include.matches(file.uri)) and not (exclude is not None and exclude.matches(file.uri)):
+        if (include is None or include.matches(file.uri)) and not (
+            exclude is not None and exclude.matches(file.uri)
+        ):
             yield file
 
 
@@ -49,18 +53,22 @@ def compare(listed: Iterable[FileInfo], ingested: Mapping[str, FileInfo]) -> Sou
 
 
 def is_same(before: FileInfo, now: FileInfo) -> bool:
-    """Tell whether two sightings of a URI are of the same content: by etag where both have one, else size and time."""
+    """Tell whether two sightings of a URI are of one content: by etag where both have it, else size and time."""
     if before.etag is not None and now.etag is not None:
         return before.etag == now.etag and before.size_bytes == now.size_bytes
     return before.size_bytes == now.size_bytes and before.modified_ms == now.modified_ms
 
 
-def group(files: Sequence[FileInfo], *, max_groups: int, max_files: int, max_bytes: int) -> list[tuple[FileInfo, ...]]:
+def group(
+    files: Sequence[FileInfo], *, max_groups: int, max_files: int, max_bytes: int
+) -> list[tuple[FileInfo, ...]]:
     """Cut files into groups, one for each subtask.
 
-    A group takes at most ``max_files`` files and ``max_bytes`` bytes (a larger file is alone). Where that would give more than
-    ``max_groups`` groups, the bounds yield, since a run must take all files or none: the files are then spread evenly
-    by size over ``max_groups`` groups. Groups hold their files in the order of the URIs; every file is in exactly one.
+    A group takes at most ``max_files`` files and ``max_bytes`` bytes (a larger file is alone). Where that
+    would give more than
+    ``max_groups`` groups, the bounds yield, since a run must take all files or none: the files are then
+    spread evenly by size over ``max_groups`` groups. Groups hold their files in the order of the URIs; every
+    file is in exactly one.
     """
     ordered = sorted(files, key=lambda f: f.uri)
     groups: list[tuple[FileInfo, ...]] = []
@@ -91,6 +99,7 @@ def _spread(files: Sequence[FileInfo], count: int) -> list[tuple[FileInfo, ...]]
 def segment_name(raw_table: str, session: str, number: int) -> str:
     """Name the segment of the session's file number ``number``.
 
-    The session is in it, so that a name never collides with a replaced or reverted segment of an earlier session.
+    The session is in it, so that a name never collides with a replaced or reverted segment of an earlier
+    session.
     """
     return f"{raw_table}_{session}_{number:06d}"

@@ -1,4 +1,4 @@
-"""How far a session is, read from its ledger: the same numbers for the one who runs it and for one who watches."""
+"""How far a session is, read from its ledger: the same numbers for who runs it and who watches."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Where a segment came from, written in the segment's own metadata (its custom map).
 
-The next run's comparison with the source reads it from the table itself, so there is no second ledger that could
-disagree with what is served.
+The next run's comparison with the source reads it from the table itself, so there is no second ledger that
+could disagree with what is served.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class Provenance:
             return None
         try:
             rows = json.loads(zlib.decompress(base64.urlsafe_b64decode(packed)))
-            inputs = tuple(FileInfo(uri, int(size), int(modified), etag) for uri, size, modified, etag in rows)
+            inputs = tuple(
+                FileInfo(uri, int(size), int(modified), etag) for uri, size, modified, etag in rows
+            )
         except (ValueError, TypeError, zlib.error, binascii.Error) as error:
             raise DataError(
                 f"the metadata of segment {segment} says unreadably which files it was built from",

@@ -1,7 +1,8 @@
 """One run of FileIngestionTask for one table: what a trigger does, by hand or by the scheduler's cron.
 
-The run holds the table's lock from the first look at the last session to the end, so there is one session per table. Every
-state is durable before the next step begins: a run that is killed at any line is taken up, or cleared away, by the next.
+The run holds the table's lock from the first look at the last session to the end, so there is one session
+per table. Every state is durable before the next step begins: a run that is killed at any line is taken up,
+or cleared away, by the next.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ from enum import StrEnum
 
 from controller_client.client import ControllerClient
 from controller_client.clock import Clock
-from controller_client.errors import ConfigError, ConflictError, InputError, NotFoundError, PinotPluginError, SourceError
+from controller_client.errors import (
+    ConfigError,
+    ConflictError,
+    InputError,
+    NotFoundError,
+    PinotPluginError,
+    SourceError,
+)
 from controller_client.zookeeper import PropertyStore, TableLock
 from minion_tasks.file_ingestion.engine import Engine
 from minion_tasks.file_ingestion.ingested import ingested_files
@@ -77,81 +85,77 @@ class RunReport:
     fallback_reasons: tuple[str, ...]
 
 
-class IngestionRun:
-    """Runs the task once.
+@dataclass(frozen=True)
+class RunTools:
+    """What a run works with.
 
-    Args:
+    Attributes:
         client: The controller.
         store: ZooKeeper's property store of the cluster.
         engine: What runs the subtasks.
         clock: Time.
-        lock_wait_s: How long to wait for another run of the same table.
-        on_progress: Called while subtasks run.
+        on_progress: Called while subtasks run, in the run's own thread.
     """
 
-    def __init__(
-        self,
-        client: ControllerClient,
-        store: PropertyStore,
-        engine: Engine,
-        clock: Clock,
-        *,
-        lock_wait_s: float = 0.0,
-        on_progress: Callable[[SessionProgress], None] = lambda _progress: None,
-    ) -> None:
-        self._client = client
-        self._store = store
-        self._engine = engine
-        self._clock = clock
-        self._lock_wait_s = lock_wait_s
-        self._on_progress = on_progress
-        self._owner = f"{getpass.getuser()}@{socket.gethostname()}:{os.getpid()}"
+    client: ControllerClient
+    store: PropertyStore
+    engine: Engine
+    clock: Clock
+    on_progress: Callable[[SessionProgress], None] = lambda _progress: None
 
-    def run(self, table: str) -> RunReport:
-        """Bring the table up to the source, all or nothing.
+    @property
+    def owner(self) -> str:
+        """Who runs it: user, host and process."""
+        return f"{getpass.getuser()}@{socket.gethostname()}:{os.getpid()}"
 
-        Args:
-            table: Table name, with or without ``_OFFLINE``.
 
-        Raises:
-            ConfigError: The task's parameters or the table do not fit.
-            SourceError: The source cannot be listed, or no file matches.
-            FilesFailedError: Files could not be read or do not fit the schema; the table is as it was.
-            LockHeldError: Another run of this table did not end in time.
-            OutcomeUnknownError: The switch's last word is not known; the next run finds out and finishes.
-        """
-        table = offline_table(self._client, table)
-        params = load_params(self._client, table)
-        with TableLock(self._store, table, TASK_TYPE, self._owner) as lock:
-            lock.acquire(self._lock_wait_s)
-            sessions = SessionStore(self._store, table)
-            run = _LockedRun(self, table, params, sessions, lock)
-            latest = sessions.latest()
-            if latest is not None and latest.state is SessionState.SWITCH:
-                return run.finish_switch(latest, RunOutcome.SWITCH_FINISHED, ())
-            if latest is not None and latest.is_open:
-                run.throw_away(latest, "a new run began: there are no retries")
-            run.sweep_staging()
-            return run.start()
+def run_task(tools: RunTools, table: str, *, lock_wait_s: float = 0.0) -> RunReport:
+    """Bring a table up to its source, all or nothing.
+
+    Args:
+        tools: What the run works with.
+        table: Table name, with or without ``_OFFLINE``.
+        lock_wait_s: How long to wait for another run of the same table.
+
+    Raises:
+        ConfigError: The task's parameters or the table do not fit.
+        SourceError: The source cannot be listed, or no file matches.
+        FilesFailedError: Files could not be read or do not fit the schema; the table is as it was.
+        LockHeldError: Another run of this table did not end in time.
+        OutcomeUnknownError: The switch's last word is not known; the next run finds out and finishes.
+    """
+    table = offline_table(tools.client, table)
+    params = load_params(tools.client, table)
+    with TableLock(tools.store, table, TASK_TYPE, tools.owner) as lock:
+        lock.acquire(lock_wait_s)
+        sessions = SessionStore(tools.store, table)
+        run = _LockedRun(tools, table, params, sessions, lock)
+        latest = sessions.latest()
+        if latest is not None and latest.state is SessionState.SWITCH:
+            return run.finish_switch(latest, RunOutcome.SWITCH_FINISHED, ())
+        if latest is not None and latest.is_open:
+            run.throw_away(latest, "a new run began: there are no retries")
+        run.sweep_staging()
+        return run.start()
 
 
 class _LockedRun:
     """The steps of a run that holds the table's lock."""
 
     def __init__(
-        self, run: IngestionRun, table: str, params: FileIngestionParams, sessions: SessionStore, lock: TableLock
+        self,
+        tools: RunTools,
+        table: str,
+        params: FileIngestionParams,
+        sessions: SessionStore,
+        lock: TableLock,
     ) -> None:
-        self._client = run._client
-        self._store = run._store
-        self._engine = run._engine
-        self._clock = run._clock
-        self._on_progress = run._on_progress
-        self._owner = run._owner
+        self._tools = tools
         self._table = table
         self._params = params
         self._sessions = sessions
         self._lock = lock
-        self._staging_root = staging_root(params, run._client)
+        self._staging_root = staging_root(params, tools.client)
         self._staging_s = 0.0
 
     def start(self) -> RunReport:
@@ -160,10 +164,10 @@ class _LockedRun:
         if not diff.new:
             logger.info("%s: nothing new in %s", self._table, self._params.input_dir_uri)
             return self._report(RunOutcome.NOTHING_NEW, None, [], diff, 0.0)
-        started = self._clock.monotonic()
+        started = self._tools.clock.monotonic()
         session = self._create(diff)
         session = self._stage(session)
-        self._staging_s = self._clock.monotonic() - started
+        self._staging_s = self._tools.clock.monotonic() - started
         return self.finish_switch(session, RunOutcome.SWITCHED, tuple(file.uri for file in diff.changed))
 
     def _diff(self) -> SourceDiff:
@@ -176,7 +180,7 @@ class _LockedRun:
                 expected=f"includeFileNamePattern {params.include}, excludeFileNamePattern {params.exclude}",
                 remedy="patterns are matched against the whole path: begin them with glob:**/",
             )
-        diff = compare(listed, ingested_files(self._client, self._store, self._table))
+        diff = compare(listed, ingested_files(self._tools.client, self._tools.store, self._table))
         for file in diff.changed:
             logger.warning("%s changed after it was ingested; append mode does not read it again", file.uri)
         return diff
@@ -185,7 +189,10 @@ class _LockedRun:
         """Write the session and its plan; the session leaves INIT only after all of the plan is there."""
         params = self._params
         groups = group(
-            diff.new, max_groups=params.max_tasks, max_files=params.max_files_per_task, max_bytes=params.max_bytes_per_task
+            diff.new,
+            max_groups=params.max_tasks,
+            max_files=params.max_files_per_task,
+            max_bytes=params.max_bytes_per_task,
         )
         now = self._now_ms()
         stamp = datetime.fromtimestamp(now / 1000, UTC).strftime("%Y%m%dT%H%M%S%f")[:-3]
@@ -197,7 +204,7 @@ class _LockedRun:
                 state=SessionState.INIT,
                 created_ms=now,
                 updated_ms=now,
-                owner=self._owner,
+                owner=self._tools.owner,
                 staging_uri=session_uri(self._staging_root, self._table, session_id),
                 files=len(diff.new),
                 total_bytes=sum(file.size_bytes for file in diff.new),
@@ -209,23 +216,26 @@ class _LockedRun:
             entries = tuple(FileEntry(number + offset, file) for offset, file in enumerate(files))
             number += len(files)
             self._sessions.create_group(session_id, FileGroup(index, entries))
-        logger.info("session %s of %s: %d files in %d groups", session_id, self._table, session.files, session.groups)
+        logger.info(
+            "session %s of %s: %d files in %d groups", session_id, self._table, session.files, session.groups
+        )
         return session
 
     def _stage(self, session: Session) -> Session:
         """Run the subtasks; return the session in SWITCH, or throw it away and raise."""
         with self._thrown_away_on_failure(session) as current:
             session = current.save(move(session, SessionState.IN_PROGRESS, self._now_ms()))
-            task_name = self._engine.submit(session, range(session.groups), self._params)
+            task_name = self._tools.engine.submit(session, range(session.groups), self._params)
             session = current.save(replace(session, task_name=task_name))
-            self._engine.wait(task_name, self._params, lambda: self._tell(session))
+            self._tools.engine.wait(task_name, self._params, lambda: self._tell(session))
             self._tell(session)
             self._require_all_staged(session)
             if self._lock.lost:
                 raise ConflictError(
                     f"the lock of {self._table} was lost while subtasks ran", remedy="run the task again"
                 )
-            # Compare-and-set: if another run took the table meanwhile, it abandoned this session and this fails.
+            # Compare-and-set: if another run took the table meanwhile, it abandoned this session and this
+            # fails.
             return current.save(move(session, SessionState.SWITCH, self._now_ms()))
 
     def _require_all_staged(self, session: Session) -> None:
@@ -235,28 +245,33 @@ class _LockedRun:
                 if entry.status is FileStatus.FAILED:
                     failed.append(entry.error or entry.file.uri)
                 elif entry.status is FileStatus.PENDING:
-                    failed.append(f"{entry.file.uri}: its subtask ended without a result (see the minion's log)")
+                    failed.append(
+                        f"{entry.file.uri}: its subtask ended without a result (see the minion's log)"
+                    )
         if failed:
-            shown = "\n  ".join(failed[:10]) + (f"\n  ... and {len(failed) - 10} more" if len(failed) > 10 else "")
+            shown = "\n  ".join(failed[:10]) + (
+                f"\n  ... and {len(failed) - 10} more" if len(failed) > 10 else ""
+            )
             raise FilesFailedError(
-                f"{len(failed)} of {session.files} files could not be ingested; {self._table} is unchanged:\n  {shown}",
+                f"{len(failed)} of {session.files} files could not be ingested; {self._table} is unchanged:\n"
+                f"  {shown}",
                 remedy="mend the files or the schema, then run the task again",
             )
 
     def finish_switch(self, session: Session, outcome: RunOutcome, changed: tuple[str, ...]) -> RunReport:
         """Publish a session in SWITCH; safe to run again after a crash at any point."""
         segments = self._staged_segments(session)
-        started = self._clock.monotonic()
+        started = self._tools.clock.monotonic()
         saved = _Saved(self._sessions, session)
         entry_id = switch(
-            self._client,
+            self._tools.client,
             self._table,
             segments,
             open_staging(session.staging_uri, self._params),
             push_mode=self._params.push_mode,
             on_entry=lambda entry: saved.update(entry_id=entry),
         )
-        switch_s = self._clock.monotonic() - started
+        switch_s = self._tools.clock.monotonic() - started
         saved.save(replace(move(saved.session, SessionState.DONE, self._now_ms()), entry_id=entry_id))
         self._delete_staging(session)
         self._sessions.prune()
@@ -275,7 +290,7 @@ class _LockedRun:
         """Abandon a session before its switch and delete what it staged."""
         self._sessions.save(abandon(session, reason, self._now_ms()))
         if session.task_name is not None:
-            self._engine.cancel(session.task_name)
+            self._tools.engine.cancel(session.task_name)
         self._delete_staging(session)
         self._sessions.prune()
 
@@ -311,7 +326,7 @@ class _LockedRun:
             logger.warning("the staging folder of session %s was not deleted: %s", session.session_id, error)
 
     def _tell(self, session: Session) -> None:
-        self._on_progress(read_progress(self._sessions, session))
+        self._tools.on_progress(read_progress(self._sessions, session))
 
     def _report(
         self,
@@ -337,7 +352,7 @@ class _LockedRun:
         )
 
     def _now_ms(self) -> int:
-        return int(self._clock.now() * 1000)
+        return int(self._tools.clock.now() * 1000)
 
 
 class _Saved:
@@ -364,11 +379,17 @@ def offline_table(client: ControllerClient, table: str) -> str:
     """
     raw = table.removesuffix("_OFFLINE")
     if table.endswith("_REALTIME"):
-        raise ConfigError(f"{table} is a realtime table", expected=f"an OFFLINE table: {TASK_TYPE} ingests files into these only")
+        raise ConfigError(
+            f"{table} is a realtime table",
+            expected=f"an OFFLINE table: {TASK_TYPE} ingests files into these only",
+        )
     if client.tables.exists(f"{raw}_OFFLINE"):
         return f"{raw}_OFFLINE"
     if client.tables.exists(f"{raw}_REALTIME"):
-        raise ConfigError(f"{raw} is a realtime table", expected=f"an OFFLINE table: {TASK_TYPE} ingests files into these only")
+        raise ConfigError(
+            f"{raw} is a realtime table",
+            expected=f"an OFFLINE table: {TASK_TYPE} ingests files into these only",
+        )
     raise NotFoundError(f"there is no table {raw}_OFFLINE", remedy="create the table and its schema first")
 
 

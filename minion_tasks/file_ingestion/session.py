@@ -2,14 +2,17 @@
 
 States (seed: "state (read-only)"), and what moves a session on:
 
-- ``INIT``: the session has a plan of files; no subtask was started. → ``IN_PROGRESS`` when subtasks are submitted.
-- ``IN_PROGRESS``: subtasks run or have run; each file is pending, staged or failed. → ``IN_PROGRESS`` for a retry of the files
+- ``INIT``: the session has a plan of files; no subtask was started. → ``IN_PROGRESS`` when subtasks are
+submitted.
+- ``IN_PROGRESS``: subtasks run or have run; each file is pending, staged or failed. → ``IN_PROGRESS`` for a
+retry of the files
   not staged, → ``SWITCH`` when all are staged.
-- ``SWITCH``: all files are staged, the segments to publish are fixed. → ``DONE`` when the lineage entry is completed.
+- ``SWITCH``: all files are staged, the segments to publish are fixed. → ``DONE`` when the lineage entry is
+completed.
 - ``DONE``: the new segments serve.
 
-A session that will not be taken further is *abandoned*: possible in INIT and IN_PROGRESS only. From SWITCH on the
-lineage decides, so a session there is always finished, never thrown away.
+A session that will not be taken further is *abandoned*: possible in INIT and IN_PROGRESS only. From SWITCH
+on the lineage decides, so a session there is always finished, never thrown away.
 """
 
 from __future__ import annotations
@@ -129,9 +132,11 @@ def move(session: Session, to: SessionState, now_ms: int) -> Session:
         ConflictError: The state cannot follow the present one.
     """
     if session.abandoned or to not in ALLOWED[session.state]:
+        state = f"{session.state} (abandoned)" if session.abandoned else session.state
         raise ConflictError(
-            f"session {session.session_id} cannot go from {session.state}{' (abandoned)' if session.abandoned else ''} to {to}",
-            expected="one of " + (", ".join(sorted(ALLOWED[session.state])) or "nothing: the session is over"),
+            f"session {session.session_id} cannot go from {state} to {to}",
+            expected="one of "
+            + (", ".join(sorted(ALLOWED[session.state])) or "nothing: the session is over"),
             where=session.table,
         )
     return replace(session, state=to, updated_ms=now_ms)

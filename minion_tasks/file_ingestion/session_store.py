@@ -6,7 +6,8 @@
         <session>                    the session: state, retryCount, ... (simple fields)
         <session>/groups/00000       the files of one subtask and what became of them (compressed)
 
-A session's files are spread over groups, so that no znode grows with the whole source, and a subtask writes only its own.
+A session's files are spread over groups, so that no znode grows with the whole source, and a subtask writes
+only its own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from typing import Any
 
 from controller_client.errors import NotFoundError
 from controller_client.zookeeper import PropertyStore, ZNRecord
-from minion_tasks.file_ingestion.session import FileEntry, FileGroup, FileStatus, Session, SessionState, StagedSegment
+from minion_tasks.file_ingestion.session import (
+    FileEntry,
+    FileGroup,
+    FileStatus,
+    Session,
+    SessionState,
+    StagedSegment,
+)
 from minion_tasks.filestore import FileInfo
 
 _MAX_TEXT = 2000
@@ -155,7 +163,8 @@ def _session_from(fields: dict[str, str], table: str, session_id: str, version: 
 def _group_record(group: FileGroup) -> ZNRecord:
     rows: Sequence[dict[str, Any]] = [_entry_row(entry) for entry in group.entries]
     return ZNRecord(
-        f"{group.number:05d}", {"entries": json.dumps(rows, separators=(",", ":")), "enableCompression": "true"}
+        f"{group.number:05d}",
+        {"entries": json.dumps(rows, separators=(",", ":")), "enableCompression": "true"},
     )
 
 

@@ -1,7 +1,7 @@
 """The switch: all staged segments of a session become the table's in one step.
 
-Safe to run again at any point: the lineage entry that an interrupted run left is found by its segments, and what it has
-already pushed is not pushed again.
+Safe to run again at any point: the lineage entry that an interrupted run left is found by its segments, and
+what it has already pushed is not pushed again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def switch(
         table: Table name with type.
         segments: All staged segments of the session.
         staging: The store they lie in.
-        push_mode: ``METADATA`` (the controller copies the tar within the store) or ``TAR`` (it is sent through the controller).
+        push_mode: ``METADATA`` (the controller copies the tar within the store) or ``TAR`` (it is sent
+            through the controller).
         on_entry: Called with the lineage entry's id as soon as it is known.
         on_pushed: Called for each segment that the controller has accepted, by several threads.
 
@@ -74,17 +75,21 @@ def switch(
 
 
 def _effective_mode(client: ControllerClient, push_mode: str, segments: Sequence[StagedSegment]) -> str:
-    """Metadata push needs staging and deep store on the same kind of store, since the controller copies between them."""
+    """Metadata push needs staging and deep store on one kind of store: the controller copies between them."""
     if push_mode == "TAR" or not segments:
         return "TAR"
     deep_store = client.cluster.deep_store_uri()
     if deep_store is None or scheme_of(deep_store) != scheme_of(segments[0].tar_uri):
-        logger.warning("segments are sent through the controller: staging is not on its deep store (%s)", deep_store)
+        logger.warning(
+            "segments are sent through the controller: staging is not on its deep store (%s)", deep_store
+        )
         return "TAR"
     return "METADATA"
 
 
-def _push(client: ControllerClient, table: str, segment: StagedSegment, staging: FileStore, mode: str) -> None:
+def _push(
+    client: ControllerClient, table: str, segment: StagedSegment, staging: FileStore, mode: str
+) -> None:
     uri = segment.metadata_uri if mode == "METADATA" else segment.tar_uri
     with tempfile.TemporaryDirectory(prefix="pinot-push-") as folder:
         path = Path(folder) / f"{segment.name}.tar.gz"

@@ -1,4 +1,4 @@
-"""Where files come from and where staged segments go: local folders and S3, under the same URIs as Pinot's PinotFS.
+"""Where files come from and staged segments go: local folders and S3, under the same URIs as Pinot's PinotFS.
 
 ``open_store`` picks the store by the URI's scheme; a store is thread-safe and holds no state between calls.
 """

@@ -20,7 +20,8 @@ class FileInfo:
     """One file as a listing saw it; two listings of an unchanged file are equal.
 
     Attributes:
-        uri: ``file:///absolute/path`` or ``s3://bucket/key``, not percent-encoded: it is an identity, shown to people.
+        uri: ``file:///absolute/path`` or ``s3://bucket/key``, not percent-encoded: it is an identity, shown
+            to people.
         size_bytes: Length of the stored file (compressed, where it is compressed).
         modified_ms: Time of the last modification, epoch milliseconds.
         etag: The store's version tag of the content, where it has one (S3).
@@ -42,7 +43,8 @@ class FileStore(Protocol):
     def local_copy(self, file: FileInfo, work_dir: Path) -> AbstractContextManager[Path]:
         """Give the file as a local path for reading.
 
-        On leaving the context without an error the file is checked once more: what was read was the file as listed.
+        On leaving the context without an error the file is checked once more: what was read was the file as
+        listed.
 
         Raises:
             SourceChangedError: The file is no longer the one that was listed.
@@ -58,5 +60,5 @@ class FileStore(Protocol):
         ...
 
     def delete_tree(self, directory_uri: str) -> int:
-        """Delete all files below a folder and the folder; returns how many files went. A missing folder is fine."""
+        """Delete a folder with all below it; returns how many files went. A missing folder is fine."""
         ...

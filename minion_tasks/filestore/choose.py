@@ -22,7 +22,9 @@ def scheme_of(uri: str) -> str:
     return scheme or "file"
 
 
-def open_store(uri: str, properties: Mapping[str, str], *, class_name: str | None = None, key: str = "URI") -> FileStore:
+def open_store(
+    uri: str, properties: Mapping[str, str], *, class_name: str | None = None, key: str = "URI"
+) -> FileStore:
     """Open the store for a URI.
 
     Args:
@@ -46,7 +48,9 @@ def open_store(uri: str, properties: Mapping[str, str], *, class_name: str | Non
             expected=FS_CLASSES[scheme],
         )
     if scheme == "s3":
-        from minion_tasks.filestore.s3 import S3Store  # boto3 takes 200 ms to import and local users need none of it
+        from minion_tasks.filestore.s3 import (
+            S3Store,
+        )  # boto3 takes 200 ms to import and local users need none of it
 
         return S3Store(properties)
     return LocalStore()

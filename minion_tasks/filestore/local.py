@@ -25,7 +25,8 @@ def local_path(uri: str) -> Path:
             expected="file:///absolute/path, without a host",
             remedy="write three slashes after 'file:'",
         )
-    # Percent-encoding is undone only where it decodes to a file that exists, since listed URIs are not encoded.
+    # Percent-encoding is undone only where it decodes to a file that exists, since listed URIs are not
+    # encoded.
     plain = Path(parts.path if not parts.query else f"{parts.path}?{parts.query}")
     decoded = Path(unquote(parts.path))
     return decoded if decoded.exists() and not plain.exists() else plain
@@ -51,7 +52,9 @@ class LocalStore:
             # Sorting by name with a slash behind folders gives the order of the full URIs.
             entries = sorted(os.scandir(folder), key=lambda e: e.name + "/" if e.is_dir() else e.name)
         except OSError as error:
-            raise SourceError(f"the folder {folder} cannot be read: {error.strerror}", where=str(folder)) from error
+            raise SourceError(
+                f"the folder {folder} cannot be read: {error.strerror}", where=str(folder)
+            ) from error
         for entry in entries:
             path = Path(entry.path)
             if entry.is_dir():

@@ -26,7 +26,8 @@ class S3Store:
     """A `FileStore` on S3 or a server that speaks its protocol.
 
     Args:
-        properties: ``region``, ``endpoint``, ``accessKey``, ``secretKey`` as S3PinotFS names them; what is missing comes
+        properties: ``region``, ``endpoint``, ``accessKey``, ``secretKey`` as S3PinotFS names them; what is
+            missing comes
             from boto3's own chain (environment, profile, instance role).
     """
 
@@ -39,7 +40,10 @@ class S3Store:
             aws_access_key_id=properties.get("accessKey"),
             aws_secret_access_key=properties.get("secretKey"),
             config=Config(
-                retries={"mode": "standard", "max_attempts": 5}, connect_timeout=5, read_timeout=60, max_pool_connections=16
+                retries={"mode": "standard", "max_attempts": 5},
+                connect_timeout=5,
+                read_timeout=60,
+                max_pool_connections=16,
             ),
         )
 
@@ -56,7 +60,9 @@ class S3Store:
                     if item["Key"].endswith("/"):
                         continue  # a folder marker, not a file
                     modified_ms = int(item["LastModified"].timestamp() * 1000)
-                    yield FileInfo(f"s3://{bucket}/{item['Key']}", item["Size"], modified_ms, item["ETag"].strip('"'))
+                    yield FileInfo(
+                        f"s3://{bucket}/{item['Key']}", item["Size"], modified_ms, item["ETag"].strip('"')
+                    )
         except (ClientError, BotoCoreError) as error:
             self._fail("list", directory_uri, error)
 
@@ -121,26 +127,34 @@ class S3Store:
                 self._fail("delete", directory_uri, error)
             if answer.get("Errors"):
                 first = answer["Errors"][0]
-                raise SourceError(f"s3://{bucket}/{first.get('Key')} could not be deleted: {first.get('Message')}")
+                raise SourceError(
+                    f"s3://{bucket}/{first.get('Key')} could not be deleted: {first.get('Message')}"
+                )
         return len(keys)
 
     def _fail(self, verb: str, uri: str, error: Exception) -> NoReturn:
-        """Translate boto's error; its text carries no secret, but may carry the access key, so only its code is told."""
+        """Translate boto's error; its text may carry the access key, so only its code is told."""
         code = _code(error) if isinstance(error, ClientError) else type(error).__name__
         where = f"{uri} (endpoint {self._endpoint or 'default'})"
-        if code in ("NoSuchBucket",):
+        if code == "NoSuchBucket":
             remedy = "create the bucket or mend the URI"
         elif code in _REFUSED:
             remedy = "check accessKey, secretKey and the bucket's policy"
         elif code in ("NoCredentialsError", "PartialCredentialsError"):
-            remedy = "set input.fs.prop.accessKey and input.fs.prop.secretKey, or the machine's own credentials"
+            remedy = (
+                "set input.fs.prop.accessKey and input.fs.prop.secretKey, or the machine's own credentials"
+            )
         else:
             remedy = "check that the endpoint is reachable, then run again"
         raise SourceError(f"S3 refused to {verb} {uri}: {code}", where=where, remedy=remedy) from None
 
 
 def _code(error: Exception) -> str:
-    return str(error.response.get("Error", {}).get("Code", "unknown")) if isinstance(error, ClientError) else "unknown"
+    return (
+        str(error.response.get("Error", {}).get("Code", "unknown"))
+        if isinstance(error, ClientError)
+        else "unknown"
+    )
 
 
 def _split(uri: str) -> tuple[str, str]:

@@ -1,0 +1,1 @@
+"""The ``pinotctl`` commands of this package."""

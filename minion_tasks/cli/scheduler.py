@@ -1,0 +1,56 @@
+"""``pinotctl scheduler``: start the tasks at their times."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+
+import click
+
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.clock import SystemClock
+from minion_tasks.cli.task import make_tools
+from minion_tasks.file_ingestion.run import run_task
+from minion_tasks.scheduler import Scheduler
+
+
+@click.command()
+@click.option(
+    "--refresh",
+    "refresh_s",
+    type=click.FloatRange(min=1),
+    default=30.0,
+    show_default=True,
+    help="Seconds between looks at the tables' schedules.",
+)
+@click.option(
+    "--parallel",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    help="Tables that run side by side.",
+)
+@pass_cli
+def scheduler(cli: CliContext, refresh_s: float, parallel: int) -> None:
+    """Run FileIngestionTask of every table at its schedule, until stopped."""
+    from jvm_bridge.cron import CronSchedule
+
+    tools = make_tools(cli)
+
+    def run(table: str) -> None:
+        report = run_task(tools, table, lock_wait_s=3600.0)
+        did = f"{report.outcome}, {report.files} files, {report.rows} rows"
+        cli.out.note(f"{table}: {did}, session {report.session_id}")
+
+    stop = threading.Event()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    cli.out.note("the scheduler runs; it stops with Ctrl-C, after the runs that are going on")
+    Scheduler(
+        cli.client(), run, CronSchedule, SystemClock(), refresh_s=refresh_s, max_parallel=parallel
+    ).serve(stop)

@@ -1,0 +1,211 @@
+"""``pinotctl task``: register FileIngestionTask with a table, run it, watch it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.cli.output import Progress
+from controller_client.clock import SystemClock
+from controller_client.errors import ConfigError, NotFoundError
+from minion_tasks.file_ingestion.engine import MinionEngine
+from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams, mask_secrets
+from minion_tasks.file_ingestion.progress import SessionProgress, read_progress
+from minion_tasks.file_ingestion.run import RunReport, RunTools, load_params, offline_table, run_task
+from minion_tasks.file_ingestion.session import SessionState
+from minion_tasks.file_ingestion.session_store import SessionStore
+
+
+@click.group()
+def task() -> None:
+    """Register, run and watch FileIngestionTask."""
+
+
+@task.command()
+@click.argument("table")
+@click.option(
+    "--file",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="JSON object of parameters.",
+)
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="One parameter; wins over the file's."
+)
+@dry_run_option
+@output_option()
+@pass_cli
+def register(
+    cli: CliContext, table: str, file: Path | None, settings: tuple[str, ...], dry_run: bool
+) -> None:
+    """Put the task into the table's config, after checking every parameter.
+
+    Secrets belong into --file, not onto the command line.
+    """
+    configs = _read_configs(file, settings)
+    params = FileIngestionParams.from_configs(configs)
+    name = offline_table(cli.client(), table)
+    if params.schedule is not None:
+        from jvm_bridge.cron import CronSchedule
+
+        CronSchedule(params.schedule)
+    if dry_run:
+        cli.out.note(f"{name} would get this {TASK_TYPE}:")
+    else:
+        cli.client().tables.set_task_config(name, TASK_TYPE, configs)
+        cli.out.note(f"{TASK_TYPE} is registered with {name}")
+    cli.out.record(mask_secrets(configs))
+
+
+@task.command()
+@click.argument("table")
+@yes_option
+@dry_run_option
+@pass_cli
+def unregister(cli: CliContext, table: str, yes: bool, dry_run: bool) -> None:
+    """Take the task out of the table's config; what was ingested stays."""
+    name = offline_table(cli.client(), table)
+    load_params(cli.client(), name)
+    if dry_run:
+        cli.out.note(f"{TASK_TYPE} would be taken out of the config of {name}")
+        return
+    confirm(f"Take {TASK_TYPE} out of the config of {name}?", yes=yes)
+    cli.client().tables.set_task_config(name, TASK_TYPE, None)
+    cli.out.note(f"{TASK_TYPE} is no longer registered with {name}")
+
+
+@task.command()
+@click.argument("table")
+@output_option()
+@pass_cli
+def show(cli: CliContext, table: str) -> None:
+    """Show the task's parameters (secrets masked)."""
+    name = offline_table(cli.client(), table)
+    configs = cli.client().tables.task_config(name, TASK_TYPE)
+    if configs is None:
+        raise NotFoundError(f"{name} has no {TASK_TYPE}", remedy="add one with 'pinotctl task register'")
+    cli.out.record(mask_secrets(configs))
+
+
+@task.command()
+@click.argument("table")
+@click.option(
+    "--wait-lock",
+    "lock_wait_s",
+    type=click.FloatRange(min=0),
+    default=600.0,
+    show_default=True,
+    help="Seconds to wait for another run of the table.",
+)
+@output_option()
+@pass_cli
+def run(cli: CliContext, table: str, lock_wait_s: float) -> None:
+    """Ingest what is new in the source, in one atomic step, and wait for the end."""
+    with cli.out.progress("reading files", unit="files") as progress:
+        report = run_task(make_tools(cli, progress), table, lock_wait_s=lock_wait_s)
+    show_report(cli, report)
+
+
+@task.command()
+@click.argument("table")
+@click.option("--follow/--once", default=True, help="Go on until the session is over, or look once.")
+@output_option()
+@pass_cli
+def watch(cli: CliContext, table: str, follow: bool) -> None:
+    """Show how far the table's last session is: files, rows and bytes of each subtask."""
+    name = offline_table(cli.client(), table)
+    sessions = SessionStore(cli.property_store(), name)
+    clock = SystemClock()
+    with cli.out.progress("reading files", unit="files") as progress:
+        while True:
+            latest = sessions.latest()
+            if latest is None:
+                raise NotFoundError(
+                    f"{name} has had no session yet", remedy="start one with 'pinotctl task run'"
+                )
+            now = read_progress(sessions, latest)
+            _tell(progress, now)
+            if not follow or not latest.is_open:
+                break
+            clock.sleep(1.0)
+    _show_progress(cli, now)
+
+
+def make_tools(cli: CliContext, progress: Progress | None = None) -> RunTools:
+    """Put together what a run on this cluster works with."""
+    clock = SystemClock()
+    engine = MinionEngine(cli.client(), cli.property_store(), clock)
+    if progress is None:
+        return RunTools(cli.client(), cli.property_store(), engine, clock)
+    return RunTools(cli.client(), cli.property_store(), engine, clock, lambda now: _tell(progress, now))
+
+
+def show_report(cli: CliContext, report: RunReport) -> None:
+    """Print what a run did."""
+    for reason in report.fallback_reasons:
+        cli.out.note(f"Pinot's own reader was used: {reason}")
+    for uri in report.changed[:10]:
+        cli.out.note(f"changed since it was ingested, and not read again: {uri}")
+    total_s = report.staging_s + report.switch_s
+    cli.out.record(
+        {
+            "table": report.table,
+            "outcome": report.outcome.value,
+            "session": report.session_id,
+            "files": report.files,
+            "rows": report.rows,
+            "segments": report.segments,
+            "bytes read": report.bytes_read,
+            "staging s": round(report.staging_s, 2),
+            "switch s": round(report.switch_s, 2),
+            "rows per s": round(report.rows / total_s) if total_s else None,
+        }
+    )
+
+
+def _tell(progress: Progress, now: SessionProgress) -> None:
+    session = now.session
+    failed = f", {now.failed} failed" if now.failed else ""
+    text = f"{session.state} {now.rows:,} rows, {now.bytes_read:,} of {session.total_bytes:,} bytes{failed}"
+    progress.update(done=now.staged + now.failed, total=session.files, text=text)
+
+
+def _show_progress(cli: CliContext, now: SessionProgress) -> None:
+    session = now.session
+    state = f"{session.state} (abandoned)" if session.abandoned else session.state.value
+    cli.out.note(f"session {session.session_id} of {session.table}: {state}")
+    if session.message:
+        cli.out.note(session.message)
+    if session.state is SessionState.INIT and not session.abandoned:
+        cli.out.note("the plan is being written; no subtask has started")
+    cli.out.table(
+        ["subtask", "files", "staged", "failed", "rows", "bytes read", "bytes", "first error"],
+        [
+            [g.group, g.files, g.staged, g.failed, g.rows, g.bytes_read, g.bytes_total, g.first_error]
+            for g in now.groups
+        ],
+    )
+
+
+def _read_configs(file: Path | None, settings: tuple[str, ...]) -> dict[str, str]:
+    configs: dict[str, str] = {}
+    if file is not None:
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ConfigError(f"{file} is not JSON: {error}") from error
+        if not isinstance(content, dict) or not all(isinstance(value, str) for value in content.values()):
+            raise ConfigError(
+                f"{file} does not hold an object of strings", expected='{"inputDirURI": "s3://…", …}'
+            )
+        configs.update(content)
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key:
+            raise ConfigError(f"--set {setting!r} is not KEY=VALUE")
+        configs[key] = value
+    return configs

@@ -1,0 +1,178 @@
+"""The scheduler: starts FileIngestionTask at the times of each table's cron expression.
+
+Pinot's controller cannot schedule a task type that it has no Java generator for, so this process does. It
+needs no state of its own: a trigger that fell into a time when it was down is made up for by the next, since
+a run takes whatever is new.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+from controller_client.client import ControllerClient
+from controller_client.clock import Clock
+from controller_client.errors import PinotPluginError
+from minion_tasks.file_ingestion.params import TASK_TYPE
+
+logger = logging.getLogger(__name__)
+
+
+class Cron(Protocol):
+    """A parsed cron expression."""
+
+    def next_after(self, epoch_s: float) -> float | None:
+        """Return the next time it fires after a time, both in epoch seconds; None if it never fires again."""
+        ...
+
+
+@dataclass
+class _Table:
+    expression: str
+    cron: Cron
+    next_fire_s: float | None
+    running: bool = False
+    waiting: bool = False
+
+
+class Triggers:
+    """Decides which table is due; knows nothing of clusters or threads.
+
+    A trigger that comes while the table's run is still going on waits for its end; several that wait are one
+    (seed: key point 6). A table whose expression is wrong is reported once and left out until it changes.
+    """
+
+    def __init__(self, parse: Callable[[str], Cron]) -> None:
+        self._parse = parse
+        self._tables: dict[str, _Table] = {}
+        self._wrong: dict[str, str] = {}
+
+    def refresh(self, schedules: Mapping[str, str], now_s: float) -> None:
+        """Take in the tables and expressions as they are now; a new or changed one fires after ``now_s``."""
+        for name in [name for name in self._tables if name not in schedules]:
+            if not self._tables[name].running:
+                del self._tables[name]
+        for name, expression in schedules.items():
+            known = self._tables.get(name)
+            if self._wrong.get(name) == expression or (known is not None and known.expression == expression):
+                continue
+            try:
+                cron = self._parse(expression)
+            except PinotPluginError as error:
+                logger.error("%s is not scheduled: %s", name, error)
+                self._wrong[name] = expression
+                self._tables.pop(name, None)
+                continue
+            self._wrong.pop(name, None)
+            next_fire_s = cron.next_after(now_s)
+            running = known.running if known else False
+            waiting = known.waiting if known else False
+            self._tables[name] = _Table(expression, cron, next_fire_s, running, waiting)
+
+    def due(self, now_s: float) -> list[str]:
+        """Return the tables to start now; each counts as running until `ended` is called."""
+        start = []
+        for name, table in self._tables.items():
+            if table.next_fire_s is not None and table.next_fire_s <= now_s:
+                table.waiting = True
+                table.next_fire_s = table.cron.next_after(now_s)
+            if table.waiting and not table.running:
+                table.waiting, table.running = False, True
+                start.append(name)
+        return start
+
+    def ended(self, name: str) -> None:
+        """Say that the table's run has ended."""
+        if name in self._tables:
+            self._tables[name].running = False
+
+    def next_times(self) -> dict[str, float | None]:
+        """Return the next time of each table, epoch seconds."""
+        return {name: table.next_fire_s for name, table in self._tables.items()}
+
+
+class Scheduler:
+    """The loop around `Triggers`.
+
+    Args:
+        client: The controller; asked for the tables' task configurations.
+        run: Runs the task of one table; called in a thread of its own.
+        parse: Parses a cron expression.
+        clock: Time.
+        refresh_s: How often the tables' configurations are read.
+        max_parallel: Tables that run side by side.
+    """
+
+    def __init__(
+        self,
+        client: ControllerClient,
+        run: Callable[[str], None],
+        parse: Callable[[str], Cron],
+        clock: Clock,
+        *,
+        refresh_s: float = 30.0,
+        tick_s: float = 1.0,
+        max_parallel: int = 8,
+    ) -> None:
+        self._client = client
+        self._run = run
+        self._clock = clock
+        self._refresh_s = refresh_s
+        self._tick_s = tick_s
+        self._triggers = Triggers(parse)
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(max_parallel, thread_name_prefix="ingestion")
+
+    def serve(self, stop: threading.Event) -> None:
+        """Run until ``stop`` is set, then wait for the runs that are going on."""
+        refreshed_s: float | None = None
+        try:
+            while not stop.is_set():
+                if refreshed_s is None or self._clock.monotonic() - refreshed_s >= self._refresh_s:
+                    self._refresh()
+                    refreshed_s = self._clock.monotonic()
+                self.tick()
+                self._clock.sleep(self._tick_s)
+        finally:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def tick(self) -> list[Future[None]]:
+        """Start what is due."""
+        with self._lock:
+            names = self._triggers.due(self._clock.now())
+        return [self._pool.submit(self._run_one, name) for name in names]
+
+    def _refresh(self) -> None:
+        try:
+            schedules = read_schedules(self._client)
+        except PinotPluginError as error:
+            logger.warning("the tables' configurations cannot be read now: %s", error)
+            return
+        with self._lock:
+            self._triggers.refresh(schedules, self._clock.now())
+
+    def _run_one(self, name: str) -> None:
+        logger.info("%s: triggered by its schedule", name)
+        try:
+            self._run(name)
+        except PinotPluginError as error:
+            logger.error("%s: the run failed: %s", name, error)
+        except Exception:
+            logger.exception("%s: the run failed unexpectedly", name)
+        finally:
+            with self._lock:
+                self._triggers.ended(name)
+
+
+def read_schedules(client: ControllerClient) -> dict[str, str]:
+    """Map each OFFLINE table that has a schedule for this task to its cron expression."""
+    schedules = {}
+    for table in client.tables.list("OFFLINE"):
+        configs = client.tables.task_config(table, TASK_TYPE)
+        if configs and configs.get("schedule"):
+            schedules[table] = configs["schedule"]
+    return schedules
