@@ -1,0 +1,245 @@
+"""A lock on one task type of one table, shared by all schedulers and hosts of a cluster."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from kazoo.exceptions import KazooException, LockTimeout
+from kazoo.protocol.states import KazooState
+
+from controller_client.errors import (
+    ConflictError,
+    LockHeldError,
+    NotFoundError,
+    OutcomeUnknownError,
+    UnreachableError,
+)
+from controller_client.zookeeper.connection import SESSION_TIMEOUT_S
+from controller_client.zookeeper.property_store import PropertyStore
+
+__all__ = ["LockHolder", "TableLock"]
+
+# The client notices a dead connection at the latest after two thirds of the session timeout without an
+# answer; what is left until ZooKeeper gives the lock to somebody else is the last third.
+_SAFE_SUSPENSION_S = SESSION_TIMEOUT_S / 3
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class LockHolder:
+    """Who holds a lock; written into the lock's znode.
+
+    Attributes:
+        owner: The name that the holder gave.
+        host: Its machine.
+        pid: Its process there.
+        since_epoch_s: When it began to ask for the lock.
+    """
+
+    owner: str
+    host: str
+    pid: int
+    since_epoch_s: float
+
+    def __str__(self) -> str:
+        since = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(self.since_epoch_s))
+        return f"{self.owner} (host {self.host}, pid {self.pid}, since {since})"
+
+
+class TableLock:
+    """Exclusive lock of one (table, task type), by kazoo's Lock recipe.
+
+    ::
+
+        with TableLock(store, "flights_OFFLINE", "FileIngestionTask", owner="scheduler") as lock:
+            lock.acquire(wait_s=30)
+            while work and not lock.lost:
+                ...
+
+    The lock is an ephemeral znode. When its holder is killed, ZooKeeper drops it after the session timeout
+    (10 s) and the next one gets it. When the holder is only cut off or stopped for longer than that, it has
+    lost the lock without having been told: :attr:`lost` tells it as early as it can be known, but what must
+    never happen twice has to be guarded by a compare-and-set as well.
+
+    Args:
+        store: The cluster's property store; its session holds the lock.
+        table_name_with_type: E.g. ``flights_OFFLINE``.
+        task_type: E.g. ``FileIngestionTask``.
+        owner: A name for the holder, shown to those who wait.
+        now: Seconds since the epoch.
+        monotonic: Seconds of a clock that never goes back.
+    """
+
+    def __init__(
+        self,
+        store: PropertyStore,
+        table_name_with_type: str,
+        task_type: str,
+        owner: str,
+        *,
+        now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        # Outside Helix' own folders, so that no clean-up of Helix or Pinot ever meets it.
+        self.path = f"/{store.cluster_name}/PINOT_PLUGINS/locks/{table_name_with_type}/{task_type}"
+        self._what = f"{task_type} of {table_name_with_type}"
+        self._connection = store.connection
+        self._holder = LockHolder(owner, socket.gethostname(), os.getpid(), now())
+        self._monotonic = monotonic
+        self._lock: Any = None
+        self._suspended_since: float | None = None
+        self._session_lost = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    @property
+    def lost(self) -> bool:
+        """Whether the lock, once acquired, is no longer surely ours: stop working then.
+
+        True for good after the session was lost, and while the connection has been away for so long that
+        ZooKeeper may have given the lock to somebody else.
+        """
+        since = self._suspended_since
+        if since is not None and self._monotonic() - since >= _SAFE_SUSPENSION_S:
+            self._session_lost = True
+        return self._session_lost
+
+    def acquire(self, wait_s: float) -> None:
+        """Get the lock, waiting for at most ``wait_s`` seconds while others hold it.
+
+        Raises:
+            LockHeldError: Somebody else still holds it; the error says who.
+            ConflictError: This object holds it already.
+            UnreachableError: ZooKeeper is away.
+        """
+        if self._lock is not None:
+            raise ConflictError(f"The lock of {self._what} is held by this object already", where=self.path)
+        client = self._connection.kazoo()
+        lock = client.Lock(self.path, identifier=json.dumps(asdict(self._holder)))
+        self._session_lost, self._suspended_since = False, None
+        client.add_listener(self._on_state)
+        attempt = _Attempt(lock, wait_s)
+        try:
+            acquired = attempt.run(limit_s=wait_s + self._connection.timeout_s)
+        except KazooException as error:
+            client.remove_listener(self._on_state)
+            raise UnreachableError(
+                f"The lock of {self._what} cannot be asked for ({type(error).__name__})", where=self.path
+            ) from error
+        if acquired:
+            self._lock = lock
+            # A session that was lost while waiting does not matter, the node belongs to the present one; a
+            # session lost since then shows as the missing node.
+            self._session_lost = False
+            self._session_lost = not self._connection.exists(f"{self.path}/{lock.node}")
+            _logger.info("holds the lock %s", self.path)
+            return
+        client.remove_listener(self._on_state)
+        if acquired is None and client.state != KazooState.CONNECTED:
+            raise UnreachableError(
+                f"ZooKeeper went away while the lock of {self._what} was waited for",
+                where=self._connection.address,
+            )
+        raise LockHeldError(
+            f"The lock of {self._what} is held by {self._holder_now()}",
+            where=self.path,
+            remedy="Wait until it is done. If its process is dead, the lock is free in "
+            f"{SESSION_TIMEOUT_S:g} s by itself.",
+        )
+
+    def release(self) -> None:
+        """Give the lock back; does nothing where it is not held."""
+        lock, self._lock = self._lock, None
+        if lock is None:
+            return
+        lock.client.remove_listener(self._on_state)
+        try:
+            # Not kazoo's release, which may wait for a connection without limit.
+            self._connection.delete(f"{self.path}/{lock.node}")
+        except NotFoundError:
+            _logger.warning("the lock %s had been lost before it was released", self.path)
+        except (UnreachableError, OutcomeUnknownError) as error:
+            _logger.warning("the lock %s is left to its session's timeout: %s", self.path, error.message)
+
+    def holder(self) -> LockHolder | None:
+        """Who holds the lock now, if anybody does."""
+        # Sorted by kazoo's sequence number at the end of the name: the first holds the lock, the others wait.
+        names = sorted(self._connection.children(self.path) or (), key=lambda name: name[-10:])
+        for found in self._connection.get_many([f"{self.path}/{name}" for name in names]):
+            if found is not None:
+                return LockHolder(**json.loads(found[0]))
+        return None
+
+    def _holder_now(self) -> str:
+        return str(self.holder() or "somebody who has just released it")
+
+    def _on_state(self, state: str) -> None:
+        """Kazoo's listener; runs in kazoo's own thread, so it only notes what happened."""
+        if state == KazooState.LOST:
+            self._session_lost = True
+        elif state == KazooState.SUSPENDED:
+            self._suspended_since = self._monotonic()
+        elif not self.lost:
+            # Back in the same session before ZooKeeper could have expired it: the ephemeral znode is still
+            # there.
+            self._suspended_since = None
+
+
+class _Attempt:
+    """One attempt at kazoo's lock that ends even when ZooKeeper goes away.
+
+    kazoo's acquire blocks without limit while the connection is away, so it runs in a thread that can be
+    given up. A given-up attempt that still succeeds later releases the lock itself.
+    """
+
+    def __init__(self, lock: Any, wait_s: float) -> None:
+        self._lock, self._wait_s = lock, wait_s
+        self._mutex = threading.Lock()
+        self._given_up = False
+        self._acquired = False
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._acquire, name="table-lock", daemon=True)
+
+    def run(self, limit_s: float) -> bool | None:
+        """True: acquired; False: held by another; None: no answer within ``limit_s``."""
+        self._thread.start()
+        self._thread.join(limit_s)
+        with self._mutex:
+            if not self._thread.is_alive() or self._acquired or self._error:
+                if self._error:
+                    raise self._error
+                return self._acquired
+            self._given_up = True
+        self._lock.cancel()
+        return None
+
+    def _acquire(self) -> None:
+        """Runs in a thread of its own."""
+        acquired, failure = False, None
+        try:
+            acquired = bool(self._lock.acquire(blocking=self._wait_s > 0, timeout=self._wait_s or None))
+        except LockTimeout:
+            pass
+        except KazooException as error:
+            failure = error
+        with self._mutex:
+            self._acquired, self._error = acquired, failure
+            given_up = self._given_up
+        if given_up and acquired:
+            self._lock.release()

@@ -1,0 +1,164 @@
+"""Helix' property store of a Pinot cluster: table configs, schemas, segment metadata, lineage and more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from kazoo.client import KazooClient
+
+from controller_client.errors import ConfigError, NotFoundError
+from controller_client.zookeeper.connection import ZooKeeperConnection
+from controller_client.zookeeper.record import ZNRecord
+
+__all__ = ["PropertyStore", "Versioned"]
+
+
+@dataclass(frozen=True)
+class Versioned:
+    """A record and the znode version it was read at; the version is what a compare-and-set wants."""
+
+    record: ZNRecord
+    version: int
+
+
+class PropertyStore:
+    """Reads and writes records below ``/<cluster>/PROPERTYSTORE``.
+
+    A context manager: entering connects and checks that the cluster is there. Nothing is cached: each call
+    sees what ZooKeeper has now, also after a lost session. Paths begin with ``/``; an empty znode (a folder)
+    has no record.
+
+    Args:
+        zookeeper_address: ``host:port,...[/chroot]``.
+        cluster_name: Helix' name of the cluster.
+        client: A KazooClient to use instead of an own one.
+        timeout_s: How long one call may take, connecting included.
+    """
+
+    def __init__(
+        self,
+        zookeeper_address: str,
+        cluster_name: str,
+        *,
+        client: KazooClient | None = None,
+        timeout_s: float = 10.0,
+    ) -> None:
+        self.zookeeper_address = zookeeper_address
+        self.cluster_name = cluster_name
+        self.connection = ZooKeeperConnection(zookeeper_address, client=client, timeout_s=timeout_s)
+        self._cluster = f"/{cluster_name}"
+        self._root = f"/{cluster_name}/PROPERTYSTORE"
+
+    def __enter__(self) -> Self:
+        self.connection.__enter__()
+        try:
+            self._check_cluster()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the session with ZooKeeper."""
+        self.connection.close()
+
+    def get(self, path: str) -> Versioned | None:
+        """The record at a path, or None where there is no znode or one without content.
+
+        Raises:
+            DataError: The znode holds something else.
+            UnreachableError: ZooKeeper does not answer.
+        """
+        return self.get_many([path])[0]
+
+    def get_many(self, paths: Sequence[str]) -> list[Versioned | None]:
+        """The records at many paths, in their order; asked for together, so that it takes few round trips."""
+        found = self.connection.get_many([self._absolute(path) for path in paths])
+        return [
+            Versioned(ZNRecord.from_bytes(content[0], where=path), content[1])
+            if content and content[0]
+            else None
+            for path, content in zip(paths, found, strict=True)
+        ]
+
+    def create(self, path: str, record: ZNRecord) -> None:
+        """Create a record, and missing folders above it. Its version is 0.
+
+        Raises:
+            ConflictError: There is one already.
+            DataError: The record is too large.
+            UnreachableError: ZooKeeper does not answer; nothing was sent.
+            OutcomeUnknownError: The reply was lost and ZooKeeper cannot be asked.
+        """
+        self.connection.create(self._absolute(path), record.to_bytes())
+
+    def set(self, path: str, record: ZNRecord, expected_version: int) -> int:
+        """Replace a record if it is still at the version that the change is based on.
+
+        Returns:
+            The new version.
+
+        Raises:
+            ConflictError: It was changed meanwhile.
+            NotFoundError: It was deleted meanwhile, or never there.
+            DataError: The record is too large.
+            UnreachableError: ZooKeeper does not answer; nothing was sent.
+            OutcomeUnknownError: The reply was lost, and what is there does not tell whether it was applied.
+        """
+        return self.connection.set(self._absolute(path), record.to_bytes(), expected_version)
+
+    def delete(self, path: str, recursive: bool = False) -> None:
+        """Delete a record, with ``recursive`` everything below it first.
+
+        Raises:
+            NotFoundError: It is not there.
+            ConflictError: There is something below it.
+        """
+        self.connection.delete(self._absolute(path), recursive=recursive)
+
+    def children(self, path: str) -> list[str]:
+        """Names below a path, sorted; none where the path is not there."""
+        return self.connection.children(self._absolute(path)) or []
+
+    def live_instances(self) -> list[str]:
+        """Names of the instances that are connected now."""
+        return self.connection.children(f"{self._cluster}/LIVEINSTANCES") or []
+
+    def instance_tags(self, name: str) -> list[str]:
+        """Tags of an instance.
+
+        Raises:
+            NotFoundError: There is no such instance.
+        """
+        path = f"{self._cluster}/CONFIGS/PARTICIPANT/{name}"
+        found = self.connection.get(path)
+        if found is None:
+            raise NotFoundError(f"There is no instance {name}", where=f"{path} in {self.zookeeper_address}")
+        return ZNRecord.from_bytes(found[0], where=path).list_fields.get("TAG_LIST", [])
+
+    def _check_cluster(self) -> None:
+        if self.connection.exists(self._root):
+            return
+        names = self.connection.children("/")
+        others = ", ".join(name for name in names or () if name != "zookeeper")
+        raise NotFoundError(
+            f"There is no cluster {self.cluster_name} in this ZooKeeper",
+            expected=f"a cluster's name; there are: {others or '(none)'}",
+            where=self.zookeeper_address,
+            remedy="Check the cluster's name and the chroot at the end of the address.",
+        )
+
+    def _absolute(self, path: str) -> str:
+        if not path.startswith("/") or "//" in path:
+            raise ConfigError(
+                f"{path!r} is no path in the property store", expected="e.g. /SEGMENTS/flights_OFFLINE"
+            )
+        return self._root + path.rstrip("/")
