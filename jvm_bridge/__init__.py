@@ -1,1 +1,1 @@
-"""The bridge to Pinot's own Java classes: jars, the JVM of this process, segment builder, hosted roles, local cluster."""
+"""The bridge to Pinot's Java classes: jars, JVM, segment builder, hosted roles, local cluster."""

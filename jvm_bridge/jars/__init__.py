@@ -1,0 +1,88 @@
+"""Pinot's jars: those of the distribution that PINOT_HOME names, else the pinned ones from Maven Central.
+
+Environment:
+    PINOT_HOME: A Pinot distribution, of any version.
+    PINOT_PLUGINS_CACHE: Where fetched jars are kept; ``~/.cache/pinot-plugins`` by default.
+    PINOT_PLUGINS_MAVEN_REPOSITORY: A mirror to fetch from: URL or folder; Maven Central by default.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from jvm_bridge.jars.cache import JarCache, Progress
+from jvm_bridge.jars.distribution import distribution_class_path, distribution_version
+from jvm_bridge.jars.download import MIRROR_VARIABLE, Repository
+from jvm_bridge.jars.pins import Pin, PinSet, load_pins, parse_pins
+
+__all__ = [
+    "DEFAULT_PINS",
+    "JarCache",
+    "JarSet",
+    "Pin",
+    "PinSet",
+    "Progress",
+    "Repository",
+    "cache_folder",
+    "load_pins",
+    "parse_pins",
+    "pinned_jars",
+    "pinot_jars",
+]
+
+DEFAULT_PINS = "pinot-0.11.0"
+"""The newest Pinot that is on Maven Central as a whole."""
+
+
+@dataclass(frozen=True)
+class JarSet:
+    """A class path.
+
+    Attributes:
+        version: Version of the software in it, e.g. ``0.11.0``.
+        class_path: The jars, in the order they must stand in the class path.
+        origin: Where they come from, for messages.
+    """
+
+    version: str
+    class_path: tuple[Path, ...]
+    origin: str
+
+
+def pinot_jars(progress: Progress | None = None, *, env: Mapping[str, str] | None = None) -> JarSet:
+    """Return Pinot's jars, fetching the pinned ones at the first call on a machine.
+
+    Args:
+        progress: Called in the calling thread with (jars done, jars in all) while jars are fetched.
+        env: The environment to read; the process' own by default.
+
+    Raises:
+        SetupError: PINOT_HOME is not a distribution, or a jar cannot be fetched.
+    """
+    env = os.environ if env is None else env
+    if env.get("PINOT_HOME"):
+        home = Path(env["PINOT_HOME"]).expanduser()
+        class_path = distribution_class_path(home)
+        return JarSet(distribution_version(home, class_path), class_path, f"PINOT_HOME {home}")
+    return pinned_jars(DEFAULT_PINS, progress, env=env)
+
+
+def pinned_jars(
+    name: str, progress: Progress | None = None, *, env: Mapping[str, str] | None = None
+) -> JarSet:
+    """Return the jars of a pins file, e.g. ``kafka-3.9.1``; see :func:`pinot_jars`."""
+    env = os.environ if env is None else env
+    pins = load_pins(name)
+    folder = cache_folder(env)
+    cache = JarCache(folder, Repository(env.get(MIRROR_VARIABLE) or None))
+    return JarSet(pins.version, cache.ensure(pins, progress), f"pins {name} in {folder}")
+
+
+def cache_folder(env: Mapping[str, str] | None = None) -> Path:
+    """The folder that this project keeps what can be made again in."""
+    env = os.environ if env is None else env
+    given = env.get("PINOT_PLUGINS_CACHE")
+    return Path(given).expanduser() if given else Path.home() / ".cache" / "pinot-plugins"

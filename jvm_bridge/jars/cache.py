@@ -1,0 +1,164 @@
+"""The folder that pinned jars are fetched into, once per machine and user.
+
+::
+
+    <cache>/repository/<group>/<artifact>/<version>/<jar>   the jars, in Maven's layout, shared by all sets
+    <cache>/sets/<name>-<fingerprint>.json                  a set that is complete: size and mtime of each jar
+    <cache>/incoming/                                       downloads under way
+    <cache>/lock                                            held by the process that fetches
+
+A jar appears under ``repository`` by a rename after its sha256 was checked, so a process killed at any moment
+leaves nothing half-written there and the next one goes on where it stopped. A complete set costs one ``stat``
+a jar and no network; a jar whose size or mtime is not the recorded one is checked and, if need be, fetched
+again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from pathlib import Path
+
+from controller_client.errors import SetupError
+from jvm_bridge.jars.download import Repository
+from jvm_bridge.jars.pins import Pin, PinSet
+
+__all__ = ["JarCache", "Progress"]
+
+logger = logging.getLogger(__name__)
+
+Progress = Callable[[int, int], None]
+"""Called in the calling thread with (jars done, jars in all)."""
+
+_DOWNLOADS_AT_ONCE = 8
+
+
+class JarCache:
+    """Pinned jars on disk.
+
+    Args:
+        folder: The cache folder; made when it is missing.
+        repository: Where missing jars come from.
+    """
+
+    def __init__(self, folder: Path, repository: Repository) -> None:
+        self.folder = folder
+        self._repository = repository
+
+    def path(self, pin: Pin) -> Path:
+        """Where the jar is, or will be."""
+        return self.folder / "repository" / pin.path
+
+    def ensure(self, pins: PinSet, progress: Progress | None = None) -> tuple[Path, ...]:
+        """Return the set's jars in class path order, fetching what is missing.
+
+        Raises:
+            SetupError: A jar cannot be fetched or has other bytes than pinned, or the folder cannot be
+                written.
+        """
+        if not self._is_complete(pins):
+            try:
+                with self._locked():
+                    # The process that held the lock before may have done the work.
+                    if not self._is_complete(pins):
+                        self._fetch_missing(pins, progress)
+            except OSError as error:
+                raise SetupError(
+                    f"The jar cache cannot be written: {error}",
+                    where=str(self.folder),
+                    remedy="Free disk space or set PINOT_PLUGINS_CACHE to a folder that can be written.",
+                ) from error
+        return tuple(self.path(pin) for pin in pins.pins)
+
+    def _marker(self, pins: PinSet) -> Path:
+        return self.folder / "sets" / f"{pins.name}-{pins.fingerprint}.json"
+
+    def _is_complete(self, pins: PinSet) -> bool:
+        try:
+            recorded = json.loads(self._marker(pins).read_text())
+        except (FileNotFoundError, ValueError):
+            return False
+        return all(_stamp(self.path(pin)) == recorded.get(str(pin.path)) for pin in pins.pins)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                logger.info("another process fetches jars into %s: waiting for it", self.folder)
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _fetch_missing(self, pins: PinSet, progress: Progress | None) -> None:
+        incoming = self.folder / "incoming"
+        shutil.rmtree(incoming, ignore_errors=True)  # what a killed process left; the lock is ours
+        incoming.mkdir()
+        missing = [pin for pin in pins.pins if not self._is_good(pin)]
+        done = len(pins.pins) - len(missing)
+        if progress:
+            progress(done, len(pins.pins))
+        with ThreadPoolExecutor(_DOWNLOADS_AT_ONCE, thread_name_prefix="jars") as pool:
+            futures = [pool.submit(self._fetch, pin, incoming) for pin in missing]
+            try:
+                for future in as_completed(futures):
+                    future.result()
+                    done += 1
+                    if progress:
+                        progress(done, len(pins.pins))
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+        marker = self._marker(pins)
+        marker.parent.mkdir(exist_ok=True)
+        temporary = incoming / marker.name
+        temporary.write_text(json.dumps({str(pin.path): _stamp(self.path(pin)) for pin in pins.pins}))
+        temporary.replace(marker)
+
+    def _is_good(self, pin: Pin) -> bool:
+        path = self.path(pin)
+        if not path.is_file():
+            return False
+        if _sha256(path) == pin.sha256:
+            return True
+        logger.warning("%s is damaged (its sha256 is not the pinned one): fetching it again", path)
+        return False
+
+    def _fetch(self, pin: Pin, incoming: Path) -> None:
+        """Fetch one jar; runs in a pool thread of this module."""
+        with tempfile.TemporaryDirectory(dir=incoming) as folder:
+            jar = self._repository.fetch(pin, Path(folder))
+            found = _sha256(jar)
+            if found != pin.sha256:
+                raise SetupError(
+                    f"{pin.coordinate} has the sha256 {found}",
+                    expected=pin.sha256,
+                    where=self._repository.shown,
+                    remedy="The repository holds another file than the pinned one: look at the mirror.",
+                )
+            target = self.path(pin)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with jar.open("rb") as written:
+                os.fsync(written.fileno())  # the marker must not outlive the bytes in a power cut
+            jar.replace(target)
+
+
+def _stamp(path: Path) -> list[int] | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return [status.st_size, status.st_mtime_ns]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,162 @@
+"""Find the Java of this machine and the flags that Pinot needs on it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from controller_client.errors import SetupError
+
+__all__ = ["MINIMUM_JAVA", "Java", "find_java", "module_flags", "parse_java_version"]
+
+MINIMUM_JAVA = 11
+
+# From 17 on the JDK closes its internals; Pinot's off-heap buffers and its libraries reach into these.
+_STRONG_ENCAPSULATION = 17
+_OPENED = (
+    "java.nio",
+    "sun.nio.ch",
+    "java.lang",
+    "java.util",
+    "jdk.internal.ref",
+    "sun.nio.fs",
+    "java.lang.reflect",
+    "jdk.internal.misc",
+)
+# 24 warns about sun.misc.Unsafe and about JNI; both are in Pinot's libraries, not in the user's hands.
+_UNSAFE_WARNINGS = 24
+_VERSION_TIMEOUT_S = 30
+_VERSION = re.compile(r'version "(?P<version>[^"]+)"')
+_RELEASE = re.compile(r'^JAVA_VERSION="(?P<version>[^"]+)"', re.MULTILINE)
+_REMEDY = (
+    f"Install a JDK or JRE of version {MINIMUM_JAVA} or newer (17 is well tried) and set JAVA_HOME to it."
+)
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java installation.
+
+    Attributes:
+        home: Its folder.
+        executable: The ``java`` in it.
+        version: The feature version: 11, 17, 21 ...
+        version_text: The full version, e.g. ``17.0.15``.
+        found_by: What led to it: ``JAVA_HOME`` or ``PATH``.
+    """
+
+    home: Path
+    executable: Path
+    version: int
+    version_text: str
+    found_by: str
+
+    @property
+    def jvm_library(self) -> Path:
+        """The shared library of the server JVM.
+
+        Raises:
+            SetupError: This installation has none.
+        """
+        names = ("lib/server/libjvm.so", "lib/server/libjvm.dylib", "jre/lib/server/libjvm.dylib")
+        found = next((self.home / name for name in names if (self.home / name).is_file()), None)
+        if found is None:
+            raise SetupError(
+                f"The Java {self.version_text} that {self.found_by} names has no libjvm",
+                expected=f"one of {', '.join(names)}",
+                where=str(self.home),
+                remedy=_REMEDY,
+            )
+        return found
+
+
+def find_java(env: Mapping[str, str] | None = None) -> Java:
+    """Find Java: JAVA_HOME if it is set, else the ``java`` on the PATH.
+
+    Args:
+        env: The environment to read; the process' own by default.
+
+    Raises:
+        SetupError: There is none, JAVA_HOME holds none, or it is too old.
+    """
+    env = os.environ if env is None else env
+    found_by, executable = _executable(env)
+    home = executable.resolve().parent.parent
+    text = _version_text(home, executable, found_by)
+    version = parse_java_version(text)
+    if version < MINIMUM_JAVA:
+        raise SetupError(
+            f"The Java that {found_by} names is {text}",
+            expected=f"Java {MINIMUM_JAVA} or newer",
+            where=str(executable),
+            remedy=_REMEDY,
+        )
+    return Java(home, executable, version, text, found_by)
+
+
+def parse_java_version(text: str) -> int:
+    """Return the feature version of a version text: 8 of ``1.8.0_402``, 17 of ``17.0.15`` or ``17-ea``.
+
+    Raises:
+        SetupError: It is no Java version.
+    """
+    match = re.match(r"(?:1\.)?(\d+)(?=\D|$)", text)
+    if match is None:
+        raise SetupError(f"{text!r} is no Java version", expected="such as 17.0.15", remedy=_REMEDY)
+    return int(match[1])
+
+
+def module_flags(version: int) -> list[str]:
+    """The command-line flags that let Pinot reach into the JDK of that feature version."""
+    if version < _STRONG_ENCAPSULATION:
+        return []
+    flags = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED]
+    flags.append("--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED")
+    if version >= _UNSAFE_WARNINGS:
+        flags += ["--sun-misc-unsafe-memory-access=allow", "--enable-native-access=ALL-UNNAMED"]
+    return flags
+
+
+def _executable(env: Mapping[str, str]) -> tuple[str, Path]:
+    if env.get("JAVA_HOME"):
+        executable = Path(env["JAVA_HOME"]) / "bin" / "java"
+        if not os.access(executable, os.X_OK):
+            raise SetupError(
+                "JAVA_HOME names no Java: there is no bin/java in it",
+                where=env["JAVA_HOME"],
+                remedy=f"Correct or unset JAVA_HOME. {_REMEDY}",
+            )
+        return "JAVA_HOME", executable
+    found = shutil.which("java", path=env.get("PATH", os.defpath))
+    if found is None:
+        raise SetupError(
+            "No Java was found: JAVA_HOME is not set and there is no java on the PATH", remedy=_REMEDY
+        )
+    return "PATH", Path(found)
+
+
+def _version_text(home: Path, executable: Path, found_by: str) -> str:
+    release = home / "release"
+    if release.is_file() and (match := _RELEASE.search(release.read_text(errors="replace"))):
+        return match["version"]
+    try:  # no release file, or a wrapper script on the PATH
+        answer = subprocess.run(
+            [executable, "-version"], capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SetupError(
+            f"The java that {found_by} names cannot be run: {error}", where=str(executable), remedy=_REMEDY
+        ) from error
+    match = _VERSION.search(answer.stderr + answer.stdout)
+    if match is None:
+        raise SetupError(
+            f"The java that {found_by} names does not tell its version (exit code {answer.returncode})",
+            where=str(executable),
+            remedy=_REMEDY,
+        )
+    return match["version"]

@@ -1,0 +1,154 @@
+"""The one JVM of a Python process, started by JPype with Pinot's jars."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+
+from controller_client.errors import SetupError
+from jvm_bridge.jars import JarSet, pinot_jars
+from jvm_bridge.jdk import find_java, module_flags
+
+__all__ = ["check_jars_fit", "logging_properties", "running_jars", "start_jvm"]
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_MAX_HEAP_MB = 1024
+
+_lock = threading.Lock()
+_started: JarSet | None = None
+
+
+def start_jvm(
+    *,
+    max_heap_mb: int | None = None,
+    system_properties: Mapping[str, str] | None = None,
+    log_dir: Path | None = None,
+) -> None:
+    """Start this process' JVM; does nothing where it runs already (its flags cannot be changed any more).
+
+    Ctrl-C and SIGTERM stay with Python: the JVM installs no signal handlers. Call it from the main thread or
+    any other, but never at import and never before a fork.
+
+    Args:
+        max_heap_mb: Largest heap, MiB; 1024 by default.
+        system_properties: Java system properties.
+        log_dir: Folder for the JVM's log file ``jvm.log``; without it the log goes to stderr, warnings only.
+
+    Raises:
+        SetupError: No fitting Java, no jars, or the JVM refuses to start.
+    """
+    global _started  # the JVM is one a process, so is what we know of it
+    import jpype
+
+    with _lock:
+        if jpype.isJVMStarted():
+            _check_foreign_jvm()
+            return
+        java, jars = find_java(), pinot_jars()
+        properties = {
+            **logging_properties(log_dir / "jvm.log" if log_dir else None),
+            **(system_properties or {}),
+        }
+        if log_dir:
+            log_dir.mkdir(parents=True, exist_ok=True)
+        flags = [
+            f"-Xmx{max_heap_mb or DEFAULT_MAX_HEAP_MB}m",
+            "-Xrs",
+            *module_flags(java.version),
+            *(f"-D{name}={value}" for name, value in properties.items()),
+        ]
+        try:
+            jpype.startJVM(
+                *flags,
+                jvmpath=java.jvm_library,
+                classpath=[str(jar) for jar in jars.class_path],
+                convertStrings=False,
+                interrupt=False,
+            )
+        except (OSError, RuntimeError) as error:
+            raise SetupError(
+                f"Java {java.version_text} does not start in this process: {error}",
+                where=str(java.home),
+                remedy="Look at the lines that the JVM wrote to stderr; a heap larger than the free memory "
+                "is the "
+                "usual cause.",
+            ) from error
+        _started = jars
+        logger.info("JVM started: Java %s, Pinot %s (%s)", java.version_text, jars.version, jars.origin)
+
+
+def running_jars() -> JarSet | None:
+    """The jars of the JVM that :func:`start_jvm` started here; None before that."""
+    return _started
+
+
+def logging_properties(log_file: Path | None, *, level: str | None = None) -> dict[str, str]:
+    """System properties for this project's log4j2 configuration.
+
+    Args:
+        log_file: Where the log goes; None is stderr.
+        level: The root level; ``info`` with a file, ``warn`` on stderr by default.
+    """
+    properties = {
+        "log4j2.configurationFile": str(files("jvm_bridge") / "log4j2.xml"),
+        "pinotPlugins.log.level": level or ("info" if log_file else "warn"),
+        "pinotPlugins.log.appender": "file" if log_file else "stderr",
+    }
+    if log_file:
+        properties["pinotPlugins.log.file"] = str(log_file)
+    return properties
+
+
+def check_jars_fit(jars_version: str, cluster_version: str) -> None:
+    """Compare the jars' version with the cluster's, by major.minor.
+
+    Newer jars may write segments that the cluster's servers cannot read, so that is an error; older jars
+    write an older format, which newer servers read, so that is a warning in the log.
+
+    Raises:
+        SetupError: The jars are newer than the cluster.
+    """
+    jars, cluster = _major_minor(jars_version), _major_minor(cluster_version)
+    if jars is None or cluster is None:
+        logger.warning(
+            "cannot compare the jars' version %s with the cluster's %s", jars_version, cluster_version
+        )
+    elif jars > cluster:
+        raise SetupError(
+            f"The jars are Pinot {jars_version}, the cluster is {cluster_version}",
+            expected=f"jars of version {cluster[0]}.{cluster[1]} or older",
+            remedy=f"Set PINOT_HOME to a Pinot distribution of version {cluster_version}.",
+        )
+    elif jars < cluster:
+        logger.warning(
+            "the jars are Pinot %s, the cluster is %s: set PINOT_HOME to a distribution of the cluster's "
+            "version",
+            jars_version,
+            cluster_version,
+        )
+
+
+def _major_minor(version: str) -> tuple[int, int] | None:
+    match = re.match(r"(\d+)\.(\d+)", version)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def _check_foreign_jvm() -> None:
+    """Accept a JVM that somebody else started in this process only if Pinot is in it."""
+    if _started is not None:
+        return
+    import jpype
+
+    try:
+        jpype.JClass("org.apache.pinot.spi.data.Schema")
+    except TypeError as error:
+        raise SetupError(
+            "A JVM without Pinot's jars runs in this process already, and there can be only one",
+            remedy="Call jvm_bridge.jvm.start_jvm() before anything else starts a JVM here, or use another "
+            "process.",
+        ) from error
