@@ -39,7 +39,7 @@ class Engine(Protocol):
 
 
 class MinionEngine:
-    """Subtasks on Python-hosted minions, in Helix' task queue, so that the controller's ``/tasks`` shows them.
+    """Subtasks on Python-hosted minions, in Helix' task queue: the controller's ``/tasks`` shows them.
 
     Args:
         client: The controller.
@@ -108,7 +108,7 @@ class MinionEngine:
                 last_seen = self._clock.monotonic()
             elif self._clock.monotonic() - last_seen > self._minion_grace_s:
                 raise NoMinionError(
-                    f"no minion with the tag {params.minion_tag!r} lived in the last {self._minion_grace_s:.0f} s",
+                    f"no minion tagged {params.minion_tag!r} lived in the last {self._minion_grace_s:.0f} s",
                     where=task_name,
                     remedy="start one with 'pinotctl serve minion', then run the task again",
                 )

@@ -223,7 +223,7 @@ class _GroupLedger:
         if session.abandoned or session.state is not SessionState.IN_PROGRESS:
             state = "abandoned" if session.abandoned else session.state
             raise NotAppliedError(
-                f"session {self._session_id} of {session.table} is {state}: the subtask is not wanted any more"
+                f"session {self._session_id} of {session.table} is {state}: the subtask is not wanted"
             )
 
     def add(self, entry: FileEntry) -> None:

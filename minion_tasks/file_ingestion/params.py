@@ -150,7 +150,7 @@ PARAMETERS: tuple[Parameter, ...] = (
 
 PREFIXES: Mapping[str, str] = {
     "input.fs.prop.": "Properties of the input's file system: region, endpoint, accessKey, secretKey.",
-    "output.fs.prop.": "The same for the staging place; by default the input's, where the scheme is the same.",
+    "output.fs.prop.": "The same for the staging place; by default the input's, on a like store.",
     "recordReader.prop.": "Properties of Pinot's record reader for the format (delimiter, header, ...).",
 }
 

@@ -54,7 +54,7 @@ class PathMatcher:
         return f"PathMatcher({self.pattern!r})"
 
 
-_TOKEN = re.compile(r"(?P<deep>\*\*)|(?P<star>\*)|(?P<one>\?)|(?P<escaped>\\.)|(?P<plain>.)", re.DOTALL)
+_PART = re.compile(r"(?P<deep>\*\*)|(?P<star>\*)|(?P<one>\?)|(?P<escaped>\\.)|(?P<plain>.)", re.DOTALL)
 
 
 def _glob_to_regex(glob: str) -> str:
@@ -62,38 +62,38 @@ def _glob_to_regex(glob: str) -> str:
     in_group = False
     i = 0
     while i < len(glob):
-        match = _TOKEN.match(glob, i)
+        match = _PART.match(glob, i)
         if match is None:
             raise ValueError(f"it cannot be read from character {i + 1} on")
         i = match.end()
-        token = match[0]
+        part = match[0]
         if match["plain"] is None:
-            out.append({"**": ".*", "*": "[^/]*", "?": "[^/]"}.get(token) or re.escape(token[1:]))
-        elif token == "[":
+            out.append({"**": ".*", "*": "[^/]*", "?": "[^/]"}.get(part) or re.escape(part[1:]))
+        elif part == "[":
             i = _char_class(glob, i, out)
-        elif token in "{},":
-            in_group = _group_token(token, in_group, out)
-        elif token == "\\":
+        elif part in "{},":
+            in_group = _group_part(part, in_group, out)
+        elif part == "\\":
             raise ValueError("it ends with a backslash")
         else:
-            out.append(re.escape(token))
+            out.append(re.escape(part))
     if in_group:
         raise ValueError("a brace is not closed")
     return "".join(out)
 
 
-def _group_token(token: str, in_group: bool, out: list[str]) -> bool:
+def _group_part(part: str, in_group: bool, out: list[str]) -> bool:
     """Translate a brace or a comma; return whether a group is open behind it."""
-    if token == "{":
+    if part == "{":
         if in_group:
             raise ValueError("groups in braces cannot be nested")
         out.append("(?:")
         return True
     if not in_group:
-        out.append(re.escape(token))
+        out.append(re.escape(part))
         return False
-    out.append(")" if token == "}" else "|")
-    return token == ","
+    out.append(")" if part == "}" else "|")
+    return part == ","
 
 
 def _char_class(glob: str, start: int, out: list[str]) -> int:

@@ -53,7 +53,7 @@ def compare(listed: Iterable[FileInfo], ingested: Mapping[str, FileInfo]) -> Sou
 
 
 def is_same(before: FileInfo, now: FileInfo) -> bool:
-    """Tell whether two sightings of a URI are of one content: by etag where both have it, else size and time."""
+    """Tell if two sightings of a URI are of one content: by etag if both have it, else by size and time."""
     if before.etag is not None and now.etag is not None:
         return before.etag == now.etag and before.size_bytes == now.size_bytes
     return before.size_bytes == now.size_bytes and before.modified_ms == now.modified_ms

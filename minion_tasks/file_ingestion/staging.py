@@ -24,7 +24,7 @@ def staging_root(params: FileIngestionParams, client: ControllerClient) -> str:
     deep_store = client.cluster.deep_store_uri()
     if deep_store is None:
         raise ConfigError(
-            "no place to stage segments: outputDirURI is not set, and the controller tells no controller.data.dir",
+            "no place to stage segments: outputDirURI is not set, nor tells the controller its data dir",
             remedy="set outputDirURI to a folder that all minions and the controller reach",
         )
     return f"{deep_store.rstrip('/')}/{_FOLDER}"
@@ -36,7 +36,7 @@ def session_uri(root: str, table: str, session_id: str) -> str:
 
 
 def open_staging(staging_uri: str, params: FileIngestionParams) -> FileStore:
-    """Open the store of a staging folder, with the output's properties or, on a store of the same kind, the input's."""
+    """Open the store of a staging folder, with the output's properties or, on a like store, the input's."""
     properties = params.output_fs
     if not properties and scheme_of(staging_uri) == scheme_of(params.input_dir_uri):
         properties = params.input_fs

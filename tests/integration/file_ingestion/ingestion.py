@@ -1,0 +1,176 @@
+"""What the tests of FileIngestionTask share: a table with the task registered, and the task run as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from controller_client.broker import BrokerClient
+from controller_client.client import ControllerClient
+from controller_client.errors import PartialResultError, QueryError
+from controller_client.models import Schema, TableConfig
+from minion_tasks.file_ingestion.params import TASK_TYPE
+
+NUMBERS_SCHEMA: Mapping[str, Any] = {
+    "dimensionFieldSpecs": [
+        {"name": "id", "dataType": "INT"},
+        {"name": "word", "dataType": "STRING"},
+    ],
+    "metricFieldSpecs": [{"name": "amount", "dataType": "DOUBLE"}],
+}
+
+
+@dataclass
+class Ran:
+    """The end of one ``pinotctl`` call."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def report(self) -> dict[str, Any]:
+        assert self.code == 0, f"exit code {self.code}\n{self.out}\n{self.err}"
+        value: dict[str, Any] = json.loads(self.out)
+        return value
+
+
+@dataclass
+class IngestionTable:
+    """An OFFLINE table with FileIngestionTask, made for one test."""
+
+    name: str
+    client: ControllerClient
+    broker: BrokerClient
+    controller_url: str
+    configs: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def with_type(self) -> str:
+        return f"{self.name}_OFFLINE"
+
+    def create(
+        self, schema: Mapping[str, Any] = NUMBERS_SCHEMA, *, replication: int = 1, **config: Any
+    ) -> IngestionTable:
+        self.client.schemas.create(Schema.from_json({"schemaName": self.name, **schema}))
+        self.client.tables.create(
+            TableConfig.from_json(
+                {
+                    "tableName": self.name,
+                    "tableType": "OFFLINE",
+                    "segmentsConfig": {"replication": str(replication), "schemaName": self.name},
+                    "tenants": {},
+                    "tableIndexConfig": {},
+                    "metadata": {},
+                    **config,
+                }
+            )
+        )
+        return self
+
+    def register(self, input_dir: str | Path, input_format: str, **more: str) -> IngestionTable:
+        uri = f"file://{input_dir}" if isinstance(input_dir, Path) else input_dir
+        self.configs = {
+            "inputDirURI": uri,
+            "inputFormat": input_format,
+            "consistentPushEnabled": "true",
+            **{key.replace("__", "."): value for key, value in more.items()},
+        }
+        self.client.tables.set_task_config(self.with_type, TASK_TYPE, self.configs)
+        return self
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start ``pinotctl task run`` as its own process."""
+        command = [
+            sys.executable,
+            "-m",
+            "controller_client.cli",
+            "task",
+            "run",
+            self.name,
+            "--output",
+            "json",
+        ]
+        env = {**os.environ, "PINOT_CONTROLLER_URL": self.controller_url}
+        return subprocess.Popen(
+            [*command, *arguments], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+
+    def run(self, *arguments: str) -> Ran:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=600)
+        return Ran(process.returncode, out, err)
+
+    def value(self, sql: str) -> Any:
+        """The single value of a query's answer."""
+        return self.broker.query(sql.format(t=self.name)).rows[0][0]
+
+    def count(self) -> int:
+        return int(self.value("select count(*) from {t}"))
+
+    def segments(self) -> list[str]:
+        return self.client.segments.list(self.with_type, exclude_replaced=False)
+
+    @contextmanager
+    def polled(self) -> Iterator[Reader]:
+        """A second reader that counts rows all the time."""
+        reader = Reader(self.broker, f"select count(*), sum(id) from {self.name}")
+        reader.start()
+        try:
+            yield reader
+        finally:
+            reader.stop()
+
+
+class Reader(threading.Thread):
+    """Asks the same query again and again and keeps every distinct answer, in the order of first sight."""
+
+    def __init__(self, broker: BrokerClient, sql: str) -> None:
+        super().__init__(name="reader", daemon=True)
+        self._broker = broker
+        self._sql = sql
+        self._ended = threading.Event()
+        self.polls = 0
+        self.seen: list[tuple[Any, ...]] = []
+        self.errors: list[str] = []
+
+    def run(self) -> None:
+        while not self._ended.is_set():
+            self.poll()
+
+    def poll(self) -> None:
+        try:
+            answer = tuple(self._broker.query(self._sql).rows[0])
+        except PartialResultError:
+            return  # said to be incomplete: not an answer that somebody could take for the table
+        except QueryError as error:
+            self.errors.append(str(error))
+            return
+        self.polls += 1
+        if answer not in self.seen:
+            self.seen.append(answer)
+
+    def poll_until(self, count: int) -> None:
+        while self.polls < count and self.is_alive():
+            self._ended.wait(0.01)
+
+    def stop(self) -> None:
+        self._ended.set()
+        self.join(30)
+
+
+def write_numbers(folder: Path, name: str, first: int, count: int) -> Path:
+    """A CSV of the numbers table: ids in a row, so that count and sum tell exactly which files are in."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    lines = ["id,word,amount", *(f"{n},w{n % 7},{n / 4}" for n in range(first, first + count))]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path

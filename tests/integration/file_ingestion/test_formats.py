@@ -1,0 +1,233 @@
+"""Every format and data type, with nulls, multi-values and unicode: what queries say equals what pyarrow says of the files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from tests.integration.file_ingestion.ingestion import IngestionTable
+
+pytestmark = pytest.mark.cluster
+
+SCHEMA: Mapping[str, Any] = {
+    "dimensionFieldSpecs": [
+        {"name": "key", "dataType": "INT"},
+        {"name": "word", "dataType": "STRING"},
+        {"name": "flag", "dataType": "BOOLEAN"},
+        {"name": "document", "dataType": "JSON"},
+        {"name": "raw", "dataType": "BYTES"},
+        {"name": "tags", "dataType": "STRING", "singleValueField": False},
+        {"name": "scores", "dataType": "LONG", "singleValueField": False},
+    ],
+    "metricFieldSpecs": [
+        {"name": "i", "dataType": "INT"},
+        {"name": "l", "dataType": "LONG"},
+        {"name": "f", "dataType": "FLOAT"},
+        {"name": "d", "dataType": "DOUBLE"},
+        {"name": "big", "dataType": "BIG_DECIMAL"},
+    ],
+    "dateTimeFieldSpecs": [
+        {
+            "name": "ts",
+            "dataType": "TIMESTAMP",
+            "format": "1:MILLISECONDS:TIMESTAMP",
+            "granularity": "1:MILLISECONDS",
+        }
+    ],
+}
+WORDS = [
+    "plain",
+    "with space",
+    "ünïcödé",
+    "日本語",
+    "emoji 🛫",
+    'quote " inside',
+    "comma, inside",
+    "semi",
+    "tab\tinside",
+]
+Row = dict[str, Any]
+
+
+def make_rows(first: int, count: int) -> list[Row]:
+    """Rows with a null in every column but the key; metrics that floats hold exactly, so that sums are exact."""
+    pick = random.Random(first)
+    rows = []
+    for key in range(first, first + count):
+        row: Row = {
+            "key": key,
+            "word": pick.choice(WORDS),
+            "flag": pick.random() < 0.5,
+            "document": json.dumps({"n": key, "name": pick.choice(WORDS)}, ensure_ascii=False),
+            "raw": pick.randbytes(pick.randint(1, 8)),
+            "tags": [pick.choice(["a", "b", "é", "long tag"]) for _ in range(pick.randint(1, 3))],
+            "scores": [pick.randint(-(2**40), 2**40) for _ in range(pick.randint(1, 3))],
+            "i": pick.randint(-(2**31) + 1, 2**31 - 1),
+            "l": pick.randint(-(2**50), 2**50),
+            "f": pick.randint(-1000, 1000) / 4,
+            "d": pick.randint(-(10**9), 10**9) / 8,
+            "big": Decimal(pick.randint(-(10**20), 10**20)) / 100,
+            "ts": 1_356_998_400_000 + key * 1000,
+        }
+        for name in list(row):
+            if name not in ("key", "ts") and pick.random() < 0.1:
+                row[name] = None
+        rows.append(row)
+    return rows
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Decimal):
+        return str(value)
+    return value
+
+
+def write_csv(path: Path, rows: Sequence[Row]) -> None:
+    def cell(value: Any) -> str:
+        if value is None:
+            return ""
+        if isinstance(value, list):
+            value = ";".join(str(item) for item in value)
+        elif isinstance(value, bool):
+            value = str(value).lower()
+        text = str(_text(value))
+        return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\t ') else text
+
+    names = ["key", "word", "flag", "document", "raw", "tags", "scores", "i", "l", "f", "d", "big", "ts"]
+    lines = [",".join(names), *(",".join(cell(row[name]) for name in names) for row in rows)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def write_json(path: Path, rows: Sequence[Row]) -> None:
+    lines = (json.dumps({k: _text(v) for k, v in row.items()}, ensure_ascii=False) for row in rows)
+    path.write_bytes(gzip.compress("".join(line + "\n" for line in lines).encode()))
+
+
+def write_avro(path: Path, rows: Sequence[Row]) -> None:
+    types = {
+        "key": "int", "word": "string", "flag": "boolean", "document": "string", "raw": "bytes",
+        "tags": {"type": "array", "items": "string"}, "scores": {"type": "array", "items": "long"},
+        "i": "int", "l": "long", "f": "float", "d": "double", "big": "string", "ts": "long",
+    }  # fmt: skip
+    schema = {
+        "type": "record", "name": "row",
+        "fields": [{"name": name, "type": ["null", kind]} for name, kind in types.items()],
+    }  # fmt: skip
+    with path.open("wb") as out:
+        fastavro.writer(out, schema, [{**row, "big": _text(row["big"])} for row in rows])
+
+
+def to_arrow(rows: Sequence[Row]) -> pa.Table:
+    types = {
+        "key": pa.int32(), "word": pa.string(), "flag": pa.bool_(), "document": pa.string(), "raw": pa.binary(),
+        "tags": pa.list_(pa.string()), "scores": pa.list_(pa.int64()), "i": pa.int32(), "l": pa.int64(),
+        "f": pa.float32(), "d": pa.float64(), "big": pa.string(), "ts": pa.int64(),
+    }  # fmt: skip
+    return pa.table(
+        {name: pa.array([_text_big(row[name]) for row in rows], kind) for name, kind in types.items()}
+    )
+
+
+def _text_big(value: Any) -> Any:
+    return str(value) if isinstance(value, Decimal) else value
+
+
+def write_parquet(path: Path, rows: Sequence[Row]) -> None:
+    pq.write_table(to_arrow(rows), path)
+
+
+WRITERS: Mapping[str, tuple[str, Callable[[Path, Sequence[Row]], None]]] = {
+    "csv": ("csv", write_csv),
+    "json": ("json.gz", write_json),
+    "avro": ("avro", write_avro),
+    "parquet": ("parquet", write_parquet),
+}
+
+
+@pytest.mark.parametrize("file_format", list(WRITERS))
+@pytest.mark.parametrize("reader", ["auto", "pinot"])
+def test_every_row_once_with_every_value(
+    ingestion_table: IngestionTable, shared_folder: Path, file_format: str, reader: str
+) -> None:
+    suffix, write = WRITERS[file_format]
+    batches = [make_rows(0, 400), make_rows(400, 300), []]
+    for n, rows in enumerate(batches):
+        write(shared_folder / f"part-{n}.{suffix}", rows)
+    table = ingestion_table.create(SCHEMA).register(shared_folder, file_format, segmentReader=reader)
+    report = table.run().report
+    assert (report["files"], report["rows"]) == (3, 700)
+
+    arrow = to_arrow([row for rows in batches for row in rows])
+    assert table.count() == 700
+    for name in ("i", "l", "f", "d"):
+        # A metric's null is 0 in Pinot, and skipped by Arrow's sum: the same.
+        assert float(table.value(f"select sum({name}) from {{t}}")) == float(pc.sum(arrow[name]).as_py()), (
+            name
+        )
+    total = sum((Decimal(text) for text in arrow["big"].to_pylist() if text is not None), Decimal(0))
+    assert Decimal(table.value("select sumprecision(big) from {t}")) == total
+    assert float(table.value("select summv(scores) from {t} where scores != -9223372036854775808")) == float(
+        pc.sum(pc.list_flatten(arrow["scores"])).as_py()
+    )
+    assert _rows_of(table) == _expected(arrow)
+
+
+def _rows_of(table: IngestionTable) -> dict[int, tuple[Any, ...]]:
+    columns = "key, word, flag, document, raw, tags, scores, i, l, f, d, ts"
+    result = table.broker.query(f"select {columns} from {table.name} limit 10000")
+    return {row[0]: (*row[1:11], str(row[11])) for row in map(_plain, result.rows)}
+
+
+def _plain(row: Sequence[Any]) -> list[Any]:
+    return [tuple(value) if isinstance(value, list) else value for value in row]
+
+
+def _expected(arrow: pa.Table) -> dict[int, tuple[Any, ...]]:
+    """Values as Pinot gives them without null handling: the default null value of each type and role."""
+    from datetime import UTC, datetime
+
+    def stamp(ms: int) -> str:
+        return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.0")
+
+    expected = {}
+    for row in arrow.to_pylist():
+        expected[row["key"]] = (
+            _or(row["word"], "null"),
+            _or(row["flag"], False),
+            _or(row["document"], "null"),
+            _or(row["raw"], b"").hex(),
+            tuple(_or(row["tags"], ["null"])),
+            tuple(_or(row["scores"], [-(2**63)])),
+            _or(row["i"], 0),
+            _or(row["l"], 0),
+            _or(row["f"], 0.0),
+            _or(row["d"], 0.0),
+            stamp(row["ts"]),
+        )
+    return expected
+
+
+def _or(value: Any, default: Any) -> Any:
+    return default if value is None else value
+
+
+def test_an_empty_file_alone_is_taken_once(ingestion_table: IngestionTable, shared_folder: Path) -> None:
+    (shared_folder / "empty.csv").write_text("id,word,amount\n")
+    table = ingestion_table.create().register(shared_folder, "csv")
+    report = table.run().report
+    assert (report["files"], report["rows"]) == (1, 0)
+    assert table.run().report["outcome"] == "nothing new"
+    assert table.count() == 0
