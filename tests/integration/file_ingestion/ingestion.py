@@ -1,4 +1,4 @@
-"""What the tests of FileIngestionTask share: a table with the task registered, and the task run as a user runs it."""
+"""What the tests of FileIngestionTask share: a table with the task, and the task run as a user runs it."""
 
 from __future__ import annotations
 
