@@ -1,1 +1,67 @@
-"""Everything said to a Pinot cluster from outside: controller REST, broker SQL, ZooKeeper. No JVM, no Spark."""
+"""Everything said to a Pinot cluster from outside: controller REST, broker SQL, ZooKeeper. No JVM, no Spark.
+
+The names below are imported when they are first used: ``pinotctl --help`` must not pay for HTTP and pydantic.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from controller_client.broker import BrokerClient, QueryResult
+    from controller_client.capabilities import Capability, PinotVersion
+    from controller_client.client import ControllerClient
+    from controller_client.config import BasicAuth, BearerToken, BrokerConfig, ControllerConfig, Secret, Tls
+    from controller_client.models import Schema, SegmentMetadata, TableConfig
+    from controller_client.replacement import LineageTimeouts, SegmentReplacement
+    from controller_client.retry import RetryPolicy
+    from controller_client.table_names import TableType
+
+__all__ = [
+    "BasicAuth",
+    "BearerToken",
+    "BrokerClient",
+    "BrokerConfig",
+    "Capability",
+    "ControllerClient",
+    "ControllerConfig",
+    "LineageTimeouts",
+    "PinotVersion",
+    "QueryResult",
+    "RetryPolicy",
+    "Schema",
+    "Secret",
+    "SegmentMetadata",
+    "SegmentReplacement",
+    "TableConfig",
+    "TableType",
+    "Tls",
+]
+
+_HOME = {
+    "BasicAuth": "config",
+    "BearerToken": "config",
+    "BrokerClient": "broker",
+    "BrokerConfig": "config",
+    "Capability": "capabilities",
+    "ControllerClient": "client",
+    "ControllerConfig": "config",
+    "LineageTimeouts": "replacement",
+    "PinotVersion": "capabilities",
+    "QueryResult": "broker",
+    "RetryPolicy": "retry",
+    "Schema": "models",
+    "Secret": "config",
+    "SegmentMetadata": "models",
+    "SegmentReplacement": "replacement",
+    "TableConfig": "models",
+    "TableType": "table_names",
+    "Tls": "config",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -1,7 +1,7 @@
 """Which error an HTTP answer of Pinot is: one ladder by status, and a table of what Pinot answers otherwise.
 
-The ladder is HTTP's. The table holds Pinot's quirks, each captured from a running controller of the version that
-the row names; the first row that fits decides. A new quirk is a new row and a new line in the table's test.
+The ladder is HTTP's. The table holds Pinot's quirks, each captured from a running controller of the version
+that the row names; the first row that fits decides. A new quirk is a new row, and a new line in its test.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ from controller_client.config import Auth, BasicAuth, BrokerConfig, ControllerCo
 from controller_client.error_map import classify
 from controller_client.errors import PinotPluginError
 from controller_client.http_faults import translate
+from controller_client.multipart import FilePart
 from controller_client.retry import RetryPolicy, TransientFailureError, call_with_retry
 
 __all__ = ["Transport", "path_of"]
@@ -103,7 +104,7 @@ class Transport:
         *,
         params: Mapping[str, str | None] | None = None,
         json: object = None,
-        files: Mapping[str, tuple[str, IO[bytes], str]] | None = None,
+        file: tuple[str, IO[bytes]] | None = None,
         headers: Mapping[str, str] | None = None,
         read_only: bool | None = None,
         read_timeout_s: float | None = None,
@@ -116,7 +117,7 @@ class Transport:
             path: Path, quoted, with a leading slash.
             params: Query; entries with None are left out.
             json: Body.
-            files: Multipart fields: name -> (file name, open file, media type).
+            file: Name and open file, sent as a multipart form's field ``file`` from its current place.
             headers: Besides ``Accept: application/json``.
             read_only: Whether the call can change nothing and may be repeated; default: GETs.
             read_timeout_s: Seconds to the answer's first byte, and between bytes; default: configuration's.
@@ -126,19 +127,23 @@ class Transport:
             PinotPluginError: By the module's table.
         """
         reads = method in ("GET", "HEAD") if read_only is None else read_only
-        starts = {name: handle.tell() for name, (_, handle, _) in (files or {}).items()}
+        start = file[1].tell() if file else 0
 
         def attempt() -> requests.Response:
-            # A repeated upload (nothing was sent before) starts from the file's beginning again.
-            for name, (_, handle, _) in (files or {}).items():
-                handle.seek(starts[name])
+            body: FilePart | None = None
+            extra = dict(headers or {})
+            if file is not None:
+                # A repeated upload (of which nothing was sent) starts from the same place again.
+                file[1].seek(start)
+                body = FilePart("file", *file)
+                extra["Content-Type"] = body.content_type
             return self._attempt(
                 method,
                 path,
                 params=params,
                 json=json,
-                files=files,
-                headers=headers,
+                data=body,
+                headers=extra,
                 reads=reads,
                 read_timeout_s=read_timeout_s or self._config.read_timeout_s,
             )
@@ -263,7 +268,7 @@ class Transport:
         raise error
 
     def _text_of(self, response: requests.Response) -> str:
-        """Take the role's own words out of an answer: JSON ``error``, ``_error``, ``message``, or the text."""
+        """Take the role's own words out of an answer: its JSON ``error`` or ``message``, or the text."""
         try:
             raw = response.text
         except requests.RequestException:

@@ -23,8 +23,8 @@ def wait_until(
     """Look again and again until nothing is missing.
 
     Args:
-        missing: Looks once; returns None when the state is there, else what is still missing, in words. Runs in
-            the caller's thread, at least once.
+        missing: Looks once; returns None when the state is there, else what is still missing, in words.
+            Runs in the caller's thread, at least once.
         what: The state, for the error: "segments ONLINE in flights_OFFLINE".
         timeout_s: Seconds until the last look.
         clock: Time and sleep.

@@ -1,0 +1,66 @@
+"""The controller's REST API, one attribute per resource group."""
+
+from __future__ import annotations
+
+import random
+from types import TracebackType
+
+import requests
+
+from controller_client.clock import Clock, SystemClock
+from controller_client.cluster import ClusterApi
+from controller_client.config import ControllerConfig
+from controller_client.instances import InstancesApi, TenantsApi
+from controller_client.lineage import LineageApi
+from controller_client.schemas import SchemasApi
+from controller_client.segments import SegmentsApi
+from controller_client.tables import TablesApi
+from controller_client.tasks import TasksApi
+from controller_client.transport import Transport
+
+__all__ = ["ControllerClient"]
+
+
+class ControllerClient:
+    """Client of one controller; a context manager that closes its connections.
+
+    Not for several threads at the same time (its HTTP session is not): give each its own.
+
+    Args:
+        config: How to reach the controller.
+        session: HTTP session to use instead of an own one; stays open.
+        clock: Time and sleep of retries and waits.
+        rng: Source of the retries' jitter.
+    """
+
+    def __init__(
+        self,
+        config: ControllerConfig,
+        *,
+        session: requests.Session | None = None,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.config = config
+        self.clock: Clock = clock or SystemClock()
+        self._transport = Transport(config, session=session, clock=self.clock, rng=rng)
+        self.cluster = ClusterApi(self._transport)
+        self.schemas = SchemasApi(self._transport)
+        self.tables = TablesApi(self._transport, self.cluster.capabilities)
+        self.instances = InstancesApi(self._transport, self.cluster.capabilities)
+        self.tenants = TenantsApi(self._transport)
+        self.segments = SegmentsApi(self._transport, self.tables, self.cluster.capabilities)
+        self.lineage = LineageApi(self._transport, self.segments, self.cluster.capabilities)
+        self.tasks = TasksApi(self._transport, self.cluster)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._transport.close()
+
+    def __enter__(self) -> ControllerClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,98 @@
+"""A schema (org.apache.pinot.spi.data.Schema)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from controller_client.models.base import PinotModel
+
+__all__ = ["FieldRole", "FieldSpec", "Schema", "SchemaField"]
+
+
+class FieldRole(StrEnum):
+    """What a field is to Pinot (FieldSpec.FieldType)."""
+
+    DIMENSION = "DIMENSION"
+    METRIC = "METRIC"
+    DATE_TIME = "DATE_TIME"
+    TIME = "TIME"
+
+
+@dataclass(frozen=True)
+class SchemaField:
+    """One field of a schema, of whichever list it stands in.
+
+    Attributes:
+        name: Column name.
+        data_type: Pinot's data type, e.g. ``INT``, ``STRING``, ``TIMESTAMP``.
+        single_value: False for a multi-value column.
+        role: Dimension, metric or time.
+        default_null_value: What stands for null in the column; None: Pinot's default of the type.
+        format: Format of a DATE_TIME field, e.g. ``1:MILLISECONDS:EPOCH``; None for others.
+    """
+
+    name: str
+    data_type: str
+    single_value: bool
+    role: FieldRole
+    default_null_value: object = None
+    format: str | None = None
+
+
+class FieldSpec(PinotModel):
+    """An entry of one of the schema's field lists."""
+
+    name: str
+    data_type: str
+    single_value_field: bool = True
+    default_null_value: Any = None
+    format: str | None = None
+    granularity: str | None = None
+
+
+class Schema(PinotModel):
+    """A table's schema; ``fields`` reads all of its lists."""
+
+    schema_name: str
+    dimension_field_specs: list[FieldSpec] = Field(default_factory=list)
+    metric_field_specs: list[FieldSpec] = Field(default_factory=list)
+    date_time_field_specs: list[FieldSpec] = Field(default_factory=list)
+    time_field_spec: dict[str, Any] | None = None
+    primary_key_columns: list[str] | None = None
+
+    @property
+    def fields(self) -> tuple[SchemaField, ...]:
+        """All fields: dimensions, metrics, date-times, then the old time field."""
+        return tuple(self._fields())
+
+    def field(self, name: str) -> SchemaField | None:
+        """Find a field by its column name."""
+        return next((field for field in self._fields() if field.name == name), None)
+
+    def _fields(self) -> Iterator[SchemaField]:
+        for role, specs in (
+            (FieldRole.DIMENSION, self.dimension_field_specs),
+            (FieldRole.METRIC, self.metric_field_specs),
+            (FieldRole.DATE_TIME, self.date_time_field_specs),
+        ):
+            for spec in specs:
+                yield SchemaField(
+                    name=spec.name,
+                    data_type=spec.data_type,
+                    single_value=spec.single_value_field,
+                    role=role,
+                    default_null_value=spec.default_null_value,
+                    format=spec.format,
+                )
+        if self.time_field_spec:
+            # The outgoing granularity is what the segment holds; without one it equals the incoming.
+            spec_of_time = self.time_field_spec
+            granularity = (
+                spec_of_time.get("outgoingGranularitySpec") or spec_of_time["incomingGranularitySpec"]
+            )
+            yield SchemaField(granularity["name"], granularity["dataType"], True, FieldRole.TIME)

@@ -1,0 +1,80 @@
+"""A table config (org.apache.pinot.spi.config.table.TableConfig)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import Field
+
+from controller_client.models.base import PinotModel
+from controller_client.table_names import TableType, split_table_name, with_type
+
+__all__ = ["SegmentsConfig", "TableConfig", "TableTaskConfig"]
+
+
+class SegmentsConfig(PinotModel):
+    """The part about segments (SegmentsValidationAndRetentionConfig)."""
+
+    schema_name: str | None = None
+    time_column_name: str | None = None
+    time_type: str | None = None
+    # Pinot writes numbers of this part as text, and reads both.
+    replication: str | int | None = None
+    retention_time_unit: str | None = None
+    retention_time_value: str | int | None = None
+
+
+class TableTaskConfig(PinotModel):
+    """The part about minion tasks: task type -> its configs, all of them text."""
+
+    task_type_configs_map: dict[str, dict[str, str]] = Field(default_factory=dict)
+
+
+class TableConfig(PinotModel):
+    """A table's config. Parts that no caller reads yet stay plain documents."""
+
+    table_name: str
+    table_type: TableType
+    segments_config: SegmentsConfig = Field(default_factory=SegmentsConfig)
+    table_index_config: dict[str, Any] = Field(default_factory=dict)
+    task: TableTaskConfig | None = None
+
+    @property
+    def name_with_type(self) -> str:
+        """E.g. ``flights_OFFLINE``, whether or not ``table_name`` has the type."""
+        return with_type(self.table_name, self.table_type)
+
+    @property
+    def raw_name(self) -> str:
+        """E.g. ``flights``."""
+        return split_table_name(self.name_with_type)[0]
+
+    @property
+    def schema_name(self) -> str:
+        """Name of the table's schema; Pinot takes the raw table name where the config has none."""
+        return self.segments_config.schema_name or self.raw_name
+
+    @property
+    def time_column(self) -> str | None:
+        """Name of the time column, if the table has one."""
+        return self.segments_config.time_column_name
+
+    def task_config(self, task_type: str) -> dict[str, str] | None:
+        """Configs of a task type; None when the table has none of it."""
+        if self.task is None:
+            return None
+        configs = self.task.task_type_configs_map.get(task_type)
+        return None if configs is None else dict(configs)
+
+    def with_task_config(self, task_type: str, configs: Mapping[str, str] | None) -> Self:
+        """Return a copy with a task type's configs replaced, or taken out when they are None."""
+        document = self.to_json()
+        task = document.setdefault("task", None) or {}
+        by_type = dict(task.get("taskTypeConfigsMap") or {})
+        if configs is None:
+            by_type.pop(task_type, None)
+        else:
+            by_type[task_type] = dict(configs)
+        document["task"] = {**task, "taskTypeConfigsMap": by_type}
+        return self.from_json(document)

@@ -1,0 +1,263 @@
+"""Segments: list, read, push in three ways, delete, wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+
+from controller_client.capabilities import Capabilities, Capability
+from controller_client.errors import ConfigError, WaitTimeoutError
+from controller_client.models import SegmentMetadata
+from controller_client.table_names import split_table_name
+from controller_client.tables import TablesApi
+from controller_client.transport import Transport, path_of
+from controller_client.waiting import wait_until
+
+__all__ = ["SegmentsApi"]
+
+_NAMES_IN_A_MESSAGE = 10
+_ERROR_GRACE_S = 10.0
+_PUSH_TIMEOUT_S = 600.0
+
+
+class SegmentsApi:
+    """Resource group ``/segments``, of one table each (name with type)."""
+
+    def __init__(
+        self, transport: Transport, tables: TablesApi, capabilities: Callable[[], Capabilities]
+    ) -> None:
+        self._transport = transport
+        self._tables = tables
+        self._capabilities = capabilities
+
+    def list(self, table_name_with_type: str, exclude_replaced: bool = True) -> list[str]:
+        """Return the names of a table's segments.
+
+        Args:
+            table_name_with_type: Table.
+            exclude_replaced: Leave out what the lineage hides: replaced segments, and new ones of a
+                replacement that is not completed.
+
+        Raises:
+            NotFoundError: There is no such table.
+            UnsupportedError: The version cannot leave out replaced segments.
+        """
+        _, table_type = split_table_name(table_name_with_type)
+        if exclude_replaced:
+            self._capabilities().require(Capability.EXCLUDE_REPLACED_SEGMENTS)
+        answer = self._transport.get_json(
+            path_of("segments", table_name_with_type),
+            params={"type": table_type, "excludeReplacedSegments": str(exclude_replaced).lower()},
+        )
+        return sorted(name for group in answer for name in group.get(table_type) or ())
+
+    def metadata(self, table_name_with_type: str, segment: str) -> SegmentMetadata:
+        """Return a segment's metadata.
+
+        Raises:
+            NotFoundError: There is no such segment.
+        """
+        path = path_of("segments", table_name_with_type, segment, "metadata")
+        return SegmentMetadata.from_json(self._transport.get_json(path))
+
+    def delete(
+        self, table_name_with_type: str, names: Collection[str], *, retention: str | None = None
+    ) -> None:
+        """Ask for the deletion of segments; servers drop them afterwards (see :meth:`wait_gone`).
+
+        Args:
+            table_name_with_type: Table.
+            names: Segments; unknown ones are no error.
+            retention: How long the tars stay among the deleted ones, e.g. ``"0d"``; default: the cluster's.
+        """
+        if not names:
+            return
+        self._transport.request(
+            "POST",
+            path_of("segments", table_name_with_type, "delete"),
+            params={"retention": retention},
+            json=sorted(names),
+        )
+
+    def upload_tar(self, table_name_with_type: str, tar_path: Path, *, allow_refresh: bool = True) -> None:
+        """Push a segment's tar.gz through the controller, which stores it.
+
+        Args:
+            table_name_with_type: Table.
+            tar_path: A tar.gz with the segment's directory.
+            allow_refresh: Replace a segment of the same name at once.
+
+        Raises:
+            NotFoundError: There is no such table.
+            ConflictError: There is a segment of that name, and ``allow_refresh`` is false.
+            RejectedError: The time range is wrong, a quota is full, the tar is broken.
+            OutcomeUnknownError: The reply was lost: look whether the segment is there, with the crc.
+        """
+        self._push(table_name_with_type, tar_path, {}, allow_refresh)
+
+    def upload_uri(self, table_name_with_type: str, uri: str, *, allow_refresh: bool = True) -> None:
+        """Let the controller fetch a segment's tar.gz and store it; errors as of :meth:`upload_tar`.
+
+        Args:
+            table_name_with_type: Table.
+            uri: Address with a scheme that the controller has a fetcher for (never ``file``).
+            allow_refresh: Replace a segment of the same name at once.
+        """
+        if uri.lower().startswith("file:"):
+            raise ConfigError(
+                f"the controller fetches no file: address: {uri}",
+                expected="an address of a deep store or http(s)",
+                remedy="push the tar, or its metadata",
+            )
+        self._transport.request(
+            "POST",
+            "/v2/segments",
+            params=self._push_params(table_name_with_type, allow_refresh),
+            headers={"UPLOAD_TYPE": "URI", "DOWNLOAD_URI": uri, "Content-Type": "application/json"},
+            json={},
+            read_timeout_s=_PUSH_TIMEOUT_S,
+        )
+
+    def push_metadata(
+        self,
+        table_name_with_type: str,
+        metadata_tar: Path,
+        download_uri: str,
+        *,
+        copy_to_deep_store: bool,
+        allow_refresh: bool = True,
+    ) -> None:
+        """Push a segment whose tar.gz is in place already; errors as of :meth:`upload_tar`.
+
+        Args:
+            table_name_with_type: Table.
+            metadata_tar: A tar.gz with ``creation.meta`` and ``metadata.properties`` in a directory.
+            download_uri: Where the segment's tar.gz is.
+            copy_to_deep_store: Let the controller copy it to its own place in the deep store; both must
+                have the same scheme. False: servers download from ``download_uri`` for ever.
+            allow_refresh: Replace a segment of the same name at once.
+        """
+        headers = {"UPLOAD_TYPE": "METADATA", "DOWNLOAD_URI": download_uri}
+        if copy_to_deep_store:
+            self._capabilities().require(Capability.COPY_TO_DEEP_STORE)
+            headers["COPY_SEGMENT_TO_DEEP_STORE"] = "true"
+        self._push(table_name_with_type, metadata_tar, headers, allow_refresh)
+
+    def download(self, table_name_with_type: str, segment: str, path: Path) -> int:
+        """Write a segment's tar.gz from the controller's deep store to a file.
+
+        Returns:
+            Bytes written.
+
+        Raises:
+            NotFoundError: The deep store lacks it (segments pushed by metadata may lie elsewhere).
+        """
+        # The controller's folders have raw table names.
+        raw, _ = split_table_name(table_name_with_type)
+        with path.open("wb") as target:
+            return self._transport.download(path_of("segments", raw, segment), target)
+
+    def wait_online(self, table_name_with_type: str, names: Iterable[str], timeout_s: float) -> None:
+        """Wait until each segment is where and what the ideal state says.
+
+        Args:
+            table_name_with_type: Table.
+            names: Segments.
+            timeout_s: Seconds until the last look.
+
+        Raises:
+            WaitTimeoutError: Says which segments are in which state; raised early when a server keeps a
+                segment in ERROR, which does not pass by itself.
+        """
+        wanted = sorted(set(names))
+        error_since: float | None = None
+        clock = self._transport.clock
+
+        def missing() -> str | None:
+            nonlocal error_since
+            ideal = self._tables.ideal_state(table_name_with_type)
+            seen = self._tables.external_view(table_name_with_type)
+            states = {name: _difference(ideal.get(name), seen.get(name)) for name in wanted}
+            faults = {name: state for name, state in states.items() if state is not None}
+            if not faults:
+                return None
+            text = _some(f"{name} {state}" for name, state in faults.items())
+            if any("ERROR" in state for state in faults.values()):
+                error_since = clock.monotonic() if error_since is None else error_since
+                if clock.monotonic() - error_since >= _ERROR_GRACE_S:
+                    raise WaitTimeoutError(
+                        f"{len(faults)} of {len(wanted)} segments of {table_name_with_type} do not load: "
+                        + text,
+                        expected="the states of the ideal state",
+                        remedy="see the server's log: can it read the segment's download address?",
+                    )
+            else:
+                error_since = None
+            return f"{len(faults)} of {len(wanted)} segments are not there yet: {text}"
+
+        wait_until(
+            missing,
+            what=f"{len(wanted)} segments of {table_name_with_type} online",
+            timeout_s=timeout_s,
+            clock=clock,
+            remedy="see the servers' logs, and whether the servers are up",
+        )
+
+    def wait_gone(self, table_name_with_type: str, names: Iterable[str], timeout_s: float) -> None:
+        """Wait until neither ideal state nor external view knows the segments.
+
+        Raises:
+            WaitTimeoutError: Says which segments are still there.
+        """
+        wanted = set(names)
+
+        def missing() -> str | None:
+            ideal = self._tables.ideal_state(table_name_with_type)
+            seen = self._tables.external_view(table_name_with_type)
+            left = sorted(wanted & (ideal.keys() | seen.keys()))
+            return None if not left else f"{len(left)} of {len(wanted)} are still there: {_some(left)}"
+
+        wait_until(
+            missing,
+            what=f"{len(wanted)} segments of {table_name_with_type} to be gone",
+            timeout_s=timeout_s,
+            clock=self._transport.clock,
+            remedy="delete them again",
+        )
+
+    def _push(
+        self, table_name_with_type: str, tar_path: Path, headers: dict[str, str], allow_refresh: bool
+    ) -> None:
+        with tar_path.open("rb") as tar:
+            self._transport.request(
+                "POST",
+                "/v2/segments",
+                params=self._push_params(table_name_with_type, allow_refresh),
+                file=(tar_path.name, tar),
+                headers=headers,
+                read_timeout_s=_PUSH_TIMEOUT_S,
+            )
+
+    @staticmethod
+    def _push_params(table_name_with_type: str, allow_refresh: bool) -> dict[str, str | None]:
+        raw, table_type = split_table_name(table_name_with_type)
+        return {"tableName": raw, "tableType": table_type, "allowRefresh": str(allow_refresh).lower()}
+
+
+def _difference(ideal: dict[str, str] | None, seen: dict[str, str] | None) -> str | None:
+    """Say in words how a segment's external view differs from its ideal state; None: not at all."""
+    if not ideal:
+        return "is not in the ideal state"
+    faults = [
+        f"{(seen or {}).get(instance, 'absent')} on {instance} (should be {state})"
+        for instance, state in sorted(ideal.items())
+        if (seen or {}).get(instance) != state
+    ]
+    return ", ".join(faults) or None
+
+
+def _some(texts: Iterable[str]) -> str:
+    everything = list(texts)
+    text = "; ".join(everything[:_NAMES_IN_A_MESSAGE])
+    left = len(everything) - _NAMES_IN_A_MESSAGE
+    return f"{text}; and {left} more" if left > 0 else text
