@@ -44,7 +44,10 @@ class ClusterApi:
     def healthy(self) -> bool:
         """Say whether the controller answers ``GET /health`` with success; one attempt."""
         try:
-            self._transport.request("GET", "/health", retry=RetryPolicy(attempts=1))
+            # The one call that answers in plain text, and 406 to who wants JSON.
+            self._transport.request(
+                "GET", "/health", headers={"Accept": "text/plain"}, retry=RetryPolicy(attempts=1)
+            )
         except NotAppliedError:
             return False
         return True

@@ -34,18 +34,6 @@ class LineageApi:
         self._segments = segments
         self._capabilities = capabilities
 
-    def list(self, table_name_with_type: str) -> list[LineageEntry]:
-        """Return the entries, oldest first; none when the table never had one.
-
-        Raises:
-            NotFoundError: There is no such table.
-        """
-        self._capabilities().require(Capability.LIST_LINEAGE)
-        _, table_type = split_table_name(table_name_with_type)
-        return parse_lineage(
-            self._transport.get_json(self._path(table_name_with_type, "lineage"), params={"type": table_type})
-        )
-
     def start(
         self, table_name_with_type: str, segments_from: Sequence[str], segments_to: Sequence[str]
     ) -> str:
@@ -153,6 +141,18 @@ class LineageApi:
             self._segments.list(table_name_with_type, exclude_replaced=False),
             now_ms=int(self._transport.clock.now() * 1000),
             older_than_s=older_than_s,
+        )
+
+    def list(self, table_name_with_type: str) -> list[LineageEntry]:
+        """Return the entries, oldest first; none when the table never had one.
+
+        Raises:
+            NotFoundError: There is no such table.
+        """
+        self._capabilities().require(Capability.LIST_LINEAGE)
+        _, table_type = split_table_name(table_name_with_type)
+        return parse_lineage(
+            self._transport.get_json(self._path(table_name_with_type, "lineage"), params={"type": table_type})
         )
 
     def _change(

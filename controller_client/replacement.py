@@ -116,6 +116,9 @@ class SegmentReplacement:
     def end(self) -> None:
         """Wait until the new segments are online, and complete the entry: the swap.
 
+        Brokers are told by a message: each swaps at once, but for some tens of milliseconds after this call
+        one may still answer from the old segments.
+
         Raises:
             WaitTimeoutError: The new segments do not come online; the entry is still in progress.
             NotAppliedError: The entry was reverted or is gone, or Pinot refused.

@@ -204,7 +204,10 @@ class SegmentsApi:
         )
 
     def wait_gone(self, table_name_with_type: str, names: Iterable[str], timeout_s: float) -> None:
-        """Wait until neither ideal state nor external view knows the segments.
+        """Wait until neither ideal state, external view nor property store knows the segments.
+
+        The property store is last: the controller forgets a segment's metadata some seconds after the servers
+        have dropped it, and until then its name is taken.
 
         Raises:
             WaitTimeoutError: Says which segments are still there.
@@ -215,6 +218,8 @@ class SegmentsApi:
             ideal = self._tables.ideal_state(table_name_with_type)
             seen = self._tables.external_view(table_name_with_type)
             left = sorted(wanted & (ideal.keys() | seen.keys()))
+            if not left:
+                left = sorted(wanted.intersection(self.list(table_name_with_type, exclude_replaced=False)))
             return None if not left else f"{len(left)} of {len(wanted)} are still there: {_some(left)}"
 
         wait_until(
