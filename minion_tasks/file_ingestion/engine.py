@@ -117,20 +117,26 @@ class MinionEngine:
     def cancel(self, task_name: str) -> None:
         """Delete the job from the queue; a subtask that runs finds its session abandoned."""
         try:
-            self._client.tasks.delete_task(task_name, force=True)
+            self._client.tasks.delete(task_name, force=True)
         except NotFoundError:
             return
 
     def _is_over(self, task_name: str) -> bool:
         try:
-            return self._client.tasks.task_state(task_name) not in _RUNNING
+            return self._client.tasks.state(task_name) not in _RUNNING
         except UnreachableError:
             # The controller restarts; the job is in ZooKeeper and goes on without it.
             logger.warning("the controller cannot be reached; waiting for it to come back")
             return False
 
     def _live_minions(self, tag: str) -> list[str]:
-        return [name for name in self._store.live_instances() if tag in self._store.instance_tags(name)]
+        return [name for name in self._store.live_instances() if tag in self._tags(name)]
+
+    def _tags(self, instance: str) -> list[str]:
+        try:
+            return self._store.instance_tags(instance)
+        except NotFoundError:
+            return []  # it joined a moment ago and has no config yet, or it was dropped
 
     def _require_minion(self, tag: str) -> None:
         if not self._live_minions(tag):

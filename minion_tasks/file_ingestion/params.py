@@ -11,7 +11,7 @@ import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from controller_client.errors import ConfigError
@@ -180,7 +180,7 @@ class FileIngestionParams:
     task_timeout_s: int
     concurrent_per_instance: int
     minion_tag: str
-    segment_reader: str
+    segment_reader: Literal["auto", "arrow", "pinot"]
     input_fs: Mapping[str, str] = field(repr=False)
     output_fs: Mapping[str, str] = field(repr=False)
     record_reader: Mapping[str, str] = field(repr=False)

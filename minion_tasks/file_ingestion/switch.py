@@ -53,25 +53,35 @@ def switch(
         OutcomeUnknownError: The controller's last word is not known; run the switch again.
     """
     names = [segment.name for segment in segments]
-    replacement = SegmentReplacement(client, table, [], names)
-    if replacement.start() is LineageState.COMPLETED:
-        logger.info("the segments of %s had been switched already", table)
-        return replacement.entry_id
-    if replacement.entry_id is not None:
-        on_entry(replacement.entry_id)
-    with replacement:
-        there = set(client.segments.list(table, exclude_replaced=False))
-        missing = [segment for segment in segments if segment.name not in there]
-        mode = _effective_mode(client, push_mode, segments)
-
-        def push(segment: StagedSegment) -> None:
-            _push(client, table, segment, staging, mode)
-            on_pushed(segment)
-
-        with ThreadPoolExecutor(_PARALLEL_PUSHES, thread_name_prefix="push") as pool:
-            for _ in pool.map(push, missing):
-                pass
+    with SegmentReplacement(client, table, [], names) as replacement:
+        if replacement.entry_id is not None:
+            on_entry(replacement.entry_id)
+        if replacement.state is LineageState.COMPLETED:
+            logger.info("the segments of %s had been switched already", table)
+        else:
+            _push_missing(client, table, segments, staging, push_mode, on_pushed)
     return replacement.entry_id
+
+
+def _push_missing(
+    client: ControllerClient,
+    table: str,
+    segments: Sequence[StagedSegment],
+    staging: FileStore,
+    push_mode: str,
+    on_pushed: Callable[[StagedSegment], None],
+) -> None:
+    there = set(client.segments.list(table, exclude_replaced=False))
+    missing = [segment for segment in segments if segment.name not in there]
+    mode = _effective_mode(client, push_mode, segments)
+
+    def push(segment: StagedSegment) -> None:
+        _push(client, table, segment, staging, mode)
+        on_pushed(segment)
+
+    with ThreadPoolExecutor(_PARALLEL_PUSHES, thread_name_prefix="push") as pool:
+        for _ in pool.map(push, missing):
+            pass
 
 
 def _effective_mode(client: ControllerClient, push_mode: str, segments: Sequence[StagedSegment]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from controller_client.errors import DataError, NotAppliedError
-from minion_tasks.file_ingestion.executor import SubtaskFailedError, run_group
+from minion_tasks.file_ingestion.executor import FileBuilder, SubtaskFailedError, run_group
 from minion_tasks.file_ingestion.session import (
     FileEntry,
     FileGroup,
@@ -105,7 +105,7 @@ def test_a_subtask_that_is_not_wanted_any_more_stops(sessions: SessionStore, cha
 
 
 def test_of_two_attempts_at_once_the_first_result_of_a_file_stays(sessions: SessionStore) -> None:
-    def other_attempt_between(then: Callable[[], None]) -> Callable[[int, FileInfo], StagedSegment]:
+    def other_attempt_between(then: Callable[[], None]) -> FileBuilder:
         def build(number: int, file: FileInfo) -> StagedSegment:
             if number == 3:
                 then()
