@@ -58,6 +58,7 @@ SESSION_TIMEOUT_S = 10.0
 
 _LOST_REPLY = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, ConnectionClosedError)
 _PIPELINE = 500
+_CLOSE_LIMIT_S = 2.0
 
 _logger = logging.getLogger(__name__)
 
@@ -91,7 +92,8 @@ class ZooKeeperConnection:
         self.address = address
         self.timeout_s = timeout_s
         self._monotonic = monotonic
-        self._kazoo: Any = client or KazooClient(hosts=address, timeout=SESSION_TIMEOUT_S)
+        self._given = client is not None
+        self._kazoo: Any = client or self._make_client()
         self._started = False
         self._start_mutex = threading.Lock()
 
@@ -105,10 +107,13 @@ class ZooKeeperConnection:
         self.close()
 
     def close(self) -> None:
-        """End the session; locks that it holds are free at once."""
-        self._kazoo.stop()
-        self._kazoo.close()
-        self._started = False
+        """End the session; locks that it holds are free at once.
+
+        Where ZooKeeper hangs, kazoo would wait for it; that goes on in the background then.
+        """
+        with self._start_mutex:
+            ending = self._end_session()
+        ending.join(_CLOSE_LIMIT_S)
 
     def kazoo(self) -> Any:
         """The connected kazoo client, for this package's recipes.
@@ -132,12 +137,12 @@ class ZooKeeperConnection:
 
     def children(self, path: str) -> list[str] | None:
         """Names of the children, sorted, or None where the znode is not there."""
-        names = self._read(path, self._kazoo.get_children_async)
+        names = self._read(path, lambda kazoo: kazoo.get_children_async(path))
         return None if names is None else sorted(names)
 
     def exists(self, path: str) -> bool:
         """Whether the znode is there."""
-        return self._read(path, self._kazoo.exists_async) is not None
+        return self._read(path, lambda kazoo: kazoo.exists_async(path)) is not None
 
     def create(self, path: str, data: bytes) -> None:
         """Create a znode and, as empty ones, its missing parents.
@@ -153,7 +158,7 @@ class ZooKeeperConnection:
         deadline = self._deadline()
         while True:
             try:
-                self._write(path, deadline, self._kazoo.create_async, path, data, makepath=True)
+                self._write(path, deadline, lambda kazoo: kazoo.create_async(path, data, makepath=True))
                 return
             except NodeExistsError:
                 if lost and self._settle(path) == (data, 0):
@@ -185,7 +190,7 @@ class ZooKeeperConnection:
         while True:
             try:
                 stat = self._write(
-                    path, deadline, self._kazoo.set_async, path, data, version=expected_version
+                    path, deadline, lambda kazoo: kazoo.set_async(path, data, version=expected_version)
                 )
                 return int(stat.version)
             except BadVersionError:
@@ -224,7 +229,7 @@ class ZooKeeperConnection:
         lost = False
         while True:
             try:
-                self._write(path, deadline, self._kazoo.delete_async, path)
+                self._write(path, deadline, lambda kazoo: kazoo.delete_async(path))
                 return
             except NoNodeError:
                 if lost:
@@ -247,13 +252,13 @@ class ZooKeeperConnection:
             except NotFoundError:
                 continue  # somebody else deleted it first
 
-    def _read(self, path: str, call: Callable[[str], Any]) -> Any:
+    def _read(self, path: str, call: Callable[[Any], Any]) -> Any:
         """One read, repeated while replies are lost; None where the znode is not there."""
         deadline = self._deadline()
         while True:
             self._connected_by(deadline)
             try:
-                return self._wait(path, call(path), deadline)
+                return self._wait(path, call(self._kazoo), deadline)
             except NoNodeError:
                 return None
             except _LOST_REPLY as error:
@@ -276,16 +281,15 @@ class ZooKeeperConnection:
             return None
         return content or b"", int(stat.version)
 
-    def _write(self, path: str, deadline: float, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def _write(self, path: str, deadline: float, call: Callable[[Any], Any]) -> Any:
         """One write, sent at most once; its lost reply is the caller's to settle."""
         self._connected_by(deadline)
         try:
-            return call(*args, **kwargs).get(timeout=max(0.0, deadline - self._monotonic()))
+            return call(self._kazoo).get(timeout=max(0.0, deadline - self._monotonic()))
         except KazooTimeoutError as error:
-            # It may lie in kazoo's queue and be sent later. Ending the session is the only way to know it
-            # will not.
-            self._kazoo.stop()
-            self._started = False
+            # It may lie in kazoo's queue and be sent later; only with the session's end it is sure not to be.
+            with self._start_mutex:
+                self._end_session()
             raise ConnectionLoss(f"no answer within {self.timeout_s} s") from error
         except (NoAuthError, AuthFailedError) as error:
             raise AuthError("ZooKeeper refuses the access", where=self._where(path)) from error
@@ -308,7 +312,7 @@ class ZooKeeperConnection:
         """What is at the path, as seen after everything that this client sent before."""
         try:
             # A read may be served by a server that is behind; sync makes it catch up with the leader.
-            self._read(path, self._kazoo.sync_async)
+            self._read(path, lambda kazoo: kazoo.sync_async(path))
             return self.get(path)
         except UnreachableError as error:
             raise OutcomeUnknownError(
@@ -327,15 +331,27 @@ class ZooKeeperConnection:
             self._kazoo.handler.sleep_func(0.05)
 
     def _start(self, deadline: float) -> None:
-        try:
-            self._kazoo.start(timeout=max(0.1, deadline - self._monotonic()))
-        except KazooTimeoutError as error:
-            raise self._unreachable("cannot be reached") from error
-        except KazooException as error:
-            self._kazoo.stop()
-            raise self._unreachable(f"refuses the connection ({type(error).__name__})") from error
+        # Not kazoo's start, which stops again in the end and then waits for a hanging server.
+        connected = self._kazoo.start_async()
+        if not connected.wait(max(0.1, deadline - self._monotonic())):
+            self._end_session()
+            raise self._unreachable("cannot be reached")
         self._started = True
         _logger.debug("connected to ZooKeeper %s", self.address)
+
+    def _make_client(self) -> KazooClient:
+        return KazooClient(hosts=self.address, timeout=SESSION_TIMEOUT_S)
+
+    def _end_session(self) -> threading.Thread:
+        """Give the present client up and let a new one begin at the next call; the caller has the mutex."""
+        old, self._started = self._kazoo, False
+        ending = threading.Thread(target=_stop, args=(old,), name="zookeeper-close", daemon=True)
+        ending.start()
+        if self._given:
+            ending.join()
+        else:
+            self._kazoo = self._make_client()
+        return ending
 
     def _deadline(self) -> float:
         return self._monotonic() + self.timeout_s
@@ -364,3 +380,9 @@ class ZooKeeperConnection:
 
     def _where(self, path: str) -> str:
         return f"{path} in ZooKeeper {self.address}"
+
+
+def _stop(kazoo: Any) -> None:
+    """Runs in a thread of its own: kazoo waits for a hanging server here."""
+    kazoo.stop()
+    kazoo.close()

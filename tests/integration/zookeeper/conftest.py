@@ -1,0 +1,29 @@
+"""A folder of its own in the property store for each test."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import uuid4
+
+import pytest
+
+from controller_client.zookeeper import PropertyStore
+from tests.support.cluster import PinotCluster
+
+
+@dataclass
+class Folder:
+    """A folder below PROPERTYSTORE that is deleted after the test."""
+
+    zookeeper_address: str
+    cluster_name: str
+    store: PropertyStore
+    path: str
+
+
+@pytest.fixture
+def folder(pinot: PinotCluster) -> Iterator[Folder]:
+    path = f"/test_{uuid4().hex}"
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        yield Folder(pinot.zookeeper_address, pinot.cluster_name, store, path)
+        if store.connection.exists(f"/{pinot.cluster_name}/PROPERTYSTORE{path}"):
+            store.delete(path, recursive=True)

@@ -1,0 +1,174 @@
+"""The lock against a real ZooKeeper: waiting, naming the holder, dead holders, lost sessions."""
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from kazoo.client import KazooClient
+
+from controller_client.errors import ConflictError, LockHeldError, UnreachableError
+from controller_client.zookeeper import PropertyStore, TableLock
+from tests.integration.zookeeper.conftest import Folder
+from tests.integration.zookeeper.proxy import ZooKeeperProxy
+
+pytestmark = pytest.mark.cluster
+
+TASK = "FileIngestionTask"
+
+HOLD_FOREVER = """
+import sys, time
+from controller_client.zookeeper import PropertyStore, TableLock
+address, cluster, table = sys.argv[1:]
+with PropertyStore(address, cluster) as store, TableLock(store, table, "FileIngestionTask", "first") as lock:
+    lock.acquire(0)
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def other(folder: Folder) -> Iterator[PropertyStore]:
+    with PropertyStore(folder.zookeeper_address, folder.cluster_name) as store:
+        yield store
+
+
+@pytest.fixture
+def table(folder: Folder) -> Iterator[str]:
+    name = folder.path.removeprefix("/") + "_OFFLINE"
+    yield name
+    folder.store.connection.delete(f"/{folder.cluster_name}/PINOT_PLUGINS/locks/{name}", recursive=True)
+
+
+def test_the_second_one_is_told_who_holds_it_and_gets_it_after_the_release(
+    folder: Folder, other: PropertyStore, table: str
+) -> None:
+    with (
+        TableLock(folder.store, table, TASK, "first") as first,
+        TableLock(other, table, TASK, "second") as second,
+    ):
+        first.acquire(0)
+        assert not first.lost
+        for wait_s in (0, 0.5):
+            started = time.monotonic()
+            with pytest.raises(LockHeldError, match=r"held by first \(host .*, pid \d+, since 20"):
+                second.acquire(wait_s)
+            assert wait_s <= time.monotonic() - started < wait_s + 2
+        with pytest.raises(ConflictError, match="by this object already"):
+            first.acquire(0)
+
+        first.release()
+        second.acquire(0)
+        holder = first.holder()
+        assert holder is not None
+        assert holder.owner == "second"
+    assert first.holder() is None
+
+
+def test_a_waiting_one_gets_it_when_it_is_released(folder: Folder, other: PropertyStore, table: str) -> None:
+    with (
+        TableLock(folder.store, table, TASK, "first") as first,
+        TableLock(other, table, TASK, "second") as second,
+    ):
+        first.acquire(0)
+        timer = threading.Timer(0.5, first.release)
+        timer.start()
+        second.acquire(20)
+        timer.join()
+        assert second.holder() is not None
+        assert not second.lost
+
+
+def test_other_tables_and_task_types_do_not_disturb_each_other(folder: Folder, table: str) -> None:
+    with (
+        TableLock(folder.store, table, TASK, "a") as first,
+        TableLock(folder.store, table, "OtherTask", "b") as second,
+    ):
+        first.acquire(0)
+        second.acquire(0)
+
+
+def test_the_lock_of_a_killed_process_is_free_after_its_session_ended(folder: Folder, table: str) -> None:
+    command = [sys.executable, "-c", HOLD_FOREVER, folder.zookeeper_address, folder.cluster_name, table]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with TableLock(folder.store, table, TASK, "second") as lock:
+            with pytest.raises(LockHeldError, match=rf"held by first \(host .*, pid {holder.pid}, "):
+                lock.acquire(0)
+            holder.kill()
+            started = time.monotonic()
+            lock.acquire(30)
+            assert time.monotonic() - started < 20
+            assert not lock.lost
+
+
+def test_an_expired_session_loses_the_lock(folder: Folder, other: PropertyStore, table: str) -> None:
+    with (
+        TableLock(folder.store, table, TASK, "first") as first,
+        TableLock(other, table, TASK, "second") as second,
+    ):
+        first.acquire(0)
+        _expire_session(folder)
+        _wait_until(lambda: first.lost)
+        second.acquire(5)
+        assert first.lost, "it stays lost, though the connection is back"
+        holder = second.holder()
+        assert holder is not None
+        assert holder.owner == "second"
+        first.release()
+        assert second.holder() == holder, "releasing a lost lock takes nothing from the next holder"
+
+
+def test_a_cut_connection_counts_as_lost_before_zookeeper_gives_the_lock_away(
+    folder: Folder, table: str
+) -> None:
+    with (
+        ZooKeeperProxy(folder.zookeeper_address) as proxy,
+        PropertyStore(proxy.address, folder.cluster_name, timeout_s=1) as store,
+        TableLock(store, table, TASK, "first") as first,
+        TableLock(folder.store, table, TASK, "second") as second,
+    ):
+        first.acquire(0)
+        proxy.go_away()
+        _wait_until(lambda: first.lost)
+        with pytest.raises(LockHeldError):
+            second.acquire(0)
+
+
+def test_asking_for_a_lock_while_zookeeper_is_away_ends(folder: Folder, table: str) -> None:
+    with (
+        ZooKeeperProxy(folder.zookeeper_address) as proxy,
+        PropertyStore(proxy.address, folder.cluster_name, timeout_s=1) as store,
+        TableLock(folder.store, table, TASK, "first") as first,
+        TableLock(store, table, TASK, "second") as second,
+    ):
+        first.acquire(0)
+        timer = threading.Timer(0.5, proxy.go_away)
+        timer.start()
+        started = time.monotonic()
+        with pytest.raises(UnreachableError):
+            second.acquire(2)
+        assert time.monotonic() - started < 8
+        proxy.come_back()
+        first.release()
+        # The attempt that was given up leaves nothing behind that would hold the lock.
+        _wait_until(lambda: first.holder() is None)
+
+
+def _expire_session(folder: Folder) -> None:
+    """Two connections of one session: closing one ends the session of both (kazoo's own tests do it so)."""
+    client_id = folder.store.connection.kazoo().client_id
+    twin = KazooClient(folder.zookeeper_address, client_id=client_id)
+    twin.start()
+    twin.stop()
+    twin.close()
+
+
+def _wait_until(condition: Callable[[], bool], limit_s: float = 20) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

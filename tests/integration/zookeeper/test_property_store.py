@@ -1,0 +1,278 @@
+"""The property store against a real ZooKeeper: compare-and-set, lost replies, absence."""
+
+import random
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from kazoo.client import KazooClient
+
+from controller_client.errors import (
+    ConflictError,
+    DataError,
+    NotFoundError,
+    OutcomeUnknownError,
+    UnreachableError,
+)
+from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord
+from tests.integration.zookeeper.conftest import Folder
+from tests.integration.zookeeper.proxy import Operation, ZooKeeperProxy
+
+pytestmark = pytest.mark.cluster
+
+FIRST = ZNRecord("r", {"value": "1"})
+SECOND = ZNRecord("r", {"value": "2"})
+
+
+@pytest.fixture
+def proxy(folder: Folder) -> Iterator[ZooKeeperProxy]:
+    with ZooKeeperProxy(folder.zookeeper_address) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def faulty(folder: Folder, proxy: ZooKeeperProxy) -> Iterator[PropertyStore]:
+    with PropertyStore(proxy.address, folder.cluster_name, timeout_s=5) as store:
+        yield store
+
+
+def test_create_read_change_delete(folder: Folder) -> None:
+    store, path = folder.store, f"{folder.path}/a/b"
+    assert store.get(path) is None
+    store.create(path, FIRST)
+    found = store.get(path)
+    assert found is not None
+    assert (found.record, found.version) == (FIRST, 0)
+    assert store.set(path, SECOND, expected_version=0) == 1
+    assert store.children(folder.path) == ["a"]
+    assert store.get(f"{folder.path}/a") is None, "a folder has no record"
+    with pytest.raises(ConflictError, match="has children"):
+        store.delete(folder.path)
+    store.delete(folder.path, recursive=True)
+    assert store.children(folder.path) == []
+    with pytest.raises(NotFoundError):
+        store.delete(path)
+    with pytest.raises(NotFoundError):
+        store.set(path, FIRST, expected_version=0)
+
+
+def test_create_and_set_say_when_somebody_was_faster(folder: Folder) -> None:
+    path = f"{folder.path}/r"
+    folder.store.create(path, FIRST)
+    with pytest.raises(ConflictError, match="there already"):
+        folder.store.create(path, FIRST)
+    folder.store.set(path, SECOND, expected_version=0)
+    with pytest.raises(ConflictError, match="changed by somebody else"):
+        folder.store.set(path, FIRST, expected_version=0)
+    found = folder.store.get(path)
+    assert found is not None
+    assert found.record == SECOND
+
+
+def test_two_writers_that_race_lose_no_increment(folder: Folder) -> None:
+    path, increments = f"{folder.path}/counter", 60
+    folder.store.create(path, ZNRecord("counter", {"n": "0"}))
+
+    def count() -> int:
+        conflicts = 0
+        with PropertyStore(folder.zookeeper_address, folder.cluster_name) as store:
+            for _ in range(increments):
+                while True:
+                    found = store.get(path)
+                    assert found is not None
+                    number = int(found.record.simple_fields["n"]) + 1
+                    try:
+                        store.set(path, ZNRecord("counter", {"n": str(number)}), found.version)
+                        break
+                    except ConflictError:
+                        conflicts += 1
+        return conflicts
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.submit(count), pool.submit(count)
+        conflicts = first.result() + second.result()
+    found = folder.store.get(path)
+    assert found is not None
+    assert found.record.simple_fields["n"] == str(2 * increments)
+    assert found.version == 2 * increments
+    assert conflicts > 0, "the writers never met, so this proves nothing"
+
+
+def test_many_records_come_in_the_order_of_their_paths(folder: Folder) -> None:
+    paths = [f"{folder.path}/{number:04d}" for number in range(1100)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda path: folder.store.create(path, ZNRecord(path[-4:])), paths[::2]))
+    found = folder.store.get_many(paths)
+    assert [each.record.id if each else None for each in found] == [
+        path[-4:] if number % 2 == 0 else None for number, path in enumerate(paths)
+    ]
+
+
+def test_a_record_that_is_too_large_is_not_sent(folder: Folder) -> None:
+    digits = "".join(random.choices("0123456789abcdef", k=4_000_000))
+    with pytest.raises(DataError, match="before compression"):
+        folder.store.create(f"{folder.path}/big", ZNRecord("big", {"x": digits}))
+    assert folder.store.get(f"{folder.path}/big") is None
+
+
+def test_a_large_record_passes_compressed(folder: Folder) -> None:
+    record = ZNRecord("big", {"x": "abc" * 1_000_000})
+    folder.store.create(f"{folder.path}/big", record)
+    found = folder.store.get(f"{folder.path}/big")
+    assert found is not None
+    assert found.record == record
+
+
+@pytest.mark.parametrize("arrives", [True, False], ids=["reply lost", "request lost"])
+class TestLostReply:
+    def lose(self, proxy: ZooKeeperProxy, operation: Operation, arrives: bool) -> None:
+        if arrives:
+            proxy.lose_reply(operation)
+        else:
+            proxy.lose_request(operation)
+
+    def test_create(
+        self, folder: Folder, faulty: PropertyStore, proxy: ZooKeeperProxy, arrives: bool
+    ) -> None:
+        path = f"{folder.path}/r"
+        folder.store.create(f"{folder.path}/other", FIRST)
+        self.lose(proxy, Operation.CREATE, arrives)
+        faulty.create(path, FIRST)
+        assert not proxy.fault_pending
+        found = folder.store.get(path)
+        assert found is not None
+        assert (found.record, found.version) == (FIRST, 0)
+
+    def test_set(self, folder: Folder, faulty: PropertyStore, proxy: ZooKeeperProxy, arrives: bool) -> None:
+        path = f"{folder.path}/r"
+        folder.store.create(path, FIRST)
+        self.lose(proxy, Operation.SET_DATA, arrives)
+        assert faulty.set(path, SECOND, expected_version=0) == 1
+        assert not proxy.fault_pending
+        found = folder.store.get(path)
+        assert found is not None
+        assert (found.record, found.version) == (SECOND, 1)
+
+    def test_delete(
+        self, folder: Folder, faulty: PropertyStore, proxy: ZooKeeperProxy, arrives: bool
+    ) -> None:
+        path = f"{folder.path}/r"
+        folder.store.create(path, FIRST)
+        self.lose(proxy, Operation.DELETE, arrives)
+        faulty.delete(path)
+        assert not proxy.fault_pending
+        assert folder.store.get(path) is None
+
+    def test_get(self, folder: Folder, faulty: PropertyStore, proxy: ZooKeeperProxy, arrives: bool) -> None:
+        path = f"{folder.path}/r"
+        folder.store.create(path, FIRST)
+        self.lose(proxy, Operation.GET_DATA, arrives)
+        assert faulty.get(path) is not None
+        assert not proxy.fault_pending
+
+
+def test_a_create_after_a_lost_reply_does_not_take_anothers_record_for_its_own(
+    folder: Folder, faulty: PropertyStore, proxy: ZooKeeperProxy
+) -> None:
+    path = f"{folder.path}/r"
+    folder.store.create(path, SECOND)
+    proxy.lose_reply(Operation.CREATE)
+    with pytest.raises(ConflictError, match="there already"):
+        faulty.create(path, FIRST)
+    assert not proxy.fault_pending
+
+
+def test_a_write_that_cannot_be_settled_is_unknown(folder: Folder, proxy: ZooKeeperProxy) -> None:
+    path = f"{folder.path}/r"
+    folder.store.create(path, FIRST)
+    with PropertyStore(proxy.address, folder.cluster_name, timeout_s=1.5) as store:
+        proxy.lose_reply(Operation.SET_DATA)
+        proxy.stay_away_after_fault()
+        with pytest.raises(OutcomeUnknownError, match="could not be asked") as caught:
+            store.set(path, SECOND, expected_version=0)
+    assert caught.value.exit_code == 3
+    found = folder.store.get(path)
+    assert found is not None
+    assert found.record == SECOND, "it had been applied, which the writer could not know"
+
+
+def test_a_zookeeper_that_hangs_leaves_a_write_unknown_and_is_used_again_afterwards(
+    folder: Folder, proxy: ZooKeeperProxy
+) -> None:
+    path = f"{folder.path}/r"
+    folder.store.create(path, FIRST)
+    with PropertyStore(proxy.address, folder.cluster_name, timeout_s=1) as store:
+        proxy.freeze()
+        started = time.monotonic()
+        with pytest.raises(OutcomeUnknownError):
+            store.set(path, SECOND, expected_version=0)
+        assert time.monotonic() - started < 8
+        proxy.thaw()
+        assert _eventually(store, path).version in (0, 1)
+
+
+def test_zookeeper_that_is_not_there_is_an_error_in_time(proxy: ZooKeeperProxy) -> None:
+    proxy.go_away()
+    started = time.monotonic()
+    with pytest.raises(UnreachableError, match=r"cannot be reached within 1 s") as caught:
+        PropertyStore(proxy.address, "c", timeout_s=1).__enter__()
+    assert time.monotonic() - started < 3
+    assert caught.value.where == proxy.address
+
+
+def test_while_zookeeper_is_away_nothing_is_sent_and_afterwards_it_goes_on(
+    folder: Folder, proxy: ZooKeeperProxy
+) -> None:
+    path = f"{folder.path}/r"
+    folder.store.create(path, FIRST)
+    with PropertyStore(proxy.address, folder.cluster_name, timeout_s=1) as store:
+        assert store.get(path) is not None
+        proxy.go_away()
+        for call in (
+            lambda: store.get(path),
+            lambda: store.set(path, SECOND, expected_version=0),
+            lambda: store.create(f"{path}2", FIRST),
+            lambda: store.delete(path),
+        ):
+            started = time.monotonic()
+            with pytest.raises(UnreachableError):
+                call()
+            assert time.monotonic() - started < 3
+        proxy.come_back()
+        found = _eventually(store, path)
+        assert (found.record, found.version) == (FIRST, 0), "a write was sent late"
+        assert folder.store.get(f"{path}2") is None
+        assert store.set(path, SECOND, expected_version=0) == 1
+
+
+def test_an_address_with_a_chroot(folder: Folder) -> None:
+    client = KazooClient(folder.zookeeper_address)
+    client.start()
+    try:
+        client.ensure_path(f"/chroots{folder.path}/c1/PROPERTYSTORE")
+        with PropertyStore(f"{folder.zookeeper_address}/chroots{folder.path}", "c1") as store:
+            store.create("/a", FIRST)
+        assert client.exists(f"/chroots{folder.path}/c1/PROPERTYSTORE/a")
+    finally:
+        client.delete("/chroots", recursive=True)
+        client.stop()
+        client.close()
+
+
+def test_a_cluster_that_is_not_there_is_named_with_those_that_are(folder: Folder) -> None:
+    with pytest.raises(NotFoundError, match="no cluster Nope") as caught:
+        PropertyStore(folder.zookeeper_address, "Nope").__enter__()
+    assert folder.cluster_name in str(caught.value)
+
+
+def _eventually(store: PropertyStore, path: str) -> Versioned:
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            found = store.get(path)
+            assert found is not None
+            return found
+        except UnreachableError:
+            if time.monotonic() > deadline:
+                raise

@@ -1,0 +1,66 @@
+"""When a lock counts as lost, without ZooKeeper: the listener is called as kazoo's thread calls it."""
+
+import pytest
+from kazoo.protocol.states import KazooState
+
+from controller_client.zookeeper import LockHolder, PropertyStore, TableLock
+
+
+class Seconds:
+    def __init__(self) -> None:
+        self.value = 0.0
+
+    def __call__(self) -> float:
+        return self.value
+
+
+@pytest.fixture
+def seconds() -> Seconds:
+    return Seconds()
+
+
+@pytest.fixture
+def lock(seconds: Seconds) -> TableLock:
+    store = PropertyStore("127.0.0.1:1", "c")
+    return TableLock(store, "t_OFFLINE", "FileIngestionTask", "me", now=lambda: 0.0, monotonic=seconds)
+
+
+def test_a_short_cut_loses_nothing(lock: TableLock, seconds: Seconds) -> None:
+    lock._on_state(KazooState.SUSPENDED)
+    seconds.value = 3.0
+    assert not lock.lost
+    lock._on_state(KazooState.CONNECTED)
+    seconds.value = 100.0
+    assert not lock.lost
+
+
+def test_a_cut_after_which_zookeeper_may_have_given_the_lock_away_loses_it_for_good(
+    lock: TableLock, seconds: Seconds
+) -> None:
+    lock._on_state(KazooState.SUSPENDED)
+    seconds.value = 3.4
+    assert lock.lost
+    lock._on_state(KazooState.CONNECTED)
+    assert lock.lost
+
+
+def test_a_long_cut_that_nobody_asked_about_meanwhile_still_loses_it(
+    lock: TableLock, seconds: Seconds
+) -> None:
+    lock._on_state(KazooState.SUSPENDED)
+    seconds.value = 60.0
+    lock._on_state(KazooState.CONNECTED)
+    assert lock.lost
+
+
+def test_an_expired_session_loses_it_at_once(lock: TableLock) -> None:
+    lock._on_state(KazooState.LOST)
+    lock._on_state(KazooState.CONNECTED)
+    assert lock.lost
+
+
+def test_the_holder_reads_as_who_where_and_since_when() -> None:
+    assert (
+        str(LockHolder("scheduler", "h1", 42, 0.0))
+        == "scheduler (host h1, pid 42, since 1970-01-01 00:00:00Z)"
+    )
