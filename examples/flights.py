@@ -182,7 +182,7 @@ def main() -> None:
 
     with (
         ControllerClient(ControllerConfig(cluster.controller_url)) as client,
-        BrokerClient(BrokerConfig(cluster.broker_url)) as broker,
+        BrokerClient(BrokerConfig((cluster.broker_url,))) as broker,
     ):
         make_table(client)
         client.tables.set_task_config(
@@ -213,9 +213,7 @@ def main() -> None:
         show(broker)
 
     print(f"\nSegments staged in {report.staging_s:.1f} s, switched in {report.switch_s:.1f} s.")
-    print(
-        f"{rows:,} rows queryable {took_s:.1f} s after the start of the task: {rows / took_s:,.0f} rows per second."
-    )
+    print(f"{rows:,} rows queryable {took_s:.1f} s after the task's start: {rows / took_s:,.0f} rows/s.")
     print(f"All of it took {time.monotonic() - started:.0f} s.")
     print(f"\nPinot's console: {cluster.controller_url}")
     print(f"To stop it:      .venv/bin/pinotctl cluster down --dir {arguments.dir / 'cluster'}")

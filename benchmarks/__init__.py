@@ -1,0 +1,1 @@
+"""Benchmarks: each module is one command that prints a table and writes JSON."""
