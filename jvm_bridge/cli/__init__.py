@@ -1,0 +1,1 @@
+"""Commands of ``pinotctl`` that need a JVM or the jars."""

@@ -1,0 +1,180 @@
+"""Start, look at and stop a whole Pinot cluster on this machine."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import confirm, output_option, yes_option
+from controller_client.clock import SystemClock
+from controller_client.errors import ConfigError
+from jvm_bridge.cli.jar_progress import jar_progress
+from jvm_bridge.cli.log_view import follow, tail
+from jvm_bridge.local_cluster import ClusterPorts, LocalCluster, default_folder
+
+_MIB = 1024 * 1024
+
+dir_option = click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The cluster's folder; without it one in your data folder.",
+)
+
+
+@click.group()
+def cluster() -> None:
+    """Start, look at and stop a whole Pinot cluster on this machine."""
+
+
+@cluster.command()
+@dir_option
+@click.option(
+    "--port-base",
+    type=int,
+    help="Use ports from this one on: ZooKeeper, controller, broker, minion; servers from +10, three each.",
+)
+@click.option("--zookeeper-port", type=int)
+@click.option("--controller-port", type=int)
+@click.option("--broker-port", type=int)
+@click.option("--minion-port", type=int)
+@click.option("--servers", type=click.IntRange(min=1), help="Number of servers; 1 without it.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=1),
+    default=180.0,
+    show_default=True,
+    help="Seconds to wait until all roles answer.",
+)
+@output_option()
+@pass_cli
+def up(
+    cli: CliContext,
+    folder: Path | None,
+    port_base: int | None,
+    zookeeper_port: int | None,
+    controller_port: int | None,
+    broker_port: int | None,
+    minion_port: int | None,
+    servers: int | None,
+    timeout_s: float,
+) -> None:
+    """Start the cluster, or what of it does not run, and wait until it is ready.
+
+    Without port options it has Pinot's usual ports (ZooKeeper 2123). Data survive 'down' and 'up'.
+    """
+    single = {
+        "zookeeper": zookeeper_port,
+        "controller": controller_port,
+        "broker": broker_port,
+        "minion": minion_port,
+    }
+    local = LocalCluster(folder or default_folder(), _ports(port_base, single, servers))
+    _interrupt_on_sigterm()
+    with jar_progress(cli.out) as progress:
+        result = local.up(timeout_s=timeout_s, progress=progress, on_step=cli.out.note)
+    if not result.started:
+        cli.out.note("The cluster runs already; nothing was started.")
+    elif result.found:
+        cli.out.note(f"Ran already: {', '.join(result.found)}")
+    cli.out.record(
+        {
+            "console": local.controller_url,
+            "controller": local.controller_url,
+            "broker": local.broker_url,
+            "zookeeper": local.zookeeper_address,
+            "folder": str(local.folder),
+        }
+    )
+
+
+@cluster.command()
+@dir_option
+@output_option()
+@pass_cli
+def status(cli: CliContext, folder: Path | None) -> None:
+    """Show each role: process, port, memory, uptime, health. Exit code 1 unless all are healthy."""
+    roles = LocalCluster(folder or default_folder()).status()
+    columns = ("role", "pid", "port", "rss_mib", "uptime_s", "health")
+    rows = [
+        (
+            role.role,
+            role.pid,
+            role.port,
+            round(role.rss_bytes / _MIB),
+            round(role.uptime_s),
+            "ok" if role.healthy else "not healthy" if role.pid else "down",
+        )
+        for role in roles
+    ]
+    cli.out.table(columns, rows)
+    cli.out.note(f"{sum(role.rss_bytes for role in roles) / _MIB:.0f} MiB in all")
+    if not all(role.healthy for role in roles):
+        raise click.exceptions.Exit(1)
+
+
+@cluster.command()
+@dir_option
+@click.argument("role", required=False)
+@click.option(
+    "--tail", "lines", type=click.IntRange(min=0), default=20, show_default=True, help="Lines a role."
+)
+@click.option("-f", "--follow", "following", is_flag=True, help="Go on with what is written, until Ctrl-C.")
+@pass_cli
+def logs(cli: CliContext, folder: Path | None, role: str | None, lines: int, following: bool) -> None:
+    """Show the last lines of the roles' logs, or of ROLE's."""
+    local = LocalCluster(folder or default_folder())
+    local.status()  # says what is wrong where there is no cluster
+    names = local.role_names()
+    if role is not None and role not in names:
+        raise ConfigError(f"There is no role {role}", expected=f"one of {', '.join(names)}")
+    files = {name: local.log_file(name) for name in ([role] if role else names)}
+    for name, file in files.items():
+        for line in tail(file, lines):
+            click.echo(line if role else f"{name}: {line}")
+    if following:
+        for name, line in follow(files, SystemClock()):
+            click.echo(line if role else f"{name}: {line}")
+
+
+@cluster.command()
+@dir_option
+@click.option("--purge", is_flag=True, help="Delete the cluster's data and logs too.")
+@yes_option
+@pass_cli
+def down(cli: CliContext, folder: Path | None, purge: bool, yes: bool) -> None:
+    """Stop the cluster; its data stay unless --purge is given."""
+    local = LocalCluster(folder or default_folder())
+    if purge:
+        confirm(f"Delete all data of the cluster in {local.folder}?", yes=yes)
+    stopped = local.down(purge=purge, on_step=cli.out.note)
+    cli.out.note("The cluster is down." if stopped else "The cluster was not running.")
+    if purge:
+        cli.out.note(f"Its data in {local.folder} are deleted.")
+
+
+def _ports(base: int | None, single: dict[str, int | None], servers: int | None) -> ClusterPorts | None:
+    """The ports asked for; None when nothing was asked, so that an existing cluster keeps its own."""
+    given = {name: port for name, port in single.items() if port is not None}
+    if base is None and not given and servers is None:
+        return None
+    ports = ClusterPorts.usual(servers or 1) if base is None else ClusterPorts.from_base(base, servers or 1)
+    return ClusterPorts(
+        zookeeper=given.get("zookeeper", ports.zookeeper),
+        controller=given.get("controller", ports.controller),
+        broker=given.get("broker", ports.broker),
+        minion=given.get("minion", ports.minion),
+        servers=ports.servers,
+    )
+
+
+def _interrupt_on_sigterm() -> None:
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, on_signal)

@@ -1,0 +1,41 @@
+"""Fetch and show the jars that everything with a JVM runs on."""
+
+from __future__ import annotations
+
+import click
+
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import output_option
+from jvm_bridge.cli.jar_progress import jar_progress
+from jvm_bridge.jars import pinot_jars
+
+
+@click.group()
+def jars() -> None:
+    """Fetch and show the jars that everything with a JVM runs on."""
+
+
+@jars.command()
+@output_option()
+@pass_cli
+def fetch(cli: CliContext) -> None:
+    """Fetch what is missing, so that everything works offline afterwards."""
+    with jar_progress(cli.out) as progress:
+        found = pinot_jars(progress)
+    size_mb = sum(jar.stat().st_size for jar in found.class_path) / 1e6
+    cli.out.record(
+        {
+            "version": found.version,
+            "jars": len(found.class_path),
+            "size_mb": round(size_mb),
+            "origin": found.origin,
+        }
+    )
+
+
+@jars.command(name="class-path")
+@pass_cli
+def class_path(cli: CliContext) -> None:
+    """Write the class path, in its order, for Java's -cp option."""
+    with jar_progress(cli.out) as progress:
+        click.echo(":".join(str(jar) for jar in pinot_jars(progress).class_path))

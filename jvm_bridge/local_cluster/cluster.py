@@ -1,0 +1,341 @@
+"""A Pinot cluster on this machine: ZooKeeper, controller, broker, servers and a minion hosted in Python."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from controller_client.clock import Clock, SystemClock
+from controller_client.errors import ConfigError, SetupError, WaitTimeoutError
+from jvm_bridge.jars import Progress, pinot_jars
+from jvm_bridge.jdk import find_java
+from jvm_bridge.local_cluster.health import LiveInstances, is_healthy
+from jvm_bridge.local_cluster.ports import HOST, ClusterPorts, check_free
+from jvm_bridge.local_cluster.processes import ProcessRecord, find_processes, spawn, stop
+from jvm_bridge.local_cluster.roles import CLUSTER_NAME, Role, RoleRunner, plan_roles
+from jvm_bridge.local_cluster.state import STATE_FILE, ClusterState, read_state, write_state
+
+__all__ = ["LocalCluster", "RoleStatus", "UpResult", "default_folder"]
+
+logger = logging.getLogger(__name__)
+
+_POLL_INTERVAL_S = 0.2
+_STOP_TIMEOUT_S = 20.0
+_LOG_TAIL_LINES = 15
+_OWN_FOLDERS = ("zookeeper", "controller", "minion", "conf", "logs", "tmp")
+
+
+@dataclass(frozen=True)
+class RoleStatus:
+    """A role as it is now.
+
+    Attributes:
+        role: Its name.
+        pid: Its process; None when it does not run.
+        port: Where its health is asked.
+        rss_bytes: Its resident memory.
+        uptime_s: For how long it has run.
+        healthy: Whether it answers.
+    """
+
+    role: str
+    pid: int | None
+    port: int
+    rss_bytes: int
+    uptime_s: float
+    healthy: bool
+
+
+@dataclass(frozen=True)
+class UpResult:
+    """What `up` did: the roles it started (empty: all ran already) and those it found running."""
+
+    started: tuple[str, ...]
+    found: tuple[str, ...]
+
+
+class LocalCluster:
+    """A cluster in a folder; any process may look at it, start and stop it.
+
+    Args:
+        folder: Where its data, logs and state are; made by :meth:`up`.
+        ports: Its ports; None takes those it was made with, or Pinot's usual ones and one server.
+        clock: The clock to wait with.
+    """
+
+    def __init__(
+        self, folder: Path, ports: ClusterPorts | None = None, *, clock: Clock | None = None
+    ) -> None:
+        self.folder = Path(os.path.abspath(folder))  # noqa: PTH100  # resolve() would follow the user's links
+        self._wanted_ports = ports
+        self._clock = clock or SystemClock()
+        self._children: list[subprocess.Popen[bytes]] = []  # so that those of this process are reaped
+
+    @property
+    def ports(self) -> ClusterPorts:
+        """The ports it has, or will have."""
+        state = read_state(self.folder)
+        return state.ports if state else self._wanted_ports or ClusterPorts.usual()
+
+    @property
+    def controller_url(self) -> str:
+        """Base URL of the controller's REST API and console."""
+        return f"http://{HOST}:{self.ports.controller}"
+
+    @property
+    def broker_url(self) -> str:
+        """Base URL of the broker."""
+        return f"http://{HOST}:{self.ports.broker}"
+
+    @property
+    def zookeeper_address(self) -> str:
+        """Address of ZooKeeper."""
+        return f"{HOST}:{self.ports.zookeeper}"
+
+    @property
+    def cluster_name(self) -> str:
+        """Helix' name of the cluster."""
+        return CLUSTER_NAME
+
+    def up(
+        self,
+        *,
+        timeout_s: float = 180.0,
+        progress: Progress | None = None,
+        on_step: Callable[[str], None] = logger.info,
+    ) -> UpResult:
+        """Start what does not run, and return when all roles answer and are live in Helix.
+
+        What this call started is stopped again when it fails or is interrupted.
+
+        Args:
+            timeout_s: How long to wait for all roles.
+            progress: Told of jars being fetched, see :func:`jvm_bridge.jars.pinot_jars`.
+            on_step: Told what is done, in words.
+
+        Raises:
+            SetupError: No Java, no jars, a port in use, or a role ended; the message has the end of its log.
+            ConfigError: The folder's cluster has other ports than asked for.
+            WaitTimeoutError: Not all roles answered in time.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self._locked():
+            state = self._state_for_up()
+            roles = plan_roles(self.folder, state.ports)
+            running = self._running(state)
+            missing = [role for role in roles if role.name not in running]
+            if not missing and all(is_healthy(role) for role in roles):
+                return UpResult((), tuple(running))
+            check_free({name: port for role in missing for name, port in role.ports.items()})
+            jars = pinot_jars(progress)
+            runner = RoleRunner(self.folder, state.ports, find_java(), jars)
+            state = replace(state, version=jars.version, processes=running)
+            started: dict[str, ProcessRecord] = {}
+            try:
+                self._start(roles, missing, runner, state, started, timeout_s, on_step)
+            except BaseException:
+                on_step("stopping what was started")
+                self._stop(roles, started)
+                write_state(self.folder, state)
+                raise
+        return UpResult(tuple(started), tuple(running))
+
+    def status(self) -> list[RoleStatus]:
+        """Look at each role.
+
+        Raises:
+            SetupError: There is no cluster in the folder.
+        """
+        state = self._existing_state()
+        running = self._running(state)
+        roles = plan_roles(self.folder, state.ports)
+        return [self._status_of(role, running.get(role.name)) for role in roles]
+
+    def down(self, *, purge: bool = False, on_step: Callable[[str], None] = logger.info) -> tuple[str, ...]:
+        """Stop all roles: minion, servers and broker, then the controller, then ZooKeeper.
+
+        Args:
+            purge: Delete data, logs and state too.
+            on_step: Told what is done, in words.
+
+        Returns:
+            The roles that ran.
+
+        Raises:
+            SetupError: There is no cluster in the folder.
+        """
+        self._existing_state()
+        with self._locked():
+            state = self._existing_state()
+            running = self._running(state)
+            if running:
+                on_step(f"stopping {', '.join(running)}")
+            self._stop(plan_roles(self.folder, state.ports), running)
+            write_state(self.folder, replace(state, processes={}))
+            if purge:
+                self._purge(state)
+        return tuple(running)
+
+    def log_file(self, role: str) -> Path:
+        """Where a role's output goes."""
+        return self.folder / "logs" / f"{role}.log"
+
+    def role_names(self) -> list[str]:
+        """The names of the roles, in the order of their start."""
+        return [role.name for role in plan_roles(self.folder, self.ports)]
+
+    def _state_for_up(self) -> ClusterState:
+        state = read_state(self.folder)
+        if state is None:
+            return ClusterState(self._wanted_ports or ClusterPorts.usual(), version="")
+        if self._wanted_ports and self._wanted_ports != state.ports:
+            raise ConfigError(
+                "The cluster in this folder has other ports or another number of servers",
+                expected=", ".join(f"{name} {port}" for name, port in state.ports.named().items()),
+                where=str(self.folder / STATE_FILE),
+                remedy="Leave the options away, use another --dir, or 'pinotctl cluster down --purge' "
+                "first: the data "
+                "knows its servers by their ports.",
+            )
+        return state
+
+    def _existing_state(self) -> ClusterState:
+        state = read_state(self.folder)
+        if state is None:
+            raise SetupError(
+                "There is no local cluster in this folder",
+                where=str(self.folder),
+                remedy="Start one with 'pinotctl cluster up', or name its folder with --dir.",
+            )
+        return state
+
+    def _running(self, state: ClusterState) -> dict[str, ProcessRecord]:
+        """The running roles: those written down, and those of a launcher that was killed before it could."""
+        found = find_processes(self.folder)
+        recorded = {role: record for role, record in state.processes.items() if record.process(self.folder)}
+        together = {**found, **recorded}
+        return {name: together[name] for name in self._names(state) if name in together}
+
+    def _names(self, state: ClusterState) -> list[str]:
+        return [role.name for role in plan_roles(self.folder, state.ports)]
+
+    def _start(
+        self,
+        roles: Sequence[Role],
+        missing: Sequence[Role],
+        runner: RoleRunner,
+        state: ClusterState,
+        started: dict[str, ProcessRecord],
+        timeout_s: float,
+        on_step: Callable[[str], None],
+    ) -> None:
+        for name in _OWN_FOLDERS:
+            (self.folder / name).mkdir(exist_ok=True)
+        deadline = self._clock.monotonic() + timeout_s
+        everyone = dict(state.processes)
+        environment = dict(os.environ)
+
+        def start(role: Role) -> None:
+            runner.write_config(role)
+            record, child = spawn(role.name, runner.command(role), self.log_file(role.name), environment)
+            self._children.append(child)
+            started[role.name] = everyone[role.name] = record
+            write_state(self.folder, replace(state, processes=everyone))
+
+        def wait(what: str, condition: Callable[[], bool]) -> None:
+            while not condition():
+                self._check_alive(everyone)
+                if self._clock.monotonic() > deadline:
+                    raise WaitTimeoutError(
+                        f"The local cluster was not ready after {timeout_s:.0f} s: {what}",
+                        where=str(self.folder / "logs"),
+                        remedy="Look at the logs; on a slow machine wait longer with --timeout.",
+                    )
+                self._clock.sleep(_POLL_INTERVAL_S)
+
+        zookeeper, *others = roles
+        if zookeeper in missing:
+            on_step("starting ZooKeeper")
+            start(zookeeper)
+        wait("ZooKeeper does not answer", lambda: is_healthy(zookeeper))
+        with LiveInstances(state.ports.zookeeper) as instances:
+            controller = next(role for role in others if role.name == "controller")
+            if controller in missing:
+                on_step("starting the controller")
+                start(controller)
+            wait("the controller has not made the cluster", instances.cluster_is_set_up)
+            rest = [role for role in others if role in missing and role is not controller]
+            if rest:
+                on_step(f"starting {', '.join(role.name for role in rest)}")
+            for role in rest:
+                start(role)
+            for role in others:
+                wait(f"{role.name} is not healthy", lambda role=role: is_healthy(role))  # type: ignore[misc]
+            wanted = {role.instance for role in others if role.instance}
+            wait("an instance is not live in Helix", lambda: wanted <= instances.names())
+
+    def _check_alive(self, processes: dict[str, ProcessRecord]) -> None:
+        for name, record in processes.items():
+            if record.process(self.folder) is None:
+                log = self.log_file(name)
+                lines = (
+                    log.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:] if log.exists() else []
+                )
+                raise SetupError(
+                    f"{name} ended while the cluster started; its last lines:\n    " + "\n    ".join(lines),
+                    where=str(log),
+                )
+
+    def _stop(self, roles: Sequence[Role], running: dict[str, ProcessRecord]) -> None:
+        last = ("controller", "zookeeper")
+        first = [record for name, record in running.items() if name not in last]
+        for group in (first, *([running[name]] for name in last if name in running)):
+            for name in stop(group, self.folder, _STOP_TIMEOUT_S):
+                logger.warning("%s did not end within %.0f s and was killed", name, _STOP_TIMEOUT_S)
+        for child in self._children:
+            child.poll()
+
+    def _status_of(self, role: Role, record: ProcessRecord | None) -> RoleStatus:
+        process = record.process(self.folder) if record else None
+        if process is None:
+            return RoleStatus(role.name, None, role.port, 0, 0.0, healthy=False)
+        uptime_s = self._clock.now() - process.create_time()
+        return RoleStatus(
+            role.name, process.pid, role.port, process.memory_info().rss, uptime_s, healthy=is_healthy(role)
+        )
+
+    def _purge(self, state: ClusterState) -> None:
+        """Delete what this class made, and the folder itself if nothing else is in it."""
+        names = {*_OWN_FOLDERS, *self._names(state)}
+        for name in names:
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        (self.folder / STATE_FILE).unlink(missing_ok=True)
+        (self.folder / "lock").unlink(missing_ok=True)
+        if not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with (self.folder / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise SetupError(
+                    "Another process starts or stops this cluster at this moment",
+                    where=str(self.folder),
+                    remedy="Wait for it to end.",
+                ) from error
+            yield
+
+
+def default_folder() -> Path:
+    """Where ``pinotctl cluster`` keeps a cluster when no folder is given."""
+    base = os.environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "pinot-plugins" / "cluster"

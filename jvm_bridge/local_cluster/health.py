@@ -1,0 +1,67 @@
+"""Whether a role of a local cluster answers."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from urllib.parse import urlsplit
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
+
+from jvm_bridge.local_cluster.ports import HOST
+from jvm_bridge.local_cluster.roles import CLUSTER_NAME, Role
+
+__all__ = ["LiveInstances", "is_healthy"]
+
+_PROBE_TIMEOUT_S = 3.0
+
+
+def is_healthy(role: Role) -> bool:
+    """Ask the role: ``ruok`` for ZooKeeper, ``GET /health`` for the others."""
+    try:
+        return _zookeeper_answers(role.port) if role.health_url is None else _health_is_ok(role.health_url)
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+class LiveInstances:
+    """Reads Helix' list of live instances; a context manager that holds a ZooKeeper session."""
+
+    def __init__(self, zookeeper_port: int) -> None:
+        self._client = KazooClient(hosts=f"{HOST}:{zookeeper_port}", timeout=10.0)
+
+    def __enter__(self) -> LiveInstances:
+        self._client.start(timeout=30)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.stop()
+        self._client.close()
+
+    def cluster_is_set_up(self) -> bool:
+        """Whether a controller has made the cluster, so that other roles can join."""
+        return self._client.exists(f"/{CLUSTER_NAME}/IDEALSTATES/brokerResource") is not None
+
+    def names(self) -> set[str]:
+        """Names of the live instances."""
+        try:
+            return set(self._client.get_children(f"/{CLUSTER_NAME}/LIVEINSTANCES"))
+        except NoNodeError:
+            return set()
+
+
+def _zookeeper_answers(port: int) -> bool:
+    with socket.create_connection((HOST, port), timeout=_PROBE_TIMEOUT_S) as connection:
+        connection.sendall(b"ruok")
+        return connection.recv(4) == b"imok"
+
+
+def _health_is_ok(url: str) -> bool:
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(HOST, parts.port or 80, timeout=_PROBE_TIMEOUT_S)
+    try:
+        connection.request("GET", parts.path)
+        return connection.getresponse().status == http.client.OK
+    finally:
+        connection.close()

@@ -1,0 +1,108 @@
+"""The processes of a local cluster: started in sessions of their own, recognised and stopped with certainty.
+
+A process is ours only if its command line carries this cluster's mark. The mark is found even when the
+launcher was killed before it could write down what it had started. A recorded pid counts only while start
+time and mark are right, so a pid that the system gave to somebody else meanwhile is never touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+__all__ = ["ProcessRecord", "find_processes", "marks", "spawn", "stop"]
+
+_CLUSTER_MARK, _ROLE_MARK = "pinotPlugins.cluster=", "pinotPlugins.role="
+# psutil derives the start time from clock ticks since boot: the last digits may differ between two readings.
+_START_TIME_TOLERANCE_S = 1.0
+
+
+@dataclass(frozen=True)
+class ProcessRecord:
+    """A process as it is written down.
+
+    Attributes:
+        role: E.g. ``controller``.
+        pid: Its id.
+        started_s: When it was started, seconds since the epoch, as the system tells it.
+    """
+
+    role: str
+    pid: int
+    started_s: float
+
+    def process(self, folder: Path) -> psutil.Process | None:
+        """The running process, or None if it has ended or the pid is another's now."""
+        try:
+            process = psutil.Process(self.pid)
+            same_start = abs(process.create_time() - self.started_s) < _START_TIME_TOLERANCE_S
+            alive = process.status() != psutil.STATUS_ZOMBIE
+            marked = _role_of(process.cmdline(), folder) == self.role
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            return None
+        return process if same_start and alive and marked else None
+
+
+def marks(folder: Path, role: str) -> tuple[str, str]:
+    """The two texts to put on a role's command line (after ``-D`` for Java, after ``-X`` for Python)."""
+    return f"{_CLUSTER_MARK}{folder}", f"{_ROLE_MARK}{role}"
+
+
+def find_processes(folder: Path) -> dict[str, ProcessRecord]:
+    """All running processes that carry the mark of the cluster in `folder`, by role."""
+    found: dict[str, ProcessRecord] = {}
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            role = _role_of(process.cmdline(), folder)
+            if role and process.status() != psutil.STATUS_ZOMBIE:
+                found[role] = ProcessRecord(role, process.pid, process.create_time())
+    return found
+
+
+def spawn(
+    role: str, command: Sequence[str], log: Path, env: Mapping[str, str]
+) -> tuple[ProcessRecord, subprocess.Popen[bytes]]:
+    """Start a role, its output going to `log`, in a session of its own: a Ctrl-C here is not for it."""
+    if log.exists():
+        log.replace(log.with_suffix(".log.1"))
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=dict(env),
+            cwd=log.parent,
+            start_new_session=True,
+        )
+    return ProcessRecord(role, child.pid, psutil.Process(child.pid).create_time()), child
+
+
+def stop(records: Iterable[ProcessRecord], folder: Path, timeout_s: float) -> list[str]:
+    """End processes: SIGTERM to all of them, SIGKILL to those that are still there after the time.
+
+    Returns:
+        The roles that had to be killed.
+    """
+    running = {process: record.role for record in records if (process := record.process(folder))}
+    for process in running:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.terminate()
+    _, stubborn = psutil.wait_procs(list(running), timeout=timeout_s)
+    for process in stubborn:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(stubborn, timeout=timeout_s)
+    return [running[process] for process in stubborn]
+
+
+def _role_of(command_line: Sequence[str], folder: Path) -> str | None:
+    words = [word.removeprefix("-D") for word in command_line]
+    if f"{_CLUSTER_MARK}{folder}" not in words:
+        return None
+    return next((word.removeprefix(_ROLE_MARK) for word in words if word.startswith(_ROLE_MARK)), None)

@@ -1,0 +1,214 @@
+"""What each role of a local cluster is: its configuration file, its command line, how its health is asked."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jvm_bridge.jars import JarSet
+from jvm_bridge.jdk import Java, module_flags
+from jvm_bridge.jvm import logging_properties
+from jvm_bridge.local_cluster.ports import HOST, ClusterPorts
+from jvm_bridge.local_cluster.processes import marks
+
+__all__ = ["CLUSTER_NAME", "Role", "RoleRunner", "plan_roles"]
+
+CLUSTER_NAME = "PinotCluster"
+
+# A role that was killed comes back only when its old ZooKeeper session is over: short, so that this takes
+# seconds, but longer than a pause of a small JVM on a busy machine.
+_ZOOKEEPER_SESSION_TIMEOUT_MS = 6000
+_ZOOKEEPER_MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
+_PINOT_MAIN = "org.apache.pinot.tools.admin.PinotAdministrator"
+
+
+@dataclass(frozen=True)
+class Role:
+    """One process of the cluster.
+
+    Attributes:
+        name: ``zookeeper``, ``controller``, ``broker``, ``server-1`` ..., ``minion``.
+        port: Where its health is asked: an HTTP port, but for ZooKeeper.
+        instance: Its name in Helix; None for ZooKeeper.
+        heap_mb: Largest Java heap, MiB.
+        properties: Its configuration file.
+        ports: All ports it listens on, by use.
+    """
+
+    name: str
+    port: int
+    instance: str | None
+    heap_mb: int
+    properties: Mapping[str, str]
+    ports: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def health_url(self) -> str | None:
+        """Answers 200 when the role is up; ZooKeeper has none."""
+        return None if self.name == "zookeeper" else f"http://{HOST}:{self.port}/health"
+
+
+def plan_roles(folder: Path, ports: ClusterPorts) -> tuple[Role, ...]:
+    """The cluster's roles, in the order of their start."""
+    servers = [_server(folder, ports, number) for number in range(1, len(ports.servers) + 1)]
+    return (
+        _zookeeper(folder, ports),
+        _controller(folder, ports),
+        _broker(ports),
+        *servers,
+        Role("minion", ports.minion, f"Minion_{HOST}_{ports.minion}", 512, {}, {"minion": ports.minion}),
+    )
+
+
+@dataclass(frozen=True)
+class RoleRunner:
+    """Makes command lines of roles.
+
+    Attributes:
+        folder: The cluster's folder.
+        ports: The cluster's ports.
+        java: The Java to run with.
+        jars: Pinot's jars.
+    """
+
+    folder: Path
+    ports: ClusterPorts
+    java: Java
+    jars: JarSet
+
+    def command(self, role: Role) -> list[str]:
+        """The role's command line; its configuration file must have been written (see `write_config`)."""
+        if role.name == "minion":
+            return self._minion()
+        config = str(self.config_file(role))
+        if role.name == "zookeeper":
+            return [*self._java(role), _ZOOKEEPER_MAIN, config]
+        start = {"controller": "StartController", "broker": "StartBroker"}.get(role.name, "StartServer")
+        return [*self._java(role), _PINOT_MAIN, start, "-configFileName", config]
+
+    def config_file(self, role: Role) -> Path:
+        """Where the role's configuration file is."""
+        return self.folder / "conf" / f"{role.name}.properties"
+
+    def write_config(self, role: Role) -> None:
+        """Write the role's configuration file."""
+        lines = [f"{key}={value}" for key, value in role.properties.items()]
+        self.config_file(role).write_text("\n".join(lines) + "\n")
+
+    def _java(self, role: Role) -> list[str]:
+        properties = {
+            **logging_properties(None, level="info"),
+            "zk.session.timeout": str(_ZOOKEEPER_SESSION_TIMEOUT_MS),
+            "java.io.tmpdir": str(self.folder / "tmp"),
+            "zookeeper.jmx.log4j.disable": "true",
+            "java.net.preferIPv4Stack": "true",
+        }
+        return [
+            str(self.java.executable),
+            f"-Xmx{role.heap_mb}m",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+ExitOnOutOfMemoryError",
+            *module_flags(self.java.version),
+            *(f"-D{name}={value}" for name, value in properties.items()),
+            *(f"-D{mark}" for mark in marks(self.folder, role.name)),
+            "-cp",
+            ":".join(str(jar) for jar in self.jars.class_path),
+        ]
+
+    def _minion(self) -> list[str]:
+        cluster, role = marks(self.folder, "minion")
+        settings = {
+            "--controller": f"http://{HOST}:{self.ports.controller}",
+            "--zookeeper": f"{HOST}:{self.ports.zookeeper}",
+            "--cluster-name": CLUSTER_NAME,
+            "--dir": str(self.folder / "minion"),
+            "--host": HOST,
+            "--port": str(self.ports.minion),
+            "--zookeeper-session-timeout-ms": str(_ZOOKEEPER_SESSION_TIMEOUT_MS),
+        }
+        # -X takes any name: the way to put the marks on a Python command line.
+        start = "from controller_client.cli import main; main()"
+        words = [word for pair in settings.items() for word in pair]
+        return [sys.executable, "-X", cluster, "-X", role, "-c", start, "-v", "serve", "minion", *words]
+
+
+def _zookeeper(folder: Path, ports: ClusterPorts) -> Role:
+    return Role(
+        "zookeeper",
+        ports.zookeeper,
+        None,
+        96,
+        {
+            "dataDir": str(folder / "zookeeper"),
+            "clientPort": str(ports.zookeeper),
+            "clientPortAddress": HOST,
+            "tickTime": "1000",
+            "maxClientCnxns": "0",
+            "admin.enableServer": "false",
+            "4lw.commands.whitelist": "ruok,srvr",
+            "autopurge.snapRetainCount": "3",
+            "autopurge.purgeInterval": "24",
+        },
+        {"zookeeper": ports.zookeeper},
+    )
+
+
+def _pinot(ports: ClusterPorts) -> dict[str, str]:
+    return {
+        "pinot.zk.server": f"{HOST}:{ports.zookeeper}",
+        "pinot.cluster.name": CLUSTER_NAME,
+    }
+
+
+def _controller(folder: Path, ports: ClusterPorts) -> Role:
+    properties = {
+        "controller.zk.str": f"{HOST}:{ports.zookeeper}",
+        "controller.helix.cluster.name": CLUSTER_NAME,
+        "controller.host": HOST,
+        "controller.vip.host": HOST,
+        "controller.vip.port": str(ports.controller),
+        **_listener("controller", ports.controller),
+        "controller.data.dir": str(folder / "controller" / "deep-store"),
+        "controller.local.temp.dir": str(folder / "controller" / "temp"),
+        "controller.tenant.isolation.enable": "true",
+    }
+    instance = f"Controller_{HOST}_{ports.controller}"
+    return Role("controller", ports.controller, instance, 256, properties, {"controller": ports.controller})
+
+
+def _broker(ports: ClusterPorts) -> Role:
+    properties = {
+        **_pinot(ports),
+        "pinot.broker.hostname": HOST,
+        **_listener("pinot.broker.client", ports.broker),
+        # Nobody routes around this broker: waiting for that would only make `down` slow.
+        "pinot.broker.delayShutdownTimeMs": "0",
+    }
+    return Role(
+        "broker", ports.broker, f"Broker_{HOST}_{ports.broker}", 192, properties, {"broker": ports.broker}
+    )
+
+
+def _server(folder: Path, ports: ClusterPorts, number: int) -> Role:
+    own, name = ports.servers[number - 1], f"server-{number}"
+    taken = {use: port for use, port in ports.named().items() if use.split()[0] == name}
+    properties = {
+        **_pinot(ports),
+        "pinot.server.netty.host": HOST,
+        "pinot.server.netty.port": str(own.query),
+        **_listener("pinot.server.adminapi", own.admin),
+        "pinot.server.grpc.port": str(own.grpc),
+        "pinot.server.instance.dataDir": str(folder / name / "data"),
+        "pinot.server.instance.segmentTarDir": str(folder / name / "tars"),
+        "pinot.server.shutdown.enableQueryCheck": "false",
+    }
+    return Role(name, own.admin, f"Server_{HOST}_{own.query}", 256, properties, taken)
+
+
+def _listener(prefix: str, port: int) -> dict[str, str]:
+    """Properties that bind an HTTP listener to loopback; the plain ``.port`` keys bind to every address."""
+    protocol = f"{prefix}.access.protocols"
+    return {protocol: "http", f"{protocol}.http.host": HOST, f"{protocol}.http.port": str(port)}

@@ -1,0 +1,22 @@
+"""A Pinot minion hosted in this Python process, whose task executors are Python."""
+
+from jvm_bridge.minion.executors import (
+    ExecutorFactory,
+    MinionContext,
+    MinionTask,
+    TaskExecutor,
+    load_executors,
+)
+from jvm_bridge.minion.host import DEFAULT_TAG, HostedMinion, MinionSettings, host_minion
+
+__all__ = [
+    "DEFAULT_TAG",
+    "ExecutorFactory",
+    "HostedMinion",
+    "MinionContext",
+    "MinionSettings",
+    "MinionTask",
+    "TaskExecutor",
+    "host_minion",
+    "load_executors",
+]

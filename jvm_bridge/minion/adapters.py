@@ -1,0 +1,146 @@
+"""Pinot's Java interfaces for task executors, implemented by thin Python adapters.
+
+They convert, call plain Python and translate the exception, nothing more.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import jpype
+
+from jvm_bridge.minion.executors import ExecutorFactory, MinionContext, MinionTask, TaskExecutor
+
+__all__ = ["RunningTasks", "make_factory"]
+
+logger = logging.getLogger(__name__)
+
+# Helix stores the text in a znode for each subtask.
+_LONGEST_MESSAGE = 4000
+# Pinot puts the minion's own credentials in here; our executors have theirs from the context.
+_AUTH_TOKEN = "authToken"  # noqa: S105  # the name of a key
+_TASK_ID = "TASK_ID"
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _overrides(method: _Method) -> _Method:
+    """JPype's JOverride, which has no types."""
+    return cast("_Method", jpype.JOverride(method))
+
+
+class RunningTasks:
+    """Counts the subtasks that run in this process, so that a stop can wait for them."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._changed = threading.Condition()
+
+    def __enter__(self) -> None:
+        with self._changed:
+            self._count += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._count -= 1
+            self._changed.notify_all()
+
+    def wait_until_none(self, timeout_s: float) -> bool:
+        """Wait for the last one to end; False when some still run after the time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._count == 0, timeout_s)
+
+
+def make_factory(
+    task_type: str, factory: ExecutorFactory, context: MinionContext, running: RunningTasks
+) -> Any:
+    """Return a Java PinotTaskExecutorFactory for a Python factory; the JVM must run."""
+    return _Factory(task_type, lambda: _Executor(task_type, factory, context, running))
+
+
+@jpype.JImplements("org.apache.pinot.minion.executor.PinotTaskExecutorFactory", deferred=True)
+class _Factory:
+    """The Java side of an executor factory."""
+
+    def __init__(self, task_type: str, create: Callable[[], Any]) -> None:
+        self._task_type = task_type
+        self._create = create
+
+    @_overrides
+    def init(self, *_: Any) -> None:
+        """Do nothing: the context was given before; its overloads differ between versions."""
+
+    @_overrides
+    def getTaskType(self) -> str:  # noqa: N802  # Java's name
+        """Tell the task type; called by the starter."""
+        return self._task_type
+
+    @_overrides
+    def create(self) -> Any:
+        """Make the executor of one subtask; called by a Helix thread.
+
+        It must not fail: Helix would keep no reason. So the Python executor is made in executeTask.
+        """
+        return self._create()
+
+
+@jpype.JImplements("org.apache.pinot.minion.executor.PinotTaskExecutor", deferred=True)
+class _Executor:
+    """The Java side of one subtask's executor."""
+
+    def __init__(
+        self, task_type: str, factory: ExecutorFactory, context: MinionContext, running: RunningTasks
+    ) -> None:
+        self._task_type = task_type
+        self._factory = factory
+        self._context = context
+        self._running = running
+        self._lock = threading.Lock()
+        self._executor: TaskExecutor | None = None
+        self._cancelled = False
+
+    @_overrides
+    def executeTask(self, task_config: Any) -> None:  # noqa: N802  # Java's name
+        """Run the subtask; called by a Helix task thread."""
+        task = _task(self._task_type, task_config)
+        with self._running:
+            try:
+                self._run(task)
+            except _CancelledError:
+                raise jpype.JClass("org.apache.pinot.minion.exception.TaskCancelledException")(
+                    "cancelled before it began"
+                ) from None
+            except Exception as error:  # a border: whatever Python raises becomes Java's
+                logger.exception("%s %s failed", task.task_type, task.task_id)
+                text = f"{type(error).__name__}: {error}"
+                raise jpype.JClass("java.lang.RuntimeException")(text[:_LONGEST_MESSAGE]) from None
+
+    @_overrides
+    def cancel(self) -> None:
+        """Ask it to end; called by another Helix thread."""
+        with self._lock:
+            self._cancelled = True
+            executor = self._executor
+        if executor is not None:
+            executor.cancel()
+
+    def _run(self, task: MinionTask) -> None:
+        executor = self._factory(self._context)
+        with self._lock:
+            if self._cancelled:
+                raise _CancelledError
+            self._executor = executor
+        executor.execute(task)
+
+
+class _CancelledError(Exception):
+    """Helix took the subtask back before it ran."""
+
+
+def _task(task_type: str, task_config: Any) -> MinionTask:
+    configs = {str(entry.getKey()): str(entry.getValue()) for entry in task_config.getConfigs().entrySet()}
+    configs.pop(_AUTH_TOKEN, None)
+    return MinionTask(task_type, configs, task_id=configs.pop(_TASK_ID, ""))

@@ -1,0 +1,186 @@
+"""Pinot's own minion, started in this process' JVM."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from controller_client.config import ControllerConfig
+from controller_client.errors import SetupError
+from jvm_bridge.jvm import start_jvm
+from jvm_bridge.minion.executors import ExecutorFactory, MinionContext, load_executors
+from jvm_bridge.zookeeper_address import check_reachable
+
+__all__ = ["DEFAULT_TAG", "HostedMinion", "MinionSettings", "host_minion"]
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_TAG = "pinot_plugins_minion"
+"""Helix tag of Python-hosted minions: they and the stock ones must not get each other's task types."""
+
+_STOP_GRACE_S = 15.0
+
+
+@dataclass(frozen=True)
+class MinionSettings:
+    """How to host a minion.
+
+    Attributes:
+        controller: The controller, for the executors.
+        zookeeper_address: ``host:port,...[/chroot]``.
+        cluster_name: Helix' name of the cluster.
+        host: Host to advertise.
+        port: Port of the admin API (``/health``); also part of the instance's name.
+        folder: A folder of its own: work files, Pinot's data folder.
+        tag: Its one tag.
+        concurrency: How many subtasks it runs at once.
+        max_heap_mb: Largest Java heap, MiB.
+        system_properties: Java system properties.
+        log_dir: Folder of the JVM's log; None logs to stderr.
+        executors: Executors by task type; None takes those that installed packages register.
+    """
+
+    controller: ControllerConfig
+    zookeeper_address: str
+    cluster_name: str
+    host: str
+    port: int
+    folder: Path
+    tag: str = DEFAULT_TAG
+    concurrency: int = 2
+    max_heap_mb: int = 512
+    system_properties: Mapping[str, str] = field(default_factory=dict)
+    log_dir: Path | None = None
+    executors: Mapping[str, ExecutorFactory] | None = None
+
+    @property
+    def instance_id(self) -> str:
+        """The minion's name in Helix."""
+        return f"Minion_{self.host}_{self.port}"
+
+
+class HostedMinion:
+    """A minion in this process; at most one a process, since Pinot keeps its state in statics.
+
+    Use it as a context manager, or call :meth:`start` and :meth:`stop`.
+    """
+
+    def __init__(self, settings: MinionSettings) -> None:
+        self._settings = settings
+        self._starter: Any = None
+        self._running: Any = None
+
+    @property
+    def instance_id(self) -> str:
+        """Its name in Helix."""
+        return self._settings.instance_id
+
+    def __enter__(self) -> HostedMinion:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the JVM if need be, register the minion and join the cluster; returns when it takes work.
+
+        Raises:
+            SetupError: The JVM or the minion does not start.
+            UnreachableError: ZooKeeper does not answer.
+            NotFoundError: There is no such cluster.
+        """
+        settings = self._settings
+        check_reachable(settings.zookeeper_address)
+        start_jvm(
+            max_heap_mb=settings.max_heap_mb,
+            system_properties=settings.system_properties,
+            log_dir=settings.log_dir,
+        )
+        import jpype
+
+        from jvm_bridge.minion.adapters import RunningTasks, make_factory
+        from jvm_bridge.minion.registration import Registration, register
+
+        executors = load_executors() if settings.executors is None else settings.executors
+        if not executors:
+            logger.warning("no task executor is installed: the minion will get no work")
+        context = self._context()
+        register(
+            settings.zookeeper_address,
+            settings.cluster_name,
+            Registration(
+                settings.instance_id, settings.host, settings.port, settings.tag, settings.concurrency
+            ),
+        )
+        self._running = RunningTasks()
+        starter = jpype.JClass("org.apache.pinot.minion.MinionStarter")()
+        try:
+            starter.init(_configuration(settings))
+            for task_type, factory in executors.items():
+                starter.registerTaskExecutorFactory(make_factory(task_type, factory, context, self._running))
+            starter.start()
+        except jpype.JException as error:
+            raise SetupError(
+                f"The minion does not start: {error}",
+                where=f"{settings.instance_id}, ZooKeeper {settings.zookeeper_address}",
+                remedy="Another process may have the port, or the same minion may run already.",
+            ) from error
+        self._starter = starter
+        logger.info("%s runs %s", settings.instance_id, ", ".join(sorted(executors)) or "nothing")
+
+    def stop(self) -> None:
+        """Leave the cluster; running subtasks are asked to end, and Helix gives them to other minions."""
+        if self._starter is None:
+            return
+        starter, self._starter = self._starter, None
+        starter.stop()
+        if not self._running.wait_until_none(_STOP_GRACE_S):
+            logger.warning("a subtask did not end within %.0f s", _STOP_GRACE_S)
+
+    def _context(self) -> MinionContext:
+        settings = self._settings
+        work_dir = settings.folder / "work"
+        shutil.rmtree(work_dir, ignore_errors=True)  # what a killed minion left
+        work_dir.mkdir(parents=True)
+        return MinionContext(
+            settings.controller,
+            settings.zookeeper_address,
+            settings.cluster_name,
+            settings.instance_id,
+            work_dir,
+        )
+
+
+def host_minion(settings: MinionSettings, stop: threading.Event) -> None:
+    """Host a minion until `stop` is set; call it in the main thread, with signal handlers that set it.
+
+    Raises:
+        SetupError: See :meth:`HostedMinion.start`.
+    """
+    with HostedMinion(settings):
+        # With a time-out, so that a signal is seen: a wait without one is not interrupted by handlers
+        # everywhere.
+        while not stop.wait(timeout=1.0):
+            pass
+
+
+def _configuration(settings: MinionSettings) -> Any:
+    import jpype
+
+    properties = jpype.JClass("java.util.HashMap")()
+    for key, value in {
+        "pinot.zk.server": settings.zookeeper_address,
+        "pinot.cluster.name": settings.cluster_name,
+        "pinot.minion.host": settings.host,
+        "pinot.minion.port": str(settings.port),
+        # Pinot empties this folder when it starts, so it must hold nothing else.
+        "dataDir": str(settings.folder / "pinot-data"),
+    }.items():
+        properties.put(key, value)
+    return jpype.JClass("org.apache.pinot.spi.env.PinotConfiguration")(properties)

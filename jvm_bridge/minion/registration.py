@@ -1,0 +1,73 @@
+"""A hosted minion's entry in Helix: made before it joins, so that it never gets work of stock minions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jpype
+
+from controller_client.errors import NotFoundError
+
+__all__ = ["Registration", "register"]
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What Helix shall know of a minion.
+
+    Attributes:
+        instance_id: Its name.
+        host: Host it is reached at.
+        port: Port of its admin API.
+        tag: Its one tag.
+        concurrency: How many subtasks it runs at once.
+    """
+
+    instance_id: str
+    host: str
+    port: int
+    tag: str
+    concurrency: int
+
+
+def register(zookeeper_address: str, cluster_name: str, wanted: Registration) -> None:
+    """Make or correct the minion's InstanceConfig.
+
+    An instance that joins without one gets Pinot's default tag, and with it subtasks of types that only stock
+    minions know, which it would put into ERROR.
+
+    Raises:
+        NotFoundError: There is no such cluster.
+    """
+    admin = jpype.JClass("org.apache.helix.manager.zk.ZKHelixAdmin")(zookeeper_address)
+    try:
+        clusters = [str(name) for name in admin.getClusters()]
+        if cluster_name not in clusters:
+            raise NotFoundError(
+                f"ZooKeeper knows no Pinot cluster {cluster_name}",
+                expected=f"one of {', '.join(clusters)}" if clusters else "a cluster that a controller made",
+                where=zookeeper_address,
+                remedy="Start the controller first; check --zookeeper and --cluster-name.",
+            )
+        known = [str(name) for name in admin.getInstancesInCluster(cluster_name)]
+        if wanted.instance_id in known:
+            config = admin.getInstanceConfig(cluster_name, wanted.instance_id)
+            _fill(config, wanted)
+            admin.setInstanceConfig(cluster_name, wanted.instance_id, config)
+        else:
+            config = jpype.JClass("org.apache.helix.model.InstanceConfig")(wanted.instance_id)
+            config.setInstanceEnabled(True)
+            _fill(config, wanted)
+            admin.addInstance(cluster_name, config)
+    finally:
+        admin.close()
+
+
+def _fill(config: Any, wanted: Registration) -> None:
+    config.setHostName(wanted.host)
+    config.setPort(str(wanted.port))
+    for tag in list(config.getTags()):
+        config.removeTag(tag)
+    config.addTag(wanted.tag)
+    config.setMaxConcurrentTask(wanted.concurrency)
