@@ -1,0 +1,102 @@
+"""Fixtures of all suites. The cluster, S3 and Kafka start once a session, when a test first asks for them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+import requests
+
+from tests.support.cluster import PinotCluster
+from tests.support.kafka import Kafka
+from tests.support.s3 import S3Access
+from tests.support.s3_program import S3UnavailableError
+from tests.support.session import Session, chosen_backend
+
+# The developer's own cluster and credentials must not reach a test.
+_HIDDEN_VARIABLES = (
+    *("PINOT_CONTROLLER_URL", "PINOT_BROKER_URL", "PINOT_USERNAME", "PINOT_PASSWORD", "PINOT_TOKEN"),
+    *("PINOT_CA_FILE", "PINOT_CLIENT_CERT_FILE", "PINOT_CLIENT_KEY_FILE", "PINOT_TLS_VERIFY"),
+    *("PINOT_CONNECT_TIMEOUT_S", "PINOT_READ_TIMEOUT_S", "PINOT_ZOOKEEPER"),
+    *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_ENDPOINT_URL"),
+)
+_REST_TIMEOUT_S = 60.0
+
+
+def pytest_report_header() -> str:
+    name, reason = chosen_backend()
+    return f"cluster backend: {name} ({reason})"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    name, reason = chosen_backend()
+    terminalreporter.write_line(f"cluster backend: {name} ({reason})")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _hidden_environment() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in _HIDDEN_VARIABLES:
+            patch.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture(scope="session")
+def test_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    session = Session(tmp_path_factory.mktemp("cluster"))
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+@pytest.fixture(scope="session")
+def pinot(test_session: Session) -> PinotCluster:
+    """The session's Pinot cluster."""
+    return test_session.pinot
+
+
+@pytest.fixture(scope="session")
+def s3(test_session: Session) -> S3Access:
+    """The session's S3 server; skips where there is none."""
+    try:
+        return test_session.s3
+    except S3UnavailableError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def kafka(test_session: Session) -> Kafka:
+    """The session's Kafka node."""
+    return test_session.kafka
+
+
+@pytest.fixture
+def s3_bucket(s3: S3Access) -> Iterator[str]:
+    """A bucket of the test's own, removed after it."""
+    client = s3.client()
+    bucket = f"test-{uuid.uuid4().hex[:12]}"
+    client.create_bucket(Bucket=bucket)
+    try:
+        yield bucket
+        for page in client.get_paginator("list_objects_v2").paginate(Bucket=bucket):
+            for found in page.get("Contents", []):
+                client.delete_object(Bucket=bucket, Key=found["Key"])
+        client.delete_bucket(Bucket=bucket)
+    finally:
+        client.close()
+
+
+@pytest.fixture
+def unique_table(pinot: PinotCluster) -> Iterator[str]:
+    """A table name of the test's own; tables and schema of that name are removed after the test."""
+    name = f"t_{uuid.uuid4().hex[:12]}"
+    yield name
+    for path in (f"tables/{name}", f"schemas/{name}"):
+        answer = requests.delete(
+            f"{pinot.controller_url}/{path}", headers={"Accept": "application/json"}, timeout=_REST_TIMEOUT_S
+        )
+        # 404: the test made none.
+        if answer.status_code != requests.codes.not_found:
+            answer.raise_for_status()

@@ -1,0 +1,1 @@
+"""Set-up of the tests: images, the cluster of the session, waiting."""

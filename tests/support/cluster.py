@@ -1,0 +1,182 @@
+"""The Pinot cluster of the test session."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from typing import Any
+
+import requests
+from kazoo.client import KazooClient
+
+from tests.support.pinot_services import CLUSTER_NAME, DEEP_STORE_BUCKET, SERVER_ADDRESSES, PinotLayout
+from tests.support.s3 import S3Access
+from tests.support.service import Backend, RunningService, wait_ready
+from tests.support.wait import add_describer, remove_describer, wait_for
+
+_READY_TIMEOUT_S = 120.0
+_LOG_LINES = 25
+_REST_TIMEOUT_S = 10.0
+
+
+class PinotCluster:
+    """ZooKeeper, a controller, a broker and two servers, with the faults that tests put on them.
+
+    Attributes:
+        backend: ``containers`` or ``processes``.
+        cluster_name: Helix' name of the cluster.
+        controller_url: URL.
+        broker_url: URL.
+        zookeeper_address: ``host:port``.
+        deep_store_uri: Where the controller keeps segments: on S3, or a folder where no S3 server can be had.
+        servers: Names of the servers.
+        start_s: Seconds that the start took.
+    """
+
+    def __init__(self, backend: Backend, layout: PinotLayout) -> None:
+        self.backend = backend.name
+        self.cluster_name = CLUSTER_NAME
+        self.controller_url = layout.controller_url
+        self.broker_url = layout.broker_url
+        self.zookeeper_address = layout.zookeeper
+        self.deep_store_uri = layout.deep_store_uri
+        self.servers = tuple(SERVER_ADDRESSES)
+        self.start_s = 0.0
+        self._backend = backend
+        self._layout = layout
+        self._running: dict[str, RunningService] = {}
+        self._at_end = ExitStack()
+
+    @property
+    def s3(self) -> S3Access:
+        """The S3 server that holds the deep store.
+
+        Raises:
+            LookupError: The deep store is a folder.
+        """
+        if self._layout.s3 is None:
+            raise LookupError("this cluster's deep store is a folder: there is no S3 server")
+        return self._layout.s3
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Names of all that runs, in the order of the start."""
+        return tuple(self._running)
+
+    def start_all(self) -> None:
+        """Start the cluster and wait until every role says that it is ready."""
+        started = time.monotonic()
+        add_describer(self.describe)
+        self._at_end.callback(remove_describer, self.describe)
+        if self._layout.s3:
+            s3 = self._layout.s3.client()
+            self._at_end.callback(s3.close)
+            s3.create_bucket(Bucket=DEEP_STORE_BUCKET)
+        self._launch_and_wait_zookeeper()
+        for service in (self._layout.broker_service(), *map(self._layout.server_service, self.servers)):
+            self._running[service.name] = self._backend.launch(service)
+        for role in self._running:
+            self.wait_ready(role)
+        wait_for(
+            lambda: self._instances() >= len(self.servers) + 2,
+            "all instances in the cluster",
+            _READY_TIMEOUT_S,
+        )
+        self.start_s = time.monotonic() - started
+
+    def stop_all(self) -> None:
+        """End the cluster."""
+        self._at_end.close()
+        for running in reversed(self._running.values()):
+            running.remove()
+
+    def kill(self, role: str) -> None:
+        """End a role with SIGKILL; its disk stays."""
+        self._running[role].kill()
+
+    def pause(self, role: str) -> None:
+        """Freeze a role."""
+        self._running[role].pause()
+
+    def start(self, role: str, timeout_s: float = _READY_TIMEOUT_S) -> None:
+        """Start a killed role or let a paused one go on, and wait until it says that it is ready."""
+        self._running[role].start()
+        self.wait_ready(role, timeout_s)
+
+    def wait_ready(self, role: str, timeout_s: float = _READY_TIMEOUT_S) -> None:
+        """Wait until a role says that it is ready."""
+        wait_ready(self._running[role], timeout_s)
+
+    def state(self, role: str) -> str:
+        """Return ``running``, ``paused``, or what the role ended with."""
+        return self._running[role].state()
+
+    def logs(self, role: str, lines: int = 100) -> str:
+        """Return the last lines of a role's log."""
+        return self._running[role].logs(lines)
+
+    def describe(self) -> str:
+        """Return what a failed wait wants to know: segments that are not served, ends of the logs."""
+        parts = [_unserved_segments(self.controller_url)]
+        for role, running in self._running.items():
+            parts.append(
+                f"--- {role} ({running.state()}), last lines of its log:\n{running.logs(_LOG_LINES)}"
+            )
+        return "\n".join(parts)
+
+    def _launch_and_wait_zookeeper(self) -> None:
+        for service in (self._layout.zookeeper_service(), self._layout.controller_service()):
+            self._running[service.name] = self._backend.launch(service)
+            if service.name == "zookeeper":
+                self.wait_ready("zookeeper")
+        # The other roles may join as soon as the controller has made the cluster, seconds before its REST.
+        zookeeper = KazooClient(hosts=self.zookeeper_address)
+        zookeeper.start(timeout=_READY_TIMEOUT_S)
+        try:
+            path = f"/{CLUSTER_NAME}/IDEALSTATES/brokerResource"
+            wait_for(lambda: zookeeper.exists(path), "the controller to make the cluster", _READY_TIMEOUT_S)
+        finally:
+            zookeeper.stop()
+            zookeeper.close()
+
+    def _instances(self) -> int:
+        answer = requests.get(f"{self.controller_url}/instances", timeout=_REST_TIMEOUT_S)
+        answer.raise_for_status()
+        return len(answer.json()["instances"])
+
+
+def _unserved_segments(controller_url: str) -> str:
+    """Return, for each table, the segments whose external view is not the ideal state."""
+    try:
+        lines = [
+            line
+            for table in _get(controller_url, "tables")["tables"]
+            for line in _differences(controller_url, table)
+        ]
+    except (requests.RequestException, KeyError, ValueError) as error:
+        return f"the controller does not tell the tables: {error}"
+    return "\n".join(["segments whose external view is not the ideal state:", *(lines or ["none"])])
+
+
+def _differences(controller_url: str, table: str) -> list[str]:
+    lines = []
+    ideal, external = (
+        _get(controller_url, f"tables/{table}/{view}") for view in ("idealstate", "externalview")
+    )
+    for table_type in ("OFFLINE", "REALTIME"):
+        wanted, found = ideal.get(table_type) or {}, external.get(table_type) or {}
+        lines.extend(
+            f"{table}_{table_type} {name}: ideal {wanted.get(name)}, external {found.get(name)}"
+            for name in sorted(wanted.keys() | found.keys())
+            if wanted.get(name) != found.get(name)
+        )
+    return lines
+
+
+def _get(controller_url: str, path: str) -> dict[str, Any]:
+    answer = requests.get(
+        f"{controller_url}/{path}", headers={"Accept": "application/json"}, timeout=_REST_TIMEOUT_S
+    )
+    answer.raise_for_status()
+    content: dict[str, Any] = answer.json()
+    return content

@@ -1,0 +1,78 @@
+"""The container engine: whether one runs, what answers a registry, and what a killed session left behind."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+
+# Ryuk's image cannot be had without a registry: `sweep` does its work. Read by testcontainers at its import.
+os.environ.setdefault("TESTCONTAINERS_RYUK_DISABLED", "true")
+
+import docker
+import docker.errors
+import psutil
+import requests
+
+OWNER_LABEL = "pinot-plugins.tests.owner"
+_PING_TIMEOUT_S = 3
+_REGISTRY_TIMEOUT_S = 6
+_WORK_TIMEOUT_S = 600
+
+
+@lru_cache(maxsize=1)
+def why_no_engine() -> str | None:
+    """Return why no container engine can be used, or None where one answers; asked once a process."""
+    try:
+        asking = docker.from_env(timeout=_PING_TIMEOUT_S)
+        try:
+            system = asking.info().get("OSType")
+        finally:
+            asking.close()
+    except (docker.errors.DockerException, requests.RequestException) as error:
+        return f"no container engine answers ({error})"
+    if system != "linux":
+        return "the container engine runs no Linux containers"
+    return None
+
+
+@lru_cache(maxsize=1)
+def client() -> docker.DockerClient:
+    """Return the process' client of the engine."""
+    return docker.from_env(timeout=_WORK_TIMEOUT_S)
+
+
+@lru_cache(maxsize=8)
+def registry_has(image: str) -> bool:
+    """Tell whether a registry answers for an image; at most 6 s, asked once a process."""
+    try:
+        asking = docker.from_env(timeout=_REGISTRY_TIMEOUT_S)
+        try:
+            asking.images.get_registry_data(image)
+        finally:
+            asking.close()
+    except (docker.errors.DockerException, requests.RequestException):
+        return False
+    return True
+
+
+def owner() -> str:
+    """Return this process' mark; the start time tells it from a later process of the same number."""
+    return f"{os.getpid()}:{psutil.Process().create_time():.2f}"
+
+
+def sweep() -> list[str]:
+    """Remove the containers of sessions that are gone; return their names."""
+    swept = []
+    for container in client().containers.list(all=True, filters={"label": OWNER_LABEL}):
+        if not _is_alive(container.labels[OWNER_LABEL]):
+            container.remove(force=True, v=True)
+            swept.append(str(container.name))
+    return swept
+
+
+def _is_alive(mark: str) -> bool:
+    pid, _, started = mark.partition(":")
+    try:
+        return f"{psutil.Process(int(pid)).create_time():.2f}" == started
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,195 @@
+"""Container images of the tests, built here from packages.
+
+``python -m tests.support.images`` builds what is missing and lists them.
+
+An image's tag holds a hash of all that it is made from: it is built again when that changes, and only then.
+Pinot's image is ``PINOT_IMAGE``, else the official one where a registry answers, else the one built here.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import io
+import os
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+import docker.errors
+
+from jvm_bridge.jars import DEFAULT_PINS, cache_folder
+from tests.support import base_root, engine
+from tests.support.jars import jars_of, start_files
+from tests.support.s3_program import VERSION as S3_VERSION
+from tests.support.s3_program import s3_program
+from tests.support.service import Program
+
+_SOURCES = Path(__file__).parent.parent / "images"
+_REPOSITORY = "pinot-plugins-test"
+_KIND_LABEL = "pinot-plugins.tests.image"
+OFFICIAL_PINOT = "apachepinot/pinot:" + DEFAULT_PINS.removeprefix("pinot-")
+
+
+@dataclass(frozen=True)
+class _Recipe:
+    """What an image is made from.
+
+    Attributes:
+        kind: Folder under tests/images.
+        version: First part of the tag.
+        base: Tag of the image below, for the Dockerfile's BASE; None for scratch.
+        texts: Path in the build context to content.
+        trees: Path in the build context to a file or folder of the host.
+        stamp: Names what is in ``trees``, for the hash.
+    """
+
+    kind: str
+    version: str
+    base: str | None
+    texts: Mapping[str, str] = field(default_factory=dict)
+    trees: Mapping[str, Path] = field(default_factory=dict)
+    stamp: str = ""
+
+    @property
+    def tag(self) -> str:
+        digest = hashlib.sha256(repr((self.base, sorted(self.texts.items()), self.stamp)).encode())
+        for source in sorted(path for path in (_SOURCES / self.kind).iterdir() if path.is_file()):
+            digest.update(source.name.encode() + source.read_bytes())
+        return f"{_REPOSITORY}/{self.kind}:{self.version}-{digest.hexdigest()[:12]}"
+
+
+def image_of(program: Program) -> str:
+    """Return the image of a program, built or pulled when it is not there."""
+    match program:
+        case Program.PINOT:
+            return pinot_image()
+        case Program.KAFKA:
+            return _built(_of_jars(Program.KAFKA, "kafka.sh"))
+        case Program.S3:
+            return _built(_s3())
+
+
+@lru_cache(maxsize=1)
+def pinot_image() -> str:
+    """Return Pinot's image; the decision is made once a process."""
+    named = os.environ.get("PINOT_IMAGE")
+    if named:
+        return named
+    if engine.registry_has(OFFICIAL_PINOT):
+        try:
+            engine.client().images.pull(OFFICIAL_PINOT)
+        except docker.errors.DockerException as error:
+            _say(f"{OFFICIAL_PINOT} could not be pulled ({error}); building Pinot's image here")
+        else:
+            return OFFICIAL_PINOT
+    return _built(_of_jars(Program.PINOT, "pinot-admin.sh"))
+
+
+@lru_cache(maxsize=1)
+def _base() -> str:
+    stamp = base_root.java_release() + Path(base_root.__file__).read_text(encoding="utf-8")
+    recipe = _Recipe("base", "java", None, stamp=stamp)
+    with _build_lock():
+        if not _is_there(recipe.tag):
+            with tempfile.TemporaryDirectory(prefix="pinot-plugins-base-") as folder:
+                root = Path(folder) / "root"
+                base_root.make_root(root)
+                _build(_Recipe("base", "java", None, trees={"root": root}, stamp=stamp))
+    return recipe.tag
+
+
+def _of_jars(program: Program, script: str) -> _Recipe:
+    jars = jars_of(program)
+    # Two artifacts may have the same file name; the number also shows the order.
+    trees = {f"lib/{number:03d}-{jar.name}": jar for number, jar in enumerate(jars.class_path)}
+    etc = start_files([f"/opt/{program}/{name}" for name in trees])
+    texts = {f"etc/{name}": text for name, text in etc.items()}
+    texts[f"bin/{script}"] = (_SOURCES / program / script).read_text(encoding="utf-8")
+    return _Recipe(program, jars.version, _base(), texts, trees)
+
+
+def _s3() -> _Recipe:
+    return _Recipe("s3", S3_VERSION, None, trees={"versitygw": s3_program()}, stamp=S3_VERSION)
+
+
+def _built(recipe: _Recipe) -> str:
+    with _build_lock():
+        if not _is_there(recipe.tag):
+            _build(recipe)
+    return recipe.tag
+
+
+def _is_there(tag: str) -> bool:
+    try:
+        engine.client().images.get(tag)
+    except docker.errors.ImageNotFound:
+        return False
+    return True
+
+
+def _build(recipe: _Recipe) -> None:
+    started = time.monotonic()
+    with tempfile.TemporaryFile() as context:
+        with tarfile.open(fileobj=context, mode="w") as tar:
+            tar.add(_SOURCES / recipe.kind / "Dockerfile", "Dockerfile")
+            for name, text in recipe.texts.items():
+                _add_text(tar, name, text)
+            for name, path in recipe.trees.items():
+                # The jars of a local repository may be links.
+                tar.add(path.resolve(), name)
+        context.seek(0)
+        # By the engine's own builder: it needs neither the docker command nor BuildKit.
+        engine.client().images.build(
+            fileobj=context,
+            custom_context=True,
+            tag=recipe.tag,
+            buildargs={"BASE": recipe.base} if recipe.base else {},
+            labels={_KIND_LABEL: recipe.kind},
+            rm=True,
+            forcerm=True,
+        )
+    _say(f"built {recipe.tag} in {time.monotonic() - started:.1f} s")
+
+
+def _add_text(tar: tarfile.TarFile, name: str, text: str) -> None:
+    content = text.encode()
+    entry = tarfile.TarInfo(name)
+    entry.size = len(content)
+    entry.mode = 0o755 if name.endswith(".sh") else 0o644
+    tar.addfile(entry, io.BytesIO(content))
+
+
+@contextmanager
+def _build_lock() -> Iterator[None]:
+    # Two sessions that start together would build the same image twice.
+    with (cache_folder() / "images.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def main() -> int:
+    """Build what is missing and list the images."""
+    reason = engine.why_no_engine()
+    if reason:
+        _say(reason)
+        return 1
+    for program in Program:
+        tag = image_of(program)
+        size_bytes = engine.client().images.get(tag).attrs["Size"]
+        sys.stdout.write(f"{program:6} {tag} {size_bytes / 1e6:.0f} MB\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

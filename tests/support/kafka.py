@@ -1,0 +1,106 @@
+"""The Kafka node of the session."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.processes import host_command
+from tests.support.service import HOME, Program, Service
+from tests.support.slot import Port, Slot
+
+ADDRESS = "127.0.0.51"
+_TOOL_TIMEOUT_S = 60
+
+
+@dataclass(frozen=True)
+class Kafka:
+    """How to reach Kafka.
+
+    Attributes:
+        bootstrap: ``host:port``.
+        tools_folder: Where the files that Kafka's tools read are put.
+    """
+
+    bootstrap: str
+    tools_folder: Path
+
+    def produce(self, topic: str, messages: Iterable[str]) -> None:
+        """Write messages by Kafka's console producer; the first one makes the topic, with one partition.
+
+        Raises:
+            RuntimeError: The producer failed; with its output.
+        """
+        self._tool(
+            "kafka.tools.ConsoleProducer",
+            *("--bootstrap-server", self.bootstrap, "--topic", topic, "--producer-property", "acks=all"),
+            text="".join(f"{message}\n" for message in messages),
+        )
+
+    def _tool(self, name: str, *arguments: str, text: str = "") -> str:
+        command, environment = host_command(Program.KAFKA, self.tools_folder)
+        environment["JAVA_OPTS"] = (
+            "-Xmx96m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -DpinotPlugins.log.level=warn"
+        )
+        done = subprocess.run(
+            [*command, "run", name, *arguments],
+            env=environment,
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_TOOL_TIMEOUT_S,
+        )
+        # The console producer ends with 0 even when it could not deliver: what it says tells.
+        if done.returncode != 0 or "ERROR" in done.stderr:
+            raise RuntimeError(f"{name} ended with {done.returncode}: {done.stderr.strip()[-800:]}")
+        return done.stdout
+
+
+def kafka_bootstrap(slot: Slot) -> str:
+    """Return the address that clients start from."""
+    return f"{ADDRESS}:{slot.port(Port.KAFKA)}"
+
+
+def kafka_service(slot: Slot) -> Service:
+    """Return the node to start: broker and controller in one."""
+    controller = f"{ADDRESS}:{slot.port(Port.KAFKA_CONTROLLER)}"
+    properties = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@{controller}",
+        "listeners": f"PLAINTEXT://{kafka_bootstrap(slot)},CONTROLLER://{controller}",
+        "advertised.listeners": f"PLAINTEXT://{kafka_bootstrap(slot)}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "log.dirs": f"{HOME}/data",
+        "num.partitions": "1",
+        "offsets.topic.num.partitions": "1",
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.num.partitions": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+    return Service(
+        name="kafka",
+        program=Program.KAFKA,
+        arguments=("start", f"{HOME}/kafka.properties"),
+        is_ready=lambda: _listens(ADDRESS, slot.port(Port.KAFKA)),
+        environment={
+            "JAVA_OPTS": "-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -DpinotPlugins.log.level=warn"
+        },
+        files={"kafka.properties": "".join(f"{name}={value}\n" for name, value in properties.items())},
+    )
+
+
+def _listens(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=1):
+            return True
+    except OSError:
+        return False

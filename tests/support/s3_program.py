@@ -1,0 +1,65 @@
+"""The S3 server of the tests: versitygw, which checks signatures; built by the Go tool, kept in the cache."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+
+from jvm_bridge.jars import cache_folder
+
+VERSION = "1.8.0"
+_MODULE = f"github.com/versity/versitygw/cmd/versitygw@v{VERSION}"
+_BUILD_TIMEOUT_S = 900
+
+
+class S3UnavailableError(Exception):
+    """The S3 server can neither be found nor built; the text says why."""
+
+
+def s3_program() -> Path:
+    """Return the program, built when it is not there yet (about 90 s); tried once a process.
+
+    Raises:
+        S3UnavailableError: No Go tool, or its build failed.
+    """
+    found = _program_or_reason()
+    if isinstance(found, str):
+        raise S3UnavailableError(found)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _program_or_reason() -> Path | str:
+    folder = cache_folder() / f"versitygw-{VERSION}"
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / "versitygw"
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        reason = None if program.exists() else _build(folder)
+    return reason or program
+
+
+def _build(folder: Path) -> str | None:
+    go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
+    if go is None:
+        return "no S3 server: versitygw is built by the Go tool, and go is not on the PATH"
+    # Static, so that it runs in an empty image. GOBIN gets the file only when the build is complete.
+    environment = {**os.environ, "GOBIN": str(folder), "CGO_ENABLED": "0"}
+    try:
+        subprocess.run(
+            [go, "install", _MODULE],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=_BUILD_TIMEOUT_S,
+        )
+    except subprocess.CalledProcessError as error:
+        return f"no S3 server: go install {_MODULE} failed: {error.stderr.strip()[-400:]}"
+    except subprocess.TimeoutExpired:
+        return f"no S3 server: go install {_MODULE} took over {_BUILD_TIMEOUT_S} s"
+    return None

@@ -1,0 +1,98 @@
+"""What one test session starts, each thing when it is first asked for."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, suppress
+from functools import cached_property
+from pathlib import Path
+
+from tests.support import engine
+from tests.support.cluster import PinotCluster
+from tests.support.containers import ContainerBackend
+from tests.support.kafka import Kafka, kafka_bootstrap, kafka_service
+from tests.support.pinot_services import PinotLayout
+from tests.support.processes import ProcessBackend
+from tests.support.s3 import S3Access, s3_access, s3_service
+from tests.support.s3_program import S3UnavailableError, s3_program
+from tests.support.service import Backend, wait_ready
+from tests.support.slot import Slot, take_slot
+
+_READY_TIMEOUT_S = 60.0
+
+
+def chosen_backend() -> tuple[str, str]:
+    """Return the backend's name and why it was chosen; the one place that decides.
+
+    ``PINOT_TEST_BACKEND`` (``containers`` or ``processes``) goes before what the machine has.
+    """
+    wanted = os.environ.get("PINOT_TEST_BACKEND", "")
+    if wanted in {"containers", "processes"}:
+        return wanted, "PINOT_TEST_BACKEND says so"
+    if wanted:
+        raise ValueError(f"PINOT_TEST_BACKEND is {wanted!r}; expected containers or processes")
+    reason = engine.why_no_engine()
+    return ("processes", reason) if reason else ("containers", "a container engine answers")
+
+
+class Session:
+    """Backend, S3 server, Kafka and Pinot of one test session.
+
+    Args:
+        folder: For what the session writes on this machine.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._at_end = ExitStack()
+
+    @cached_property
+    def s3(self) -> S3Access:
+        """The S3 server.
+
+        Raises:
+            S3UnavailableError: It can neither be found nor built.
+        """
+        s3_program()
+        wait_ready(self._backend.launch(s3_service(self._slot)), _READY_TIMEOUT_S)
+        return s3_access(self._slot)
+
+    @cached_property
+    def kafka(self) -> Kafka:
+        """The Kafka node."""
+        wait_ready(self._backend.launch(kafka_service(self._slot)), _READY_TIMEOUT_S)
+        return Kafka(kafka_bootstrap(self._slot), self._folder)
+
+    @cached_property
+    def pinot(self) -> PinotCluster:
+        """The Pinot cluster, with its deep store on S3 where the S3 server can be had."""
+        s3: S3Access | None = None
+        with suppress(S3UnavailableError):
+            s3 = self.s3
+        folder = self._folder / "deep-store"
+        folder.mkdir()
+        cluster = PinotCluster(self._backend, PinotLayout(self._slot, s3, folder))
+        self._at_end.callback(cluster.stop_all)
+        cluster.start_all()
+        return cluster
+
+    def close(self) -> None:
+        """End all that was started."""
+        self._at_end.close()
+
+    @cached_property
+    def _slot(self) -> Slot:
+        slot = take_slot()
+        self._at_end.callback(slot.release)
+        return slot
+
+    @cached_property
+    def _backend(self) -> Backend:
+        backend: Backend
+        if chosen_backend()[0] == "containers":
+            backend = ContainerBackend()
+            self._at_end.callback(engine.client().close)
+        else:
+            backend = ProcessBackend(self._folder, self._slot.folder / "processes")
+        self._at_end.callback(backend.close)
+        return backend

@@ -1,0 +1,77 @@
+"""Addresses and ports of one test session, so that sessions on one machine do not meet.
+
+Every role has a loopback address of its own, as it has a host of its own in a real cluster, and also a port of
+its own, because Pinot listens on all addresses with some of its ports. Sessions differ by their ports: each holds
+a slot.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
+from typing import IO
+
+from jvm_bridge.jars import cache_folder
+
+_FIRST_PORT = 21300
+_PORTS_PER_SLOT = 20
+_SLOTS = 5
+
+
+class Port(IntEnum):
+    """Offsets of the ports in a slot; a server has five in a row."""
+
+    ZOOKEEPER = 0
+    CONTROLLER = 1
+    BROKER = 2
+    BROKER_RUNNER = 3
+    SERVER_1 = 4
+    SERVER_2 = 9
+    MINION = 14
+    S3 = 15
+    KAFKA = 16
+    KAFKA_CONTROLLER = 17
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A range of ports that this process holds until the slot is released.
+
+    Attributes:
+        number: Of the slot.
+        folder: Of the slot, outlives the session.
+    """
+
+    number: int
+    folder: Path
+    _lock: IO[str] = field(repr=False)
+
+    def port(self, offset: int) -> int:
+        """Return the port at an offset of :class:`Port`."""
+        return _FIRST_PORT + self.number * _PORTS_PER_SLOT + offset
+
+    def release(self) -> None:
+        """Let another session have the slot."""
+        self._lock.close()
+
+
+def take_slot() -> Slot:
+    """Take a free slot; the lock goes with the process, however that ends.
+
+    Raises:
+        RuntimeError: All slots are taken.
+    """
+    sessions = cache_folder() / "test-sessions"
+    for number in range(_SLOTS):
+        folder = sessions / str(number)
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            continue
+        return Slot(number, folder, lock)
+    raise RuntimeError(f"{_SLOTS} test sessions run on this machine already (locks in {sessions})")

@@ -1,0 +1,63 @@
+"""Waiting for a state, with an error that tells what is there instead."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import requests
+
+from controller_client.errors import PinotPluginError
+
+T = TypeVar("T")
+
+_POLL_INTERVAL_S = 0.1
+
+_describers: list[Callable[[], str]] = []
+
+
+class WaitError(AssertionError):
+    """What was waited for did not come."""
+
+
+def wait_for(predicate: Callable[[], T], what: str, timeout_s: float = 60.0) -> T:
+    """Call a predicate until it returns something true, and return that.
+
+    Errors of the network and of this project's client mean "not yet".
+
+    Args:
+        predicate: Asked every 0.1 s.
+        what: Names the state, e.g. ``all rows of flights``.
+        timeout_s: Seconds to wait.
+
+    Raises:
+        WaitError: It did not come; tells what was seen last, each segment whose external view is not its ideal
+            state, and the end of each role's log.
+    """
+    deadline = time.monotonic() + timeout_s
+    seen: object = None
+    while True:
+        try:
+            value = predicate()
+        except (OSError, requests.RequestException, PinotPluginError) as error:
+            seen = error
+        else:
+            if value:
+                return value
+            seen = value
+        if time.monotonic() > deadline:
+            break
+        time.sleep(_POLL_INTERVAL_S)
+    text = f"waited {timeout_s:g} s for {what}; seen last: {seen!r}"
+    raise WaitError("\n\n".join([text, *(describe() for describe in _describers)]))
+
+
+def add_describer(describe: Callable[[], str]) -> None:
+    """Have a text in every error of :func:`wait_for`."""
+    _describers.append(describe)
+
+
+def remove_describer(describe: Callable[[], str]) -> None:
+    """Undo :func:`add_describer`."""
+    _describers.remove(describe)
