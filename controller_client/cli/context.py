@@ -72,16 +72,16 @@ class CliContext:
         return ControllerConfig(url=url, auth=self._auth(), tls=self._tls())
 
     def broker_config(self) -> BrokerConfig:
-        """Address and credentials of a broker; without ``--broker`` the controller names the brokers."""
+        """Addresses and credentials of the brokers; without ``--broker`` the controller names the brokers."""
         from controller_client.config import BrokerConfig
 
         given = self.settings.value("broker")
-        urls = [given] if given else self.client().cluster.broker_urls()
+        urls = given.split(",") if given else self.client().cluster.broker_urls()
         if not urls:
             raise NotFoundError(
                 "The cluster has no live broker", remedy="Start a broker, or name one with --broker."
             )
-        return BrokerConfig(urls[0], auth=self._auth(), tls=self._tls())
+        return BrokerConfig(tuple(url.strip() for url in urls), auth=self._auth(), tls=self._tls())
 
     def client(self) -> ControllerClient:
         """The client of the controller's REST API."""

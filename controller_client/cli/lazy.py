@@ -27,6 +27,9 @@ __all__ = ["LazyGroup", "missing_dependency", "one_line_help"]
 
 _DOCSTRING_START = re.compile(r"""\s*(?:\#.*\n\s*)*[rR]?(?:\"\"\"|''')\s*(?P<line>[^\n]*)""")
 
+# A docstring may begin with the command it is about: "``pinotctl serve``: run a role ..."
+_ADDRESS = re.compile(r"^``pinotctl[^`]*``: ?")
+
 
 class LazyGroup(click.Group):
     """A group whose commands are the entry points of ``entry_point_group``.
@@ -110,7 +113,8 @@ def one_line_help(point: importlib.metadata.EntryPoint) -> str:
         for source in (base.with_suffix(".py"), base / "__init__.py"):
             if source.is_file():
                 match = _DOCSTRING_START.match(source.read_text(encoding="utf-8"))
-                return match["line"].strip("\"' ") if match else ""
+                line = _ADDRESS.sub("", match["line"].strip("\"' ")) if match else ""
+                return line[:1].upper() + line[1:]
     return ""
 
 

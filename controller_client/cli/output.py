@@ -6,6 +6,7 @@ rich is imported only when a table is drawn or a progress bar shown on a termina
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import Any, Protocol
 
 import click
 
-__all__ = ["Output", "OutputFormat", "Progress"]
+__all__ = ["Output", "OutputFormat", "Progress", "cell_text"]
 
 _PLAIN_INTERVAL_S = 5.0
 _UNLIMITED_WIDTH = 1_000_000
@@ -77,7 +78,7 @@ class Output:
 
     def json(self, value: Any) -> None:
         """Write a JSON value, whatever the format: for what is JSON by nature, e.g. a table config."""
-        click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+        click.echo(json.dumps(_json_value(value), indent=2, ensure_ascii=False, default=str))
 
     def note(self, text: str) -> None:
         """Write a message for the user to stderr."""
@@ -116,7 +117,7 @@ class Output:
             table.add_column(column, overflow="fold")
         for row in rows:
             # Text, not str: a cell is data, and data such as "[red]" must not become markup.
-            table.add_row(*(Text(_cell(value)) for value in row))
+            table.add_row(*(Text(cell_text(value)) for value in row))
         if terminal:
             console.print(table)
         else:
@@ -189,11 +190,23 @@ def _bar(text: str, total: int | None, unit: str) -> Iterator[Progress]:
         yield Bar()
 
 
-def _cell(value: Any) -> str:
+def _json_value(value: Any) -> Any:
+    """JSON has no NaN and no infinity; Pinot writes them as text, and so does this."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if isinstance(value, Mapping):
+        return {key: _json_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_value(item) for item in value]
+    return value
+
+
+def cell_text(value: Any) -> str:
+    """The text of a value in a table or a CSV file: nothing for null, JSON for lists and maps."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (dict, list, tuple)):
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return json.dumps(_json_value(value), ensure_ascii=False, default=str)
     return str(value)

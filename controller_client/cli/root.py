@@ -149,6 +149,14 @@ cli = RootGroup(
 click.version_option(__version__, prog_name="pinotctl")(cli)
 
 
+@cli.command(name="write-reference", hidden=True)
+def write_reference() -> None:
+    """Write the reference of all commands (docs/cli.md) to stdout."""
+    from controller_client.cli.reference import reference
+
+    click.echo(reference(cli), nl=False)
+
+
 def main() -> NoReturn:
     """Entry point of the ``pinotctl`` script."""
     cli.main(prog_name="pinotctl")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ __all__ = ["DEFAULT_CONTROLLER_URL", "SETTINGS", "Resolved", "Setting", "Setting
 
 DEFAULT_CONTROLLER_URL = "http://localhost:9000"
 _MASK = "********"
+_USER_INFO = re.compile(r"(://)[^/@\s]*@")
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,9 @@ SETTINGS = (
     Setting(
         "controller", "PINOT_CONTROLLER_URL", f"URL of the controller; without it {DEFAULT_CONTROLLER_URL}."
     ),
-    Setting("broker", "PINOT_BROKER_URL", "URL of a broker; without it the controller is asked for one."),
+    Setting(
+        "broker", "PINOT_BROKER_URL", "URLs of brokers, comma-separated; without it the controller is asked."
+    ),
     Setting(
         "zookeeper",
         "PINOT_ZOOKEEPER",
@@ -91,8 +95,10 @@ class Resolved:
 
     @property
     def shown(self) -> str | None:
-        """The value as it may be shown: a secret is masked."""
-        return _MASK if self.setting.secret and self.value is not None else self.value
+        """The value as it may be shown: a secret is masked, also one that is written into a URL."""
+        if self.value is None:
+            return None
+        return _MASK if self.setting.secret else _USER_INFO.sub(rf"\1{_MASK}@", self.value)
 
 
 class Settings(Mapping[str, Resolved]):

@@ -1,0 +1,41 @@
+"""Show what the cluster is: version, name, capabilities, deep store, addresses."""
+
+from __future__ import annotations
+
+import click
+
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import output_option
+
+__all__ = ["info"]
+
+
+@click.command(help=__doc__)
+@output_option()
+@pass_cli
+def info(cli: CliContext) -> None:  # noqa: D103  # help is the module's docstring
+    from controller_client.capabilities import Capability
+
+    client = cli.client()
+    version = client.cluster.version()
+    capabilities = client.cluster.capabilities()
+    has = {capability.name.lower(): capabilities.has(capability) for capability in Capability}
+    record = {
+        "controller": client.config.url,
+        "version": version.text or str(version),
+        "cluster_name": client.cluster.name(),
+        "deep_store": client.cluster.deep_store_uri(),
+        "zookeeper": client.cluster.zookeeper_address(),
+        "brokers": client.cluster.broker_urls(),
+    }
+    if cli.out.is_json:
+        cli.out.record({**record, "capabilities": has})
+        return
+    record["brokers"] = ", ".join(client.cluster.broker_urls()) or "(none)"
+    cli.out.record(
+        {
+            **record,
+            "can": ", ".join(name for name, there in has.items() if there),
+            "cannot": ", ".join(name for name, there in has.items() if not there),
+        }
+    )

@@ -1,0 +1,48 @@
+"""List and show the instances of the cluster: controllers, brokers, servers, minions."""
+
+from __future__ import annotations
+
+import click
+
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import output_option
+
+__all__ = ["instance"]
+
+
+@click.group(help=__doc__)
+def instance() -> None:  # noqa: D103  # help is the module's docstring
+    pass
+
+
+@instance.command(name="list")
+@click.option("--live", is_flag=True, help="Also whether each is connected now.")
+@output_option()
+@pass_cli
+def list_(cli: CliContext, live: bool) -> None:
+    """List the registered instances."""
+    instances = [cli.client().instances.get(name) for name in cli.client().instances.list()]
+    columns = ["instance", "host", "port", "enabled", "tags"]
+    rows = [[each.name, each.host, each.port, each.enabled, list(each.tags)] for each in instances]
+    if live:
+        connected = _live_instances(cli)
+        columns.append("live")
+        rows = [[*row, row[0] in connected] for row in rows]
+    cli.out.table(columns, rows)
+
+
+@instance.command()
+@click.argument("name")
+@output_option()
+@pass_cli
+def show(cli: CliContext, name: str) -> None:
+    """Show one instance as Pinot describes it."""
+    cli.out.record(cli.client().instances.get(name).details)
+
+
+def _live_instances(cli: CliContext) -> set[str]:
+    from controller_client.capabilities import Capability
+
+    if cli.client().cluster.capabilities().has(Capability.LIVE_INSTANCES):
+        return set(cli.client().instances.live())
+    return set(cli.property_store().live_instances())

@@ -1,0 +1,122 @@
+"""Show segment replacements of a table; find and repair what interrupted ones left behind."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from controller_client.cli.arguments import table_with_type
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.errors import ConfigError
+from controller_client.table_names import TableType
+
+if TYPE_CHECKING:
+    from controller_client.doctor import Diagnosis
+
+__all__ = ["lineage"]
+
+
+@click.group(help=__doc__)
+def lineage() -> None:  # noqa: D103  # help is the module's docstring
+    pass
+
+
+@lineage.command(name="list")
+@click.argument("table_name", metavar="TABLE")
+@output_option()
+@pass_cli
+def list_(cli: CliContext, table_name: str) -> None:
+    """List a table's lineage entries, oldest first."""
+    name = table_with_type(cli.client(), table_name)
+    rows = [
+        (
+            entry.entry_id,
+            entry.state.value,
+            datetime.fromtimestamp(entry.timestamp_ms / 1000, UTC).isoformat(timespec="seconds"),
+            list(entry.segments_from),
+            list(entry.segments_to),
+        )
+        for entry in cli.client().lineage.list(name)
+    ]
+    cli.out.table(("entry", "state", "since", "segments_from", "segments_to"), rows)
+
+
+@lineage.command()
+@click.argument("table_names", metavar="[TABLE]...", nargs=-1)
+@click.option(
+    "--older-than",
+    "older_than_s",
+    type=click.FloatRange(min=0),
+    default=3600.0,
+    show_default=True,
+    help="Seconds after which an entry in progress counts as stuck: longer than any replacement takes.",
+)
+@click.option("--repair", "do_repair", is_flag=True, help="Repair what can be repaired without a decision.")
+@dry_run_option
+@yes_option
+@output_option()
+@pass_cli
+def doctor(
+    cli: CliContext,
+    table_names: tuple[str, ...],
+    older_than_s: float,
+    do_repair: bool,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Look for faults in the lineage of tables (all, unless some are named).
+
+    Exit code 1 when a fault remains, so that it can be run as a check.
+    """
+    if dry_run and not do_repair:
+        raise ConfigError(
+            "--dry-run goes with --repair", remedy="Without --repair nothing is changed anyway."
+        )
+    client = cli.client()
+    names = [table_with_type(client, name) for name in table_names]
+    names = names or [name for each in TableType for name in client.tables.list(each)]
+    found = [(name, fault) for name in names for fault in client.lineage.doctor(name, older_than_s)]
+    columns = ("table", "entry", "finding", "age_s", "explanation", "advice", "repair")
+    cli.out.table(columns, [_row(name, fault) for name, fault in found])
+    repairable = [(name, fault) for name, fault in found if fault.repair is not None]
+    remaining = len(found)
+    if do_repair and repairable and not dry_run:
+        confirm(f"Repair {len(repairable)} faults at {client.config.url}?", yes=yes)
+        remaining -= _repair_all(cli, repairable)
+    elif dry_run:
+        cli.out.note(f"{len(repairable)} of {len(found)} faults would be repaired.")
+    cli.out.note(
+        f"{remaining} faults in {len(names)} tables." if remaining else f"{len(names)} tables are well."
+    )
+    if remaining:
+        raise click.exceptions.Exit(1)
+
+
+def _repair_all(cli: CliContext, faults: list[tuple[str, Diagnosis]]) -> int:
+    from controller_client.doctor import repair
+
+    for name, fault in faults:
+        done = repair(cli.client(), name, fault)
+        reverted = "reverted and " if done.revert else ""
+        cli.out.note(
+            f"{name}: entry {fault.entry.entry_id} {reverted}cleaned of {len(done.delete)} segments."
+        )
+    return len(faults)
+
+
+def _row(table: str, fault: Diagnosis) -> tuple[object, ...]:
+    plan = None
+    if fault.repair is not None:
+        plan = ("revert, " if fault.repair.revert else "") + f"delete {len(fault.repair.delete)} segments"
+    return (
+        table,
+        fault.entry.entry_id,
+        fault.finding.value,
+        round(fault.age_s),
+        fault.explanation,
+        fault.advice,
+        plan,
+    )

@@ -1,0 +1,74 @@
+"""Run a SQL query on a broker."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from controller_client.cli.arguments import key_values
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import output_option
+from controller_client.cli.output import OutputFormat, cell_text
+
+if TYPE_CHECKING:
+    from controller_client.broker import QueryResult
+
+__all__ = ["query"]
+
+
+@click.command()
+@click.argument("sql")
+@click.option(
+    "--option", "options", multiple=True, metavar="KEY=VALUE", help="A query option of Pinot; repeatable."
+)
+@click.option(
+    "--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), help="Seconds it may take."
+)
+@click.option(
+    "--allow-partial", is_flag=True, help="Take the answer although servers or segments are missing."
+)
+@output_option(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.CSV)
+@pass_cli
+def query(
+    cli: CliContext, sql: str, options: tuple[str, ...], timeout_s: float | None, allow_partial: bool
+) -> None:
+    """Run a SQL query on a broker.
+
+    SQL is one statement, or '-' to read it from stdin. Without LIMIT, Pinot returns 10 rows. An answer with
+    fewer servers or segments than asked is an error unless --allow-partial is given.
+    """
+    text = sys.stdin.read() if sql == "-" else sql
+    result = cli.broker().query(
+        text, options=key_values(options, "--option"), timeout_s=timeout_s, allow_partial=allow_partial
+    )
+    names = [column.name for column in result.columns]
+    if cli.out.is_json:
+        cli.out.json(
+            {
+                "columns": [asdict(column) for column in result.columns],
+                "rows": result.rows,
+                "stats": asdict(result.stats),
+            }
+        )
+    elif cli.out.format is OutputFormat.CSV:
+        click.echo(_csv(names, result), nl=False)
+    else:
+        cli.out.table(names, result.rows)
+    stats = result.stats
+    cli.out.note(
+        f"{len(result.rows)} rows in {stats.time_ms} ms; {stats.docs_scanned} of {stats.total_docs} docs scanned"
+        f"; {stats.servers_responded} of {stats.servers_queried} servers answered"
+    )
+
+
+def _csv(names: list[str], result: QueryResult) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([cell_text(value) for value in row] for row in result.rows)
+    return text.getvalue()

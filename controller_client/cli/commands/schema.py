@@ -1,0 +1,108 @@
+"""List, show, create, update and delete schemas."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+import click
+
+from controller_client.cli.arguments import read_json_object
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.errors import ConflictError, NotFoundError
+from controller_client.models import Schema
+
+__all__ = ["schema"]
+
+_FILE = click.argument("file", type=click.File(encoding="utf-8"))
+
+
+@click.group(help=__doc__)
+def schema() -> None:  # noqa: D103  # help is the module's docstring
+    pass
+
+
+@schema.command(name="list")
+@output_option()
+@pass_cli
+def list_(cli: CliContext) -> None:
+    """List the names of all schemas."""
+    cli.out.table(("schema",), [(name,) for name in cli.client().schemas.list()])
+
+
+@schema.command()
+@click.argument("name")
+@output_option()
+@pass_cli
+def show(cli: CliContext, name: str) -> None:
+    """Show a schema's fields; with --output json the schema as Pinot has it."""
+    found = cli.client().schemas.get(name)
+    if cli.out.is_json:
+        cli.out.json(found.to_json())
+        return
+    rows = [
+        (
+            field.name,
+            field.data_type,
+            field.role.value.lower(),
+            field.single_value,
+            field.default_null_value,
+            field.format,
+        )
+        for field in found.fields
+    ]
+    cli.out.table(("field", "type", "role", "single_value", "default_null_value", "format"), rows)
+
+
+@schema.command()
+@_FILE
+@click.option("--override", is_flag=True, help="Replace a schema of the same name.")
+@dry_run_option
+@pass_cli
+def create(cli: CliContext, file: TextIO, override: bool, dry_run: bool) -> None:
+    """Add the schema of a JSON file ('-' for stdin)."""
+    wanted = Schema.from_json(read_json_object(file))
+    name, schemas = wanted.schema_name, cli.client().schemas
+    if dry_run:
+        there = name in schemas.list()
+        if there and not override:
+            raise ConflictError(f"There is a schema {name} already", remedy="Pass --override to replace it.")
+        verb = "replaced" if there else "created"
+        cli.out.note(f"The schema {name} with {len(wanted.fields)} fields would be {verb}.")
+        return
+    schemas.create(wanted, override=override)
+    cli.out.note(f"The schema {name} is there.")
+
+
+@schema.command()
+@_FILE
+@dry_run_option
+@pass_cli
+def update(cli: CliContext, file: TextIO, dry_run: bool) -> None:
+    """Replace the schema of the same name by that of a JSON file ('-' for stdin)."""
+    wanted = Schema.from_json(read_json_object(file))
+    present = cli.client().schemas.get(wanted.schema_name)
+    before, after = ({field.name for field in each.fields} for each in (present, wanted))
+    changes = f"new fields {sorted(after - before)}, dropped fields {sorted(before - after)}"
+    if dry_run:
+        cli.out.note(f"The schema {wanted.schema_name} would be replaced: {changes}.")
+        return
+    cli.client().schemas.update(wanted)
+    cli.out.note(f"The schema {wanted.schema_name} is replaced: {changes}.")
+
+
+@schema.command()
+@click.argument("name")
+@dry_run_option
+@yes_option
+@pass_cli
+def delete(cli: CliContext, name: str, dry_run: bool, yes: bool) -> None:
+    """Delete a schema that no table uses."""
+    if name not in cli.client().schemas.list():
+        raise NotFoundError(f"There is no schema {name}", where=cli.client().config.url)
+    if dry_run:
+        cli.out.note(f"The schema {name} would be deleted.")
+        return
+    confirm(f"Delete the schema {name} at {cli.client().config.url}?", yes=yes)
+    cli.client().schemas.delete(name)
+    cli.out.note(f"The schema {name} is deleted.")

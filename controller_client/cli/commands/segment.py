@@ -1,0 +1,194 @@
+"""List, show, upload, download, delete and wait for segments of a table."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import click
+
+from controller_client.cli.arguments import table_with_type
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.errors import ConfigError, DataError, NotFoundError
+
+__all__ = ["segment"]
+
+_TABLE = click.argument("table_name", metavar="TABLE")
+_TIMEOUT = click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0),
+    default=300.0,
+    show_default=True,
+    help="Seconds to wait.",
+)
+
+
+@click.group(help=__doc__)
+def segment() -> None:  # noqa: D103  # help is the module's docstring
+    pass
+
+
+@segment.command(name="list")
+@_TABLE
+@click.option("--all", "include_hidden", is_flag=True, help="Also those that the lineage hides.")
+@output_option()
+@pass_cli
+def list_(cli: CliContext, table_name: str, include_hidden: bool) -> None:
+    """List a table's segments."""
+    name = table_with_type(cli.client(), table_name)
+    visible = cli.client().segments.list(name)
+    if not include_hidden:
+        cli.out.table(("segment",), [(each,) for each in visible])
+        return
+    everything = cli.client().segments.list(name, exclude_replaced=False)
+    cli.out.table(("segment", "visible"), [(each, each in set(visible)) for each in everything])
+
+
+@segment.command()
+@_TABLE
+@click.argument("segment_name", metavar="SEGMENT")
+@output_option()
+@pass_cli
+def show(cli: CliContext, table_name: str, segment_name: str) -> None:
+    """Show a segment's metadata."""
+    name = table_with_type(cli.client(), table_name)
+    cli.out.record(cli.client().segments.metadata(name, segment_name).to_json())
+
+
+@segment.command()
+@_TABLE
+@click.argument(
+    "tars",
+    metavar="TAR_GZ...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+@click.option(
+    "--no-refresh", is_flag=True, help="Refuse a segment whose name is taken, instead of replacing it."
+)
+@click.option("--no-wait", is_flag=True, help="Do not wait until servers have loaded them.")
+@_TIMEOUT
+@dry_run_option
+@pass_cli
+def upload(
+    cli: CliContext,
+    table_name: str,
+    tars: tuple[Path, ...],
+    no_refresh: bool,
+    no_wait: bool,
+    timeout_s: float,
+    dry_run: bool,
+) -> None:
+    """Push segments (tar.gz) through the controller; each is visible as soon as it is loaded."""
+    client = cli.client()
+    name = table_with_type(client, table_name)
+    segments = {_segment_in(tar): tar for tar in tars}
+    if len(segments) != len(tars):
+        raise ConfigError("Two of the files hold a segment of the same name", expected="one file a segment")
+    if dry_run:
+        taken = segments.keys() & set(client.segments.list(name, exclude_replaced=False))
+        for each, tar in segments.items():
+            verb = "replace" if each in taken else "add"
+            cli.out.note(f"Would {verb} the segment {each} of {name} ({tar.stat().st_size:,} bytes).")
+        return
+    with cli.out.progress(f"Pushing to {name}", total=len(tars), unit="segments") as progress:
+        for tar in tars:
+            client.segments.upload_tar(name, tar, allow_refresh=not no_refresh)
+            progress.advance()
+    if not no_wait:
+        client.segments.wait_online(name, segments, timeout_s)
+    cli.out.note(f"{len(tars)} segments are {'pushed' if no_wait else 'online'}.")
+
+
+@segment.command()
+@_TABLE
+@click.argument("segment_name", metavar="SEGMENT")
+@click.option(
+    "--to",
+    "target",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write; default SEGMENT.tar.gz.",
+)
+@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@pass_cli
+def download(cli: CliContext, table_name: str, segment_name: str, target: Path | None, force: bool) -> None:
+    """Write a segment's tar.gz from the deep store to a file."""
+    name = table_with_type(cli.client(), table_name)
+    path = target or Path(f"{Path(segment_name).name}.tar.gz")
+    if path.exists() and not force:
+        raise ConfigError(f"There is a file {path} already", remedy="Pass --force or another --to.")
+    # A download that breaks off leaves no half file under the name that was asked for.
+    part = path.with_name(path.name + ".part")
+    try:
+        size_bytes = cli.client().segments.download(name, segment_name, part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    cli.out.note(f"Wrote {size_bytes:,} bytes to {path}.")
+
+
+@segment.command()
+@_TABLE
+@click.argument("segment_names", metavar="SEGMENT...", nargs=-1, required=True)
+@click.option(
+    "--retention", help="How long the deep store keeps the tars, e.g. 0d; default: the cluster's setting."
+)
+@_TIMEOUT
+@dry_run_option
+@yes_option
+@pass_cli
+def delete(
+    cli: CliContext,
+    table_name: str,
+    segment_names: tuple[str, ...],
+    retention: str | None,
+    timeout_s: float,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Delete segments and wait until the servers have dropped them."""
+    client = cli.client()
+    name = table_with_type(client, table_name)
+    missing = set(segment_names) - set(client.segments.list(name, exclude_replaced=False))
+    if missing:
+        raise NotFoundError(f"{name} has no segment {', '.join(sorted(missing))}")
+    what = f"{len(segment_names)} segments of {name}"
+    if dry_run:
+        cli.out.note(f"Would delete {what}: {', '.join(segment_names)}.")
+        return
+    confirm(f"Delete {what} at {client.config.url}?", yes=yes)
+    client.segments.delete(name, segment_names, retention=retention)
+    client.segments.wait_gone(name, segment_names, timeout_s)
+    cli.out.note(f"Deleted {what}.")
+
+
+@segment.command()
+@_TABLE
+@click.argument("segment_names", metavar="[SEGMENT]...", nargs=-1)
+@_TIMEOUT
+@pass_cli
+def wait(cli: CliContext, table_name: str, segment_names: tuple[str, ...], timeout_s: float) -> None:
+    """Wait until segments (all of the table, unless some are named) are loaded by their servers."""
+    client = cli.client()
+    name = table_with_type(client, table_name)
+    names = segment_names or tuple(client.tables.ideal_state(name))
+    client.segments.wait_online(name, names, timeout_s)
+    cli.out.note(f"{len(names)} segments of {name} are online.")
+
+
+def _segment_in(tar: Path) -> str:
+    """The segment's name: that of the one folder in its tar."""
+    try:
+        with tarfile.open(tar, "r:gz") as archive:
+            first = archive.next()
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise DataError(f"This is no tar.gz: {error}", where=str(tar)) from error
+    parts = Path(first.name).parts if first else ()
+    if not parts or parts[0] in ("..", "/"):
+        raise DataError(
+            "This tar.gz holds no segment", expected="one folder with the segment", where=str(tar)
+        )
+    return parts[0]

@@ -1,0 +1,141 @@
+"""List, show, create, update and delete tables; compare ideal state and external view."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+import click
+
+from controller_client.cli.arguments import read_json_object, table_with_type
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.errors import ConflictError
+from controller_client.models import TableConfig
+from controller_client.table_names import TableType
+
+__all__ = ["table"]
+
+_TABLE = click.argument("table_name", metavar="TABLE")
+_FILE = click.argument("file", type=click.File(encoding="utf-8"))
+_SKIP_TASKS = click.option(
+    "--skip-task-validation",
+    is_flag=True,
+    help="Do not ask the controller about task types: it knows none of those that Python minions run.",
+)
+
+
+@click.group(help=__doc__)
+def table() -> None:  # noqa: D103  # help is the module's docstring
+    pass
+
+
+@table.command(name="list")
+@click.option("--type", "table_type", type=click.Choice([each.lower() for each in TableType]))
+@output_option()
+@pass_cli
+def list_(cli: CliContext, table_type: str | None) -> None:
+    """List the tables, by name with type."""
+    types = [TableType(table_type.upper())] if table_type else list(TableType)
+    names = sorted(name for each in types for name in cli.client().tables.list(each))
+    cli.out.table(("table",), [(name,) for name in names])
+
+
+@table.command()
+@_TABLE
+@output_option()
+@pass_cli
+def show(cli: CliContext, table_name: str) -> None:
+    """Show the main points of a table's config; with --output json the whole config as Pinot has it."""
+    name = table_with_type(cli.client(), table_name)
+    config = cli.client().tables.get(name)
+    if cli.out.is_json:
+        cli.out.json(config.to_json())
+        return
+    segments = config.segments_config
+    retention = [segments.retention_time_value, segments.retention_time_unit]
+    cli.out.record(
+        {
+            "table": name,
+            "schema": config.schema_name,
+            "time_column": config.time_column,
+            "replication": segments.replication,
+            "retention": " ".join(str(part) for part in retention if part) or "for ever",
+            "segments": len(cli.client().segments.list(name)),
+            "tasks": ", ".join(sorted(config.task.task_type_configs_map)) if config.task else None,
+        }
+    )
+
+
+@table.command()
+@_FILE
+@_SKIP_TASKS
+@dry_run_option
+@pass_cli
+def create(cli: CliContext, file: TextIO, skip_task_validation: bool, dry_run: bool) -> None:
+    """Add the table of a config in a JSON file ('-' for stdin); its schema must be there."""
+    config = TableConfig.from_json(read_json_object(file))
+    name = config.name_with_type
+    if dry_run:
+        if cli.client().tables.exists(name):
+            raise ConflictError(f"There is a table {name} already", remedy="Use 'pinotctl table update'.")
+        cli.client().schemas.get(config.schema_name)
+        cli.out.note(f"The table {name} with the schema {config.schema_name} would be created.")
+        return
+    cli.client().tables.create(config, skip_task_validation=skip_task_validation)
+    cli.out.note(f"The table {name} is created.")
+
+
+@table.command()
+@_FILE
+@_SKIP_TASKS
+@dry_run_option
+@pass_cli
+def update(cli: CliContext, file: TextIO, skip_task_validation: bool, dry_run: bool) -> None:
+    """Replace a table's config by that of a JSON file ('-' for stdin)."""
+    config = TableConfig.from_json(read_json_object(file))
+    name = config.name_with_type
+    present, wanted = cli.client().tables.get(name).to_json(), config.to_json()
+    parts = sorted(key for key in present.keys() | wanted.keys() if present.get(key) != wanted.get(key))
+    if dry_run:
+        cli.out.note(f"The config of {name} would be replaced; parts that differ: {parts or 'none'}.")
+        return
+    cli.client().tables.update(config, skip_task_validation=skip_task_validation)
+    cli.out.note(f"The config of {name} is replaced; parts that differed: {parts or 'none'}.")
+
+
+@table.command()
+@_TABLE
+@dry_run_option
+@yes_option
+@pass_cli
+def delete(cli: CliContext, table_name: str, dry_run: bool, yes: bool) -> None:
+    """Delete a table with its segments; its schema stays."""
+    name = table_with_type(cli.client(), table_name)
+    what = f"the table {name} with {len(cli.client().segments.list(name, exclude_replaced=False))} segments"
+    if dry_run:
+        cli.out.note(f"Would delete {what}.")
+        return
+    confirm(f"Delete {what} at {cli.client().config.url}?", yes=yes)
+    cli.client().tables.delete(name)
+    cli.out.note(f"Deleted {what}.")
+
+
+@table.command()
+@_TABLE
+@click.option("--differences", is_flag=True, help="Only where ideal state and external view differ.")
+@output_option()
+@pass_cli
+def state(cli: CliContext, table_name: str, differences: bool) -> None:
+    """Compare what the cluster should hold (ideal state) with what servers say (external view)."""
+    name = table_with_type(cli.client(), table_name)
+    ideal, external = cli.client().tables.ideal_state(name), cli.client().tables.external_view(name)
+    rows = []
+    for segment in sorted(ideal.keys() | external.keys()):
+        wanted, seen = ideal.get(segment, {}), external.get(segment, {})
+        rows += [
+            (segment, instance, wanted.get(instance), seen.get(instance))
+            for instance in sorted(wanted.keys() | seen.keys())
+        ]
+    wrong = [row for row in rows if row[2] != row[3]]
+    cli.out.table(("segment", "instance", "ideal_state", "external_view"), wrong if differences else rows)
+    cli.out.note(f"{len(rows) - len(wrong)} of {len(rows)} replicas are as they should be.")

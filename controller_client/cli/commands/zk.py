@@ -1,0 +1,67 @@
+"""Read what Helix and Pinot keep in ZooKeeper."""
+
+from __future__ import annotations
+
+import click
+
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import output_option
+from controller_client.errors import NotFoundError
+from controller_client.zookeeper import PropertyStore, ZNRecord
+
+__all__ = ["zk"]
+
+
+@click.group(help=__doc__)
+def zk() -> None:  # noqa: D103  # help is the module's docstring
+    pass
+
+
+@zk.command()
+@click.argument("path")
+@output_option()
+@pass_cli
+def get(cli: CliContext, path: str) -> None:
+    """Show the record at a path below the cluster, e.g. /PROPERTYSTORE/SEGMENTS/flights_OFFLINE/x."""
+    store = cli.property_store()
+    absolute = _absolute(store, path)
+    found = store.connection.get(absolute)
+    if found is None:
+        raise NotFoundError("There is no such znode", where=f"{absolute} in {store.zookeeper_address}")
+    content, version = found
+    fields: dict[str, object] = {"path": absolute, "version": version}
+    if not content:
+        cli.out.record({**fields, "record": None})
+        return
+    record = ZNRecord.from_bytes(content, where=absolute)
+    if cli.out.is_json:
+        document = {
+            "id": record.id,
+            "simpleFields": record.simple_fields,
+            "mapFields": record.map_fields,
+            "listFields": record.list_fields,
+        }
+        cli.out.record({**fields, "record": document})
+    else:
+        cli.out.record(
+            {**fields, "id": record.id, **record.simple_fields, **record.list_fields, **record.map_fields}
+        )
+
+
+@zk.command()
+@click.argument("path", default="/")
+@output_option()
+@pass_cli
+def children(cli: CliContext, path: str) -> None:
+    """List the names at a path below the cluster, e.g. /LIVEINSTANCES."""
+    store = cli.property_store()
+    absolute = _absolute(store, path)
+    names = store.connection.children(absolute)
+    if names is None:
+        raise NotFoundError("There is no such znode", where=f"{absolute} in {store.zookeeper_address}")
+    cli.out.table(("name",), [(name,) for name in names])
+
+
+def _absolute(store: PropertyStore, path: str) -> str:
+    parts = [part for part in path.split("/") if part]
+    return "/".join(["", store.cluster_name, *parts])
