@@ -89,16 +89,8 @@ class IngestionTable:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start ``pinotctl task run`` as its own process."""
-        command = [
-            sys.executable,
-            "-m",
-            "controller_client.cli",
-            "task",
-            "run",
-            self.name,
-            "--output",
-            "json",
-        ]
+        pinotctl = Path(sys.executable).with_name("pinotctl")
+        command = [str(pinotctl), "task", "run", self.name, "--output", "json"]
         env = {**os.environ, "PINOT_CONTROLLER_URL": self.controller_url}
         return subprocess.Popen(
             [*command, *arguments], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -114,7 +106,9 @@ class IngestionTable:
         return self.broker.query(sql.format(t=self.name)).rows[0][0]
 
     def count(self) -> int:
-        return int(self.value("select count(*) from {t}"))
+        """Rows that queries see; a table without segments answers no row at all."""
+        rows = self.broker.query(f"select count(*) from {self.name}").rows
+        return int(rows[0][0]) if rows else 0
 
     def segments(self) -> list[str]:
         return self.client.segments.list(self.with_type, exclude_replaced=False)
@@ -148,12 +142,13 @@ class Reader(threading.Thread):
 
     def poll(self) -> None:
         try:
-            answer = tuple(self._broker.query(self._sql).rows[0])
+            rows = self._broker.query(self._sql).rows
         except PartialResultError:
             return  # said to be incomplete: not an answer that somebody could take for the table
         except QueryError as error:
             self.errors.append(str(error))
             return
+        answer = tuple(rows[0]) if rows else ()
         self.polls += 1
         if answer not in self.seen:
             self.seen.append(answer)
