@@ -18,6 +18,7 @@ __all__ = ["find_bad_row", "shortened"]
 _SCAN_LIMIT_S = 60.0
 _COLUMN = re.compile(r"for column: ?([^\s,;]+)")
 _VALUE_CHARACTERS = 80
+_ROW_CLASSES = ("RecordReader", "RecordReaderFactory", "RecordExtractor", "TransformPipeline", "Transformer")
 
 
 def find_bad_row(path: Path, file_format: FileFormat, config: Any, error: Any) -> DataError:
@@ -35,6 +36,9 @@ def find_bad_row(path: Path, file_format: FileFormat, config: Any, error: Any) -
         value and what Pinot said.
     """
     cause = root_causes(error)
+    failure = DataError(f"No segment could be built from {path.name}: {cause}", where=str(path))
+    if not _is_of_a_row(error):
+        return failure
     try:
         reader = java_class("org.apache.pinot.spi.data.readers.RecordReaderFactory").getRecordReader(
             java_file_format(file_format),
@@ -49,11 +53,19 @@ def find_bad_row(path: Path, file_format: FileFormat, config: Any, error: Any) -
             where=str(path),
         )
     try:
-        return _scan(path, file_format, config, reader) or DataError(
-            f"No segment could be built from {path.name}: {cause}", where=str(path)
-        )
+        return _scan(path, file_format, config, reader) or failure
     finally:
         reader.close()
+
+
+def _is_of_a_row(error: Any) -> bool:
+    """Tell whether Java was reading or transforming rows; else a scan of all rows would find nothing."""
+    while error is not None:
+        names = (str(element.getClassName()) for element in error.getStackTrace())
+        if any(name.endswith(_ROW_CLASSES) for name in names):
+            return True
+        error = error.getCause()
+    return False
 
 
 def _scan(path: Path, file_format: FileFormat, config: Any, reader: Any) -> DataError | None:

@@ -1,0 +1,189 @@
+"""Reads CSV with Arrow where commons-csv, which Pinot uses, would read the same.
+
+Both agree on well-formed files. They differ on malformed ones (text after a closing quote, rows of another
+width, a
+byte-order mark), so the raw bytes pass a guard on their way to Arrow that refuses what is not well-formed.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+from jvm_bridge.builder.planning import CsvPlan, TablePlan, Unsuitable, is_foreign, plan_column
+from jvm_bridge.builder.source import Batch, Source, open_bytes
+
+__all__ = ["QuoteGuard", "open_csv", "read_header"]
+
+_BLOCK_BYTES = 4 << 20
+_HEADER_BYTES = 1 << 20
+_QUOTE, _LF, _CR = b'"\n\r'
+
+
+class QuoteGuard(io.RawIOBase):
+    """Passes bytes through and refuses quotes that are not at the edges of a field.
+
+    An opening quote must follow a delimiter, a line end or (doubled) a quote; a closing one must stand
+    before one.
+
+    Args:
+        stream: Where the bytes come from; closed with this object.
+        delimiter: Between fields, one byte.
+    """
+
+    def __init__(self, stream: IO[bytes], delimiter: str) -> None:
+        super().__init__()
+        self._stream = stream
+        self._is_edge = np.zeros(256, dtype=np.bool_)
+        self._is_edge[[ord(delimiter), _LF, _CR, _QUOTE]] = True
+        self._quotes = 0
+        self._last = _LF  # as if a line had just ended
+
+    def readable(self) -> bool:
+        """Return True: that is all this stream can do."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes.
+
+        Raises:
+            Unsuitable: They are not well-formed.
+        """
+        data = self._stream.read(size)
+        if data:
+            self._check(np.frombuffer(data, dtype=np.uint8))
+        elif self._quotes % 2:
+            raise Unsuitable("a quoted field does not end")
+        return data
+
+    def _check(self, block: Any) -> None:
+        # One byte of context on the left; what stands right of the last byte is checked with the next block.
+        extended = np.concatenate([np.array([self._last], dtype=np.uint8), block])
+        if self._last == _QUOTE and self._quotes % 2 == 0 and not self._is_edge[block[0]]:
+            raise Unsuitable("text after a closing quote")
+        quotes = np.flatnonzero(block == _QUOTE)
+        first_closes = self._quotes % 2
+        opening, closing_ = quotes[first_closes::2], quotes[1 - first_closes :: 2]
+        if not self._is_edge[extended[opening]].all():
+            raise Unsuitable("a quote inside a field that is not quoted")
+        inner = closing_[closing_ < len(block) - 1]
+        if not self._is_edge[block[inner + 1]].all():
+            raise Unsuitable("text after a closing quote")
+        self._quotes += len(quotes)
+        self._last = int(block[-1])
+
+    def close(self) -> None:
+        """Close the stream below."""
+        self._stream.close()
+        super().close()
+
+
+def read_header(path: Path, delimiter: str) -> list[str]:
+    """Return the values of the first line that is not empty.
+
+    Raises:
+        Unsuitable: There is none, a name comes twice, or the file begins with a byte-order mark.
+    """
+    with closing(open_bytes(path)) as stream:
+        try:
+            text = stream.read(_HEADER_BYTES).decode("utf-8", errors="ignore")
+        except (EOFError, OSError) as error:
+            raise Unsuitable(f"unreadable: {error}") from error
+    if text.startswith("\ufeff"):
+        raise Unsuitable("the file begins with a byte-order mark")
+    names = next((row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row), None)
+    if names is None:
+        raise Unsuitable("the file has no header")
+    if len(set(names)) != len(names):
+        raise Unsuitable("a column name comes twice in the header")
+    return names
+
+
+def open_csv(path: Path, table: TablePlan, plan: CsvPlan) -> Source:
+    """Plan a CSV file; all values are read as text and converted later.
+
+    Raises:
+        Unsuitable: Arrow would not certainly read what commons-csv reads; also while batches are read.
+    """
+    names = list(plan.header) if plan.header is not None else read_header(path, plan.delimiter)
+    if plan.no_edge_spaces and any(name != name.strip() for name in names):
+        raise Unsuitable("a column name has white space at its edges")
+    if is_foreign(table.fields, names):
+        raise Unsuitable("the header has none of the table's columns")
+    present = [field for field in table.fields if field.name in names]
+    plans = tuple(plan_column(field, pa.string() if field.name in names else None) for field in table.fields)
+    multi_value = frozenset(field.name for field in present if not field.single_value)
+    return Source(plans, _batches(path, plan, [field.name for field in present], multi_value))
+
+
+def _batches(path: Path, plan: CsvPlan, names: list[str], multi_value: frozenset[str]) -> Iterator[Batch]:
+    guard = QuoteGuard(open_bytes(path), plan.delimiter)
+    try:
+        with guard, _reader(guard, plan, names) as reader:
+            for batch in reader:
+                columns = {name: batch.column(name) for name in names}
+                if plan.no_edge_spaces:
+                    for name, column in columns.items():
+                        _refuse_edge_spaces(name, column)
+                if plan.multi_value_delimiter is not None:
+                    columns = {
+                        name: _split(name, column, plan.multi_value_delimiter, lists=name in multi_value)
+                        for name, column in columns.items()
+                    }
+                yield Batch(columns, batch.num_rows)
+    except (pa.ArrowInvalid, EOFError, OSError) as error:
+        raise Unsuitable(f"Arrow does not read it: {str(error).splitlines()[0][:200]}") from error
+
+
+def _reader(guard: QuoteGuard, plan: CsvPlan, names: list[str]) -> Any:
+    return pacsv.open_csv(
+        pa.PythonFile(guard, mode="r"),
+        read_options=pacsv.ReadOptions(
+            use_threads=False,
+            block_size=_BLOCK_BYTES,
+            column_names=None if plan.header is None else list(plan.header),
+        ),
+        parse_options=pacsv.ParseOptions(delimiter=plan.delimiter, newlines_in_values=True),
+        convert_options=pacsv.ConvertOptions(
+            include_columns=names,
+            column_types={name: pa.string() for name in names},
+            # Pinot takes an empty value for null, quoted or not.
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=True,
+        ),
+    )
+
+
+def _refuse_edge_spaces(name: str, column: Any) -> None:
+    if not pc.all(pc.equal(pc.utf8_trim_whitespace(column), column)).as_py():
+        raise Unsuitable(
+            f"column {name} has white space at the edges, which Pinot drops with any reader config"
+        )
+
+
+def _split(name: str, column: Any, delimiter: str, *, lists: bool) -> Any:
+    """Split values as Pinot does: one that has no two parts stays whole, delimiters and all."""
+    escaped = f"[{delimiter}]" if delimiter != "^" else r"\^"
+    if not lists:
+        if pc.any(pc.match_substring(column, delimiter)).as_py() and _has_parts(column, delimiter, escaped):
+            raise Unsuitable(f"column {name} is single-value, but has values with {delimiter!r}")
+        return column
+    parts = pc.split_pattern(column, delimiter)
+    if pc.any(pc.equal(pc.list_flatten(parts), "")).as_py():
+        raise Unsuitable(f"column {name} has empty parts between {delimiter!r}")
+    return parts
+
+
+def _has_parts(column: Any, delimiter: str, escaped: str) -> bool:
+    other = f"[^{delimiter}]" if delimiter != "^" else r"[^\^]"
+    return bool(pc.any(pc.match_substring_regex(column, f"{other}{escaped}+{other}")).as_py())

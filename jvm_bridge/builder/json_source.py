@@ -1,0 +1,131 @@
+"""Reads JSON lines with Arrow where Jackson, which Pinot uses, would read the same.
+
+Arrow is told the type of every field, so that it refuses a value of another kind instead of guessing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json as pajson
+
+from jvm_bridge.builder.planning import Field, TablePlan, Unsuitable, is_foreign, plan_column
+from jvm_bridge.builder.source import Batch, Source, open_bytes
+
+__all__ = ["open_json"]
+
+_BLOCK_BYTES = 4 << 20
+_PEEK_BYTES = 256 << 10
+_INTEGER_MAX = 2**31 - 1
+
+_NUMBER_TYPES = {"INT": pa.int32(), "FLOAT": pa.float64(), "DOUBLE": pa.float64()}
+_TEXT_BY_NATURE = frozenset(["STRING", "BYTES", "JSON", "BIG_DECIMAL"])
+
+
+def open_json(path: Path, table: TablePlan) -> Source:
+    """Plan a file of JSON lines.
+
+    Raises:
+        Unsuitable: Arrow would not certainly read what Jackson reads; also while batches are read.
+    """
+    kinds = _peek(path)
+    if is_foreign(table.fields, list(kinds)):
+        raise Unsuitable("the first rows have none of the table's columns")
+    types = {field.name: _arrow_type(field, kinds.get(field.name)) for field in table.fields}
+    plans = tuple(plan_column(field, types[field.name]) for field in table.fields)
+    return Source(plans, _batches(path, table, types))
+
+
+def _peek(path: Path) -> Mapping[str, Any]:
+    """Return the first value of each key in the first rows that is not null."""
+    with closing(open_bytes(path)) as stream:
+        try:
+            lines = stream.read(_PEEK_BYTES).split(b"\n")
+        except (EOFError, OSError) as error:
+            raise Unsuitable(f"unreadable: {error}") from error
+    kinds: dict[str, Any] = {}
+    for line in lines[:-1] if len(lines) > 1 else lines:
+        if line.strip():
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise Unsuitable(f"the first rows are no JSON lines: {error}") from error
+            if not isinstance(row, dict):
+                raise Unsuitable("the first rows are no JSON objects")
+            for key, value in row.items():
+                if kinds.get(key) in (None, []):
+                    kinds[key] = value
+    return kinds
+
+
+def _arrow_type(field: Field, sample: Any) -> pa.DataType:
+    if isinstance(sample, list):
+        element = next((value for value in sample if value is not None), None)
+        return pa.list_(_scalar_type(field, element))
+    if sample is None and not field.single_value:
+        return pa.list_(_scalar_type(field, None))
+    return _scalar_type(field, sample)
+
+
+def _scalar_type(field: Field, sample: Any) -> pa.DataType:
+    if sample is None:
+        sample = "" if field.data_type in _TEXT_BY_NATURE else field.data_type == "BOOLEAN" or 0
+    if isinstance(sample, bool):
+        return pa.bool_()
+    if isinstance(sample, str):
+        return pa.string()
+    if isinstance(sample, int):
+        return _NUMBER_TYPES.get(field.data_type, pa.int64())
+    if isinstance(sample, float):
+        return pa.float64()
+    raise Unsuitable(f"column {field.name} has {type(sample).__name__} values")
+
+
+def _batches(path: Path, table: TablePlan, types: Mapping[str, pa.DataType]) -> Iterator[Batch]:
+    millis = [f.name for f in table.fields if f.data_type == "TIMESTAMP" and types[f.name] == pa.int64()]
+    floats = [f.name for f in table.fields if _values_type(types[f.name]) == pa.float64()]
+    try:
+        with closing(open_bytes(path)) as stream, _reader(stream, types) as reader:
+            for batch in reader:
+                columns = {name: batch.column(name) for name in types}
+                for name in millis:
+                    _refuse_small_millis(name, columns[name])
+                for name in floats:
+                    _refuse_odd_floats(name, columns[name])
+                yield Batch(columns, batch.num_rows)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, EOFError, OSError) as error:
+        raise Unsuitable(f"Arrow does not read it: {str(error).splitlines()[0][:200]}") from error
+
+
+def _reader(stream: Any, types: Mapping[str, pa.DataType]) -> Any:
+    return pajson.open_json(
+        pa.PythonFile(stream, mode="r"),
+        read_options=pajson.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
+        parse_options=pajson.ParseOptions(
+            explicit_schema=pa.schema(list(types.items())),
+            newlines_in_values=False,
+            unexpected_field_behavior="ignore",
+        ),
+    )
+
+
+def _values_type(source: pa.DataType) -> pa.DataType:
+    return source.value_type if pa.types.is_list(source) else source
+
+
+def _refuse_small_millis(name: str, column: Any) -> None:
+    values = column.drop_null().to_numpy(zero_copy_only=False)
+    if (np.abs(values) <= _INTEGER_MAX + 1).any():
+        raise Unsuitable(f"column {name} has small numbers, which Pinot does not take for a TIMESTAMP")
+
+
+def _refuse_odd_floats(name: str, column: Any) -> None:
+    values = column.flatten() if pa.types.is_list(column.type) else column
+    if not np.isfinite(values.drop_null().to_numpy(zero_copy_only=False)).all():
+        raise Unsuitable(f"column {name} has numbers that are not finite")

@@ -1,0 +1,124 @@
+"""Reads Parquet with Arrow where Pinot 0.11.0's reader (parquet-avro, no logical types) would read the same.
+
+What counts is how a value is *stored*: Pinot takes a timestamp's or a date's number as it is, in the file's
+unit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from jvm_bridge.builder.planning import Field, TablePlan, Unsuitable, is_foreign, plan_column
+from jvm_bridge.builder.source import Batch, Source
+
+__all__ = ["open_parquet"]
+
+_BATCH_ROWS = 65_536
+# A schema of Avro's own in the file decides how parquet-avro reads it.
+_AVRO_SCHEMA_KEYS = (b"parquet.avro.schema", b"avro.schema")
+
+_BY_PHYSICAL_TYPE: Mapping[tuple[str, str], pa.DataType] = {
+    ("BOOLEAN", "NONE"): pa.bool_(),
+    ("INT32", "NONE"): pa.int32(),
+    ("INT32", "INT"): pa.int32(),
+    ("INT32", "DATE"): pa.int32(),
+    ("INT64", "NONE"): pa.int64(),
+    ("INT64", "INT"): pa.int64(),
+    ("INT64", "TIMESTAMP"): pa.int64(),
+    ("FLOAT", "NONE"): pa.float32(),
+    ("DOUBLE", "NONE"): pa.float64(),
+    ("BYTE_ARRAY", "STRING"): pa.large_string(),
+    ("BYTE_ARRAY", "NONE"): pa.large_binary(),
+}
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """How a column lies in the file: its type as Pinot sees it and the unit of a timestamp."""
+
+    source_type: pa.DataType
+    unit: str | None
+    is_list: bool
+
+
+def open_parquet(path: Path, table: TablePlan) -> Source:
+    """Plan a Parquet file.
+
+    Raises:
+        Unsuitable: Arrow would not certainly read what parquet-avro reads; also while batches are read.
+    """
+    try:
+        file = pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise Unsuitable(f"Arrow does not read it: {str(error).splitlines()[0][:200]}") from error
+    names = file.schema_arrow.names
+    metadata = file.metadata.metadata or {}
+    if any(key in metadata for key in _AVRO_SCHEMA_KEYS):
+        raise Unsuitable("the file brings an Avro schema")
+    if is_foreign(table.fields, names):
+        raise Unsuitable("the file has none of the table's columns")
+    if len(set(names)) != len(names):
+        raise Unsuitable("a column name comes twice")
+    stored = {field.name: _stored(file, field) for field in table.fields if field.name in names}
+    plans = tuple(plan_column(field, _planned_type(stored.get(field.name))) for field in table.fields)
+    return Source(plans, _batches(file, stored))
+
+
+def _stored(file: Any, field: Field) -> _Stored:
+    name = field.name
+    leaves = [file.schema.column(number) for number in range(len(file.schema))]
+    leaves = [leaf for leaf in leaves if leaf.path == name or leaf.path.startswith(name + ".")]
+    arrow_type = file.schema_arrow.field(name).type
+    is_list = pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type)
+    if "." in name or len(leaves) != 1 or leaves[0].max_repetition_level != int(is_list):
+        raise Unsuitable(f"column {name} is nested: {arrow_type}")
+    leaf = leaves[0]
+    if is_list and len(leaf.path.split(".")) != 3:
+        raise Unsuitable(f"column {name} is a list of another layout: {leaf.path}")
+    logical = json.loads(leaf.logical_type.to_json())
+    source_type = _BY_PHYSICAL_TYPE.get((leaf.physical_type, logical["Type"].upper()))
+    unit = {"milliseconds": "ms", "microseconds": "us"}.get(str(logical.get("timeUnit")))
+    unsigned = logical.get("isSigned") is False and logical["bitWidth"] > 16
+    if source_type is None or unsigned or (logical["Type"] == "Timestamp" and unit is None):
+        raise Unsuitable(f"column {name} is stored as {leaf.physical_type} {logical['Type']}")
+    return _Stored(source_type, unit, is_list)
+
+
+def _planned_type(stored: _Stored | None) -> pa.DataType | None:
+    if stored is None:
+        return None
+    return pa.large_list(stored.source_type) if stored.is_list else stored.source_type
+
+
+def _batches(file: Any, stored: Mapping[str, _Stored]) -> Iterator[Batch]:
+    try:
+        with file:
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(stored), use_threads=False):
+                columns = {name: _as_stored(batch.column(name), kind) for name, kind in stored.items()}
+                yield Batch(columns, batch.num_rows)
+    except (pa.ArrowException, OSError) as error:
+        raise Unsuitable(f"Arrow does not read it: {str(error).splitlines()[0][:200]}") from error
+
+
+def _as_stored(column: Any, kind: _Stored) -> Any:
+    if kind.is_list:
+        values = _as_stored(column.flatten(), _Stored(kind.source_type, kind.unit, is_list=False))
+        lengths = pc.cast(pc.fill_null(pc.list_value_length(column), 0), pa.int64())
+        offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])
+        return pa.LargeListArray.from_arrays(offsets, values)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if kind.unit is not None:
+        # The file may name a coarser unit for Arrow than the one it stores.
+        column = column.cast(pa.timestamp(kind.unit, getattr(column.type, "tz", None)))
+    if pa.types.is_temporal(column.type):
+        column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
+    return column.cast(kind.source_type)

@@ -1,0 +1,279 @@
+"""Decides, without a JVM and without IO, whether Arrow gives the same segment as Pinot's own reader, and how.
+
+What is decided here was read in Pinot 0.11.0 (``CompositeTransformer``, ``DataTypeTransformer``,
+``PinotDataType``,
+the record readers and extractors) and is held by ``tests/contract``. Whatever is not known to be the same is
+:class:`Unsuitable`: the caller falls back to Pinot's reader, whose result or error is authoritative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = [
+    "FIXED_WIDTH",
+    "ColumnPlan",
+    "Conversion",
+    "CsvPlan",
+    "Field",
+    "TablePlan",
+    "Unsuitable",
+    "is_foreign",
+    "plan_column",
+    "plan_csv",
+    "plan_table",
+]
+
+FIXED_WIDTH: Mapping[str, str] = {
+    "INT": "<i4",
+    "LONG": "<i8",
+    "FLOAT": "<f4",
+    "DOUBLE": "<f8",
+    "BOOLEAN": "<i4",
+    "TIMESTAMP": "<i8",
+}
+"""Data types that Pinot stores in a fixed width, with the layout of a GenericRow file on a little-endian
+machine."""
+
+_DEFAULT_MAX_LENGTH = 512
+_KNOWN_TYPES = frozenset([*FIXED_WIDTH, "STRING", "BYTES", "JSON", "BIG_DECIMAL"])
+# In 0.11.0 these give a value that Pinot's writer or the GenericRow file cannot hold as a multi-value.
+_SINGLE_VALUE_ONLY = frozenset(["BOOLEAN", "TIMESTAMP", "BYTES", "JSON", "BIG_DECIMAL"])
+# JSON is parsed and written anew by Pinot; a GenericRow file of 0.11.0 cannot hold a BigDecimal.
+_ALWAYS_LATE = frozenset(["JSON", "BIG_DECIMAL"])
+# Keys of an ingestionConfig that say nothing about the rows of a batch build.
+_HARMLESS_INGESTION_KEYS = frozenset(
+    ["batchIngestionConfig", "streamIngestionConfig", "aggregationConfigs", "segmentTimeValueCheck"]
+)
+
+
+class Unsuitable(Exception):  # noqa: N818 - a decision, not a failure; it stays inside the package
+    """Arrow would not certainly give what Pinot's reader gives; the text says why."""
+
+
+class Conversion(StrEnum):
+    """How a column of the source becomes a column of the table."""
+
+    MISSING = "the source has no such column: null in every row"
+    SAME = "the stored form is the source's own"
+    NUMBER = "a number of another width that must fit"
+    NUMBER_TO_BOOLEAN = "zero is false"
+    TO_TEXT = "integers and booleans as Java writes them"
+    TEXT_TO_NUMBER = "parsed as Java parses"
+    TEXT_TO_BOOLEAN = "'true' in any case, or '1'"
+    HEX_TO_BYTES = "two hexadecimal digits a byte"
+    TO_MILLIS = "a point in time as milliseconds since the epoch"
+    LATE = "text that Pinot's own DataTypeTransformer converts"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of the schema."""
+
+    name: str
+    data_type: str
+    single_value: bool
+    max_length: int
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """What the table asks of every source."""
+
+    fields: tuple[Field, ...]
+    time_column: str | None
+    with_nulls: bool
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """How one field is filled."""
+
+    field: Field
+    conversion: Conversion
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the row file holds text that Pinot's DataTypeTransformer turns into the stored form."""
+        return self.conversion is Conversion.LATE or self.field.data_type in _ALWAYS_LATE
+
+
+@dataclass(frozen=True)
+class CsvPlan:
+    """Arrow's options for a CSV file.
+
+    Attributes:
+        delimiter: Between fields; one ASCII character.
+        multi_value_delimiter: Between the values of a field, or None.
+        header: Column names when the file has none in its first line.
+        no_edge_spaces: Pinot's reader would drop white space around values, so there must be none.
+    """
+
+    delimiter: str = ","
+    multi_value_delimiter: str | None = ";"
+    header: tuple[str, ...] | None = None
+    no_edge_spaces: bool = False
+
+
+def plan_table(table_config: Mapping[str, Any], schema: Mapping[str, Any]) -> TablePlan:
+    """Read what matters out of the table config and the schema.
+
+    Raises:
+        Unsuitable: Rows are transformed, filtered, unnested or derived on their way in, or a type is not
+            known.
+    """
+    ingestion = table_config.get("ingestionConfig") or {}
+    for key, value in ingestion.items():
+        if value and key not in _HARMLESS_INGESTION_KEYS:
+            raise Unsuitable(f"the table config has ingestionConfig.{key}")
+    for field_config in table_config.get("fieldConfigList") or ():
+        if "TIMESTAMP" in [field_config.get("indexType"), *(field_config.get("indexTypes") or ())]:
+            raise Unsuitable(f"column {field_config.get('name')} has a timestamp index")
+    if schema.get("complexFieldSpecs"):
+        raise Unsuitable("the schema has complex fields")
+    fields = tuple(_fields(schema))
+    segments = table_config.get("segmentsConfig") or {}
+    indexing = table_config.get("tableIndexConfig") or {}
+    return TablePlan(
+        fields=fields,
+        time_column=segments.get("timeColumnName") or None,
+        with_nulls=_true(indexing.get("nullHandlingEnabled"))
+        or _true(schema.get("enableColumnBasedNullHandling")),
+    )
+
+
+def _true(value: object) -> bool:
+    return value is True or str(value).lower() == "true"
+
+
+def _fields(schema: Mapping[str, Any]) -> list[Field]:
+    specs = [*(schema.get("dimensionFieldSpecs") or ()), *(schema.get("metricFieldSpecs") or ())]
+    specs += schema.get("dateTimeFieldSpecs") or ()
+    time_spec = schema.get("timeFieldSpec")
+    if time_spec:
+        outgoing = time_spec.get("outgoingGranularitySpec")
+        incoming = time_spec.get("incomingGranularitySpec") or {}
+        if (outgoing and outgoing != incoming) or time_spec.get("transformFunction"):
+            raise Unsuitable("the time field converts between granularities")
+        specs.append({**time_spec, "name": incoming.get("name"), "dataType": incoming.get("dataType")})
+    return [_field(spec) for spec in specs if not spec.get("virtualColumnProvider")]
+
+
+def _field(spec: Mapping[str, Any]) -> Field:
+    name, data_type = str(spec.get("name")), str(spec.get("dataType"))
+    single_value = str(spec.get("singleValueField", True)).lower() != "false"
+    if spec.get("transformFunction"):
+        raise Unsuitable(f"field {name} has a transform function")
+    if name.endswith(("__KEYS", "__VALUES")):
+        raise Unsuitable(f"field {name} is derived from a map")
+    if data_type not in _KNOWN_TYPES or (not single_value and data_type in _SINGLE_VALUE_ONLY):
+        raise Unsuitable(f"field {name} is {'' if single_value else 'multi-value '}{data_type}")
+    if spec.get("maxLengthExceedStrategy") not in {None, "TRIM_LENGTH"}:
+        raise Unsuitable(f"field {name} has a maxLengthExceedStrategy")
+    return Field(name, data_type, single_value, int(spec.get("maxLength", _DEFAULT_MAX_LENGTH)))
+
+
+def plan_csv(reader_config: Mapping[str, str] | None) -> CsvPlan:
+    """Turn the properties of Pinot's ``CSVRecordReaderConfig`` into Arrow's options.
+
+    Raises:
+        Unsuitable: A property (or its value) has no counterpart.
+    """
+    if reader_config is None:
+        return CsvPlan()
+    config = dict(reader_config)
+    delimiter = _one_character(config.pop("delimiter", ","), "delimiter")
+    multi_value: str | None = _one_character(config.pop("multiValueDelimiter", ";"), "multiValueDelimiter")
+    if config.pop("multiValueDelimiterEnabled", "true").lower() != "true":
+        multi_value = None
+    header = config.pop("header", None)
+    names = None if header is None else tuple(part for part in header.split(delimiter) if part)
+    if config:
+        raise Unsuitable(f"the reader property {min(config)} is known to Pinot's CSV reader only")
+    return CsvPlan(delimiter, multi_value, names, no_edge_spaces=True)
+
+
+def _one_character(value: str, name: str) -> str:
+    if len(value) != 1 or not value.isascii() or value in '"\\\r\n \0':
+        raise Unsuitable(f"the reader property {name} is {value!r}")
+    return value
+
+
+def plan_column(field: Field, source: pa.DataType | None) -> ColumnPlan:
+    """Decide how a field is filled from a source column of that Arrow type.
+
+    Args:
+        field: The field.
+        source: The source's type (lists only for a multi-value field); None when it has no such column.
+
+    Raises:
+        Unsuitable: Pinot would convert in a way that Arrow cannot be shown to follow.
+    """
+    if source is None or pa.types.is_null(source):
+        return ColumnPlan(field, Conversion.MISSING)
+    values = source
+    if pa.types.is_list(source) or pa.types.is_large_list(source):
+        if field.single_value:
+            raise Unsuitable(
+                f"column {field.name} is single-value in the schema, but has lists in the source"
+            )
+        values = source.value_type
+    conversion = _conversion(field, values)
+    if conversion is None:
+        raise Unsuitable(f"column {field.name} is {source} in the source and {field.data_type} in the schema")
+    return ColumnPlan(field, conversion)
+
+
+def _conversion(field: Field, source: pa.DataType) -> Conversion | None:
+    if pa.types.is_string(source) or pa.types.is_large_string(source):
+        return _TEXT[field.data_type]
+    if pa.types.is_binary(source) or pa.types.is_large_binary(source):
+        return Conversion.SAME if field.data_type == "BYTES" else None
+    if pa.types.is_boolean(source):
+        return {"BOOLEAN": Conversion.SAME, "STRING": Conversion.TO_TEXT}.get(field.data_type)
+    if pa.types.is_integer(source):
+        return _integer_conversion(field, source)
+    if pa.types.is_float32(source) or pa.types.is_float64(source):
+        if field.data_type not in _ARROW_TYPES:
+            return None
+        return Conversion.SAME if _ARROW_TYPES[field.data_type] == source else Conversion.NUMBER
+    if pa.types.is_timestamp(source) or pa.types.is_date(source):
+        return Conversion.TO_MILLIS if field.data_type in {"LONG", "TIMESTAMP"} else None
+    if pa.types.is_decimal(source):
+        return Conversion.LATE if field.data_type == "BIG_DECIMAL" else None
+    return None
+
+
+_ARROW_TYPES = {"INT": pa.int32(), "LONG": pa.int64(), "FLOAT": pa.float32(), "DOUBLE": pa.float64()}
+
+_TEXT: Mapping[str, Conversion] = {
+    "INT": Conversion.TEXT_TO_NUMBER,
+    "LONG": Conversion.TEXT_TO_NUMBER,
+    "FLOAT": Conversion.TEXT_TO_NUMBER,
+    "DOUBLE": Conversion.TEXT_TO_NUMBER,
+    "BOOLEAN": Conversion.TEXT_TO_BOOLEAN,
+    "STRING": Conversion.SAME,
+    "BYTES": Conversion.HEX_TO_BYTES,
+    "TIMESTAMP": Conversion.LATE,
+    "JSON": Conversion.LATE,
+    "BIG_DECIMAL": Conversion.LATE,
+}
+
+
+def _integer_conversion(field: Field, source: pa.DataType) -> Conversion | None:
+    if field.data_type in _ARROW_TYPES:
+        return Conversion.SAME if _ARROW_TYPES[field.data_type] == source else Conversion.NUMBER
+    if field.data_type == "TIMESTAMP":
+        # Pinot refuses a Java Integer here, which a narrower column and a small JSON number are.
+        return Conversion.SAME if source == pa.int64() else None
+    return {"BOOLEAN": Conversion.NUMBER_TO_BOOLEAN, "STRING": Conversion.TO_TEXT}.get(field.data_type)
+
+
+def is_foreign(fields: Sequence[Field], names: Sequence[str]) -> bool:
+    """Tell whether a source with these column names has none of the fields: some other table's file."""
+    return bool(names) and not {field.name for field in fields} & set(names)

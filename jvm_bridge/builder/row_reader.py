@@ -1,0 +1,118 @@
+"""The Java side of a GenericRow file: field specs, reader, defaults of nulls, transforms that are left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from jvm_bridge.builder.pinot_classes import java_class
+from jvm_bridge.builder.planning import FIXED_WIDTH, ColumnPlan, Unsuitable
+
+__all__ = ["file_order", "null_defaults", "pipeline_for", "row_reader", "sub_schema"]
+
+_TRANSFORMERS = "org.apache.pinot.segment.local.recordtransformer."
+_PIPELINE = "org.apache.pinot.segment.local.segment.creator.TransformPipeline"
+
+
+def file_order(plans: Sequence[ColumnPlan]) -> list[ColumnPlan]:
+    """Return the plans in the order of the file: fixed widths first, so that they are copied as one block."""
+    return sorted(plans, key=lambda plan: (not plan.field.single_value, not _is_fixed(plan)))
+
+
+def _is_fixed(plan: ColumnPlan) -> bool:
+    return plan.field.data_type in FIXED_WIDTH and not plan.is_late
+
+
+@contextmanager
+def row_reader(
+    offsets_path: Path, data_path: Path, plans: Sequence[ColumnPlan], schema: Any, *, with_nulls: bool
+) -> Iterator[Any]:
+    """Open a GenericRow file as a Java ``RecordReader``; its mapping ends with the context."""
+    specs = java_class("java.util.ArrayList")()
+    for plan in plans:
+        specs.add(_spec(plan, schema))
+    file = java_class("java.io.File")
+    reader = java_class("org.apache.pinot.core.segment.processing.genericrow.GenericRowFileReader")(
+        file(str(offsets_path)), file(str(data_path)), specs, with_nulls, 0
+    )
+    try:
+        yield reader.getRecordReader()
+    finally:
+        reader.close()
+
+
+def _spec(plan: ColumnPlan, schema: Any) -> Any:
+    if not plan.is_late:
+        return schema.getFieldSpecFor(plan.field.name)
+    string = java_class("org.apache.pinot.spi.data.FieldSpec").DataType.STRING
+    return java_class("org.apache.pinot.spi.data.DimensionFieldSpec")(plan.field.name, string, True)
+
+
+def sub_schema(schema: Any, names: Sequence[str]) -> Any:
+    """Return a schema of those fields only."""
+    part = java_class("org.apache.pinot.spi.data.Schema")()
+    for name in names:
+        part.addField(schema.getFieldSpecFor(name))
+    return part
+
+
+def pipeline_for(table_config: Any, schema: Any, plans: Sequence[ColumnPlan]) -> Any:
+    """Return the transforms that the rows still need: none, or the data types of the late columns."""
+    late = [plan.field.name for plan in plans if plan.is_late]
+    transformers = java_class("java.util.ArrayList")()
+    if late:
+        transformers.add(_data_types(table_config, sub_schema(schema, late)))
+    pipeline = java_class(_PIPELINE)
+    if _takes(pipeline, "org.apache.pinot.segment.local.recordtransformer.RecordTransformer"):
+        return pipeline(java_class(_TRANSFORMERS + "CompositeTransformer")(transformers), None)
+    return pipeline(table_config.getTableName(), transformers)
+
+
+def _takes(cls: Any, first_parameter: str) -> bool:
+    constructors = [list(each.getParameterTypes()) for each in cls.class_.getConstructors()]
+    return any(types and str(types[0].getName()) == first_parameter for types in constructors)
+
+
+def _data_types(table_config: Any, schema: Any) -> Any:
+    transformer = java_class(_TRANSFORMERS + "DataTypeTransformer")
+    if _takes(transformer, "org.apache.pinot.spi.data.Schema"):
+        return transformer(schema)
+    return transformer(table_config, schema)
+
+
+def null_defaults(table_config: Any, schema: Any, plans: Sequence[ColumnPlan]) -> Mapping[str, Any]:
+    """Return what Pinot's ``NullValueTransformer`` puts in place of nulls, as Python values by field name.
+
+    For the time column that may be the present time. Of a multi-value field it is the one value, of a late
+    column the
+    text that Pinot turns into the default.
+
+    Raises:
+        Unsuitable: The default of a late column is no such text.
+    """
+    row = java_class("org.apache.pinot.spi.data.readers.GenericRow")()
+    row = java_class(_TRANSFORMERS + "NullValueTransformer")(table_config, schema).transform(row)
+    defaults = {plan.field.name: _python_value(plan, row.getValue(plan.field.name)) for plan in plans}
+    late = [plan.field.name for plan in plans if plan.is_late]
+    if late:
+        texts = java_class("org.apache.pinot.spi.data.readers.GenericRow")()
+        for name in late:
+            texts.putValue(name, java_class("java.lang.String")(defaults[name]))
+        _data_types(table_config, sub_schema(schema, late)).transform(texts)
+        for name in late:
+            if not row.getValue(name).equals(texts.getValue(name)):
+                raise Unsuitable(f"the default of column {name} is not what Pinot makes of its text")
+    return defaults
+
+
+def _python_value(plan: ColumnPlan, value: Any) -> Any:
+    if not plan.field.single_value:
+        value = value[0]
+    data_type = plan.field.data_type
+    if plan.is_late or data_type in {"STRING", "JSON", "BIG_DECIMAL"}:
+        return str(value)
+    if data_type == "BYTES":
+        return bytes(value)
+    return float(value) if data_type in {"FLOAT", "DOUBLE"} else int(value)

@@ -1,0 +1,49 @@
+"""What every source gives: how its columns become fields, and its rows as batches of Arrow columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from isal import igzip
+
+from jvm_bridge.builder.planning import ColumnPlan
+
+__all__ = ["GZIP_MAGIC", "Batch", "Source", "open_bytes"]
+
+GZIP_MAGIC = b"\x1f\x8b"
+_open_gzip: Callable[..., Any] = igzip.open  # python-isal has types for some of its functions only
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows.
+
+    Attributes:
+        columns: Arrow arrays by field name, of the types that the plans were made for; a missing column is
+            left out.
+        rows: Rows in the batch.
+    """
+
+    columns: Mapping[str, Any]
+    rows: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """A planned source; ``batches`` is read once, in bounded memory."""
+
+    plans: tuple[ColumnPlan, ...]
+    batches: Iterator[Batch]
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file, gunzipped if it begins like gzip: Pinot goes by the content too, not by the name."""
+    with path.open("rb") as file:
+        magic = file.read(len(GZIP_MAGIC))
+    if magic != GZIP_MAGIC:
+        return path.open("rb", buffering=0)
+    stream: IO[bytes] = _open_gzip(path, "rb")
+    return stream
