@@ -24,13 +24,13 @@ def table_with_type(client: ControllerClient, name: str) -> str:
     """
     if name.endswith(tuple(f"_{table_type}" for table_type in TableType)):
         if not client.tables.exists(name):
-            raise NotFoundError(f"There is no table {name}", where=client.config.url)
+            raise NotFoundError(f"there is no table {name}", where=client.config.url)
         return name
     found = [f"{name}_{each}" for each in TableType if client.tables.exists(f"{name}_{each}")]
     if not found:
-        raise NotFoundError(f"There is no table {name}", where=client.config.url)
+        raise NotFoundError(f"there is no table {name}", where=client.config.url)
     if len(found) > 1:
-        raise ConfigError(f"There are two tables {name}", expected=f"one of {' and '.join(found)}")
+        raise ConfigError(f"there are two tables {name}", expected=f"one of {' and '.join(found)}")
     return found[0]
 
 
@@ -43,10 +43,10 @@ def read_json_object(file: TextIO) -> dict[str, Any]:
     try:
         document = json.load(file)
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ConfigError(f"This is no JSON: {error}", where=file.name) from error
+        raise ConfigError(f"this is no JSON: {error}", where=file.name) from error
     if not isinstance(document, dict):
         raise ConfigError(
-            f"The JSON is a {type(document).__name__}", expected="an object ({...})", where=file.name
+            f"the JSON is a {type(document).__name__}", expected="an object ({...})", where=file.name
         )
     return document
 

@@ -67,7 +67,7 @@ class CliContext:
         url = self.settings.value("controller")
         if url is None:
             raise ConfigError(
-                "No controller is given", remedy="Pass --controller or set PINOT_CONTROLLER_URL."
+                "no controller is given", remedy="pass --controller or set PINOT_CONTROLLER_URL"
             )
         return ControllerConfig(url=url, auth=self._auth(), tls=self._tls())
 
@@ -79,7 +79,7 @@ class CliContext:
         urls = given.split(",") if given else self.client().cluster.broker_urls()
         if not urls:
             raise NotFoundError(
-                "The cluster has no live broker", remedy="Start a broker, or name one with --broker."
+                "the cluster has no live broker", remedy="start a broker, or name one with --broker"
             )
         return BrokerConfig(tuple(url.strip() for url in urls), auth=self._auth(), tls=self._tls())
 
@@ -124,8 +124,8 @@ class CliContext:
         address = self.settings.value("zookeeper") or self.client().cluster.zookeeper_address()
         if not address:
             raise NotFoundError(
-                "The controller does not tell the address of its ZooKeeper",
-                remedy="Pass --zookeeper host:port[/chroot] or set PINOT_ZOOKEEPER.",
+                "the controller does not tell the address of its ZooKeeper",
+                remedy="pass --zookeeper host:port[/chroot] or set PINOT_ZOOKEEPER",
             )
         name = self.settings.value("cluster_name") or self.client().cluster.name()
         return self._open.enter_context(PropertyStore(address, name))
@@ -140,7 +140,7 @@ class CliContext:
         if token.value is not None and token.rank >= basic_rank:
             if token.rank == basic_rank:
                 raise ConfigError(
-                    "Both a token and a user or password are given",
+                    "both a token and a user or password are given",
                     expected="one of them",
                     where=f"{token.source}; {(user if user.rank >= password.rank else password).source}",
                 )
@@ -151,8 +151,8 @@ class CliContext:
             missing, there = ("user", "password") if user.value is None else ("password", "user")
             setting = self.settings[missing].setting
             raise ConfigError(
-                f"There is a {there} ({self.settings[there].source}) but no {missing}",
-                remedy=f"Pass {setting.flag} or set {setting.env}.",
+                f"there is a {there} ({self.settings[there].source}) but no {missing}",
+                remedy=f"pass {setting.flag} or set {setting.env}",
             )
         return BasicAuth(user.value, Secret(password.value))
 

@@ -70,7 +70,7 @@ class LazyGroup(click.Group):
             raise missing_dependency(point, error) from error
         if not isinstance(command, click.Command):
             raise SetupError(
-                f"The entry point of the command {cmd_name} is a {type(command).__name__}",
+                f"the entry point of the command {cmd_name} is a {type(command).__name__}",
                 expected="a click command",
                 where=f"{point.value} (entry-point group {self.entry_point_group})",
             )
@@ -124,6 +124,6 @@ def missing_dependency(point: importlib.metadata.EntryPoint, error: ModuleNotFou
     extras = ",".join(point.extras)
     target = f"'{distribution}[{extras}]'" if extras else distribution
     return SetupError(
-        f"The command {point.name} needs the Python module {error.name}, which is not installed here",
+        f"the command {point.name} needs the Python module {error.name}, which is not installed here",
         remedy=f"pip install {target}",
     )

@@ -61,7 +61,8 @@ def confirm(question: str, *, yes: bool) -> None:
     except click.Abort as abort:
         if not isinstance(abort.__context__, EOFError):
             raise
-        raise ConfigError(f"{question} There is nobody to ask", remedy="Pass --yes.") from abort
+        click.echo(err=True)
+        raise ConfigError(f"{question} There is nobody to ask", remedy="pass --yes") from abort
     if not agreed:
         click.echo("Nothing was done.", err=True)
         raise click.exceptions.Exit(1)

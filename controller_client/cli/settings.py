@@ -174,15 +174,15 @@ def _read_profile(path: Path, name: str | None) -> dict[str, str]:
     except FileNotFoundError:
         if name is None:
             return {}
-        raise ConfigError(f"There is no file of profiles, so no profile {name}", where=str(path)) from None
+        raise ConfigError(f"there is no file of profiles, so no profile {name}", where=str(path)) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"The file of profiles cannot be read: {error}", where=str(path)) from error
+        raise ConfigError(f"the file of profiles cannot be read: {error}", where=str(path)) from error
     if name is None and "default" not in document:
         return {}
     table = document.get(name or "default")
     if not isinstance(table, dict):
         raise ConfigError(
-            f"There is no profile {name or 'default'}",
+            f"there is no profile {name or 'default'}",
             expected=f"one of {', '.join(sorted(document)) or '(none)'}",
             where=str(path),
         )
@@ -198,11 +198,11 @@ def _profile_value(key: str, value: object, where: str) -> str:
         near = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
         remedy = f"Did you mean {near[0]}?" if near else None
         raise ConfigError(
-            f"Unknown key {key}", expected=f"one of {', '.join(keys)}", where=where, remedy=remedy
+            f"unknown key {key}", expected=f"one of {', '.join(keys)}", where=where, remedy=remedy
         )
     if not isinstance(value, str):
         raise ConfigError(
-            f"The value of {key} is of type {type(value).__name__}", expected="a string", where=where
+            f"the value of {key} is of type {type(value).__name__}", expected="a string", where=where
         )
     return value
 
@@ -217,8 +217,8 @@ def _secret_of(setting: Setting, value: str, source: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise ConfigError(
-            f"The file of {setting.name} cannot be read: {reason}", where=f"{path} ({source})"
+            f"the file of {setting.name} cannot be read: {reason}", where=f"{path} ({source})"
         ) from error
     if not secret:
-        raise ConfigError(f"The file of {setting.name} is empty", where=f"{path} ({source})")
+        raise ConfigError(f"the file of {setting.name} is empty", where=f"{path} ({source})")
     return secret

@@ -88,7 +88,7 @@ class ZooKeeperConnection:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         if not address.strip():
-            raise ConfigError("The ZooKeeper address is empty", expected="host:port,...[/chroot]")
+            raise ConfigError("the ZooKeeper address is empty", expected="host:port,...[/chroot]")
         self.address = address
         self.timeout_s = timeout_s
         self._monotonic = monotonic
@@ -164,7 +164,7 @@ class ZooKeeperConnection:
                 if lost and self._settle(path) == (data, 0):
                     return
                 raise ConflictError(
-                    "The znode is there already", where=self._where(path), remedy="Read it, then decide."
+                    "the znode is there already", where=self._where(path), remedy="read it, then decide"
                 ) from None
             except _LOST_REPLY as error:
                 lost = True
@@ -201,7 +201,7 @@ class ZooKeeperConnection:
                 found = self._settle(path, error)
                 if found is None:
                     raise OutcomeUnknownError(
-                        "The reply to a write was lost, and the znode is gone now", where=self._where(path)
+                        "the reply to a write was lost, and the znode is gone now", where=self._where(path)
                     ) from error
                 content, version = found
                 if version == expected_version + 1:
@@ -210,9 +210,9 @@ class ZooKeeperConnection:
                     raise self._moved(path, expected_version) from error
                 if version != expected_version:
                     raise OutcomeUnknownError(
-                        "The reply to a write was lost, and others have written since",
+                        "the reply to a write was lost, and others have written since",
                         where=self._where(path),
-                        remedy="Read the record and decide whether the change is in it.",
+                        remedy="read the record and decide whether the change is in it",
                     ) from error
                 self._check_deadline(path, deadline, error)
 
@@ -237,7 +237,7 @@ class ZooKeeperConnection:
                 raise self._missing(path) from None
             except NotEmptyError:
                 raise ConflictError(
-                    "The znode has children", where=self._where(path), remedy="Delete it with recursive=True."
+                    "the znode has children", where=self._where(path), remedy="delete it with recursive=True"
                 ) from None
             except _LOST_REPLY as error:
                 lost = True
@@ -316,9 +316,9 @@ class ZooKeeperConnection:
             return self.get(path)
         except UnreachableError as error:
             raise OutcomeUnknownError(
-                "The reply to a write was lost, and ZooKeeper could not be asked what became of it",
+                "the reply to a write was lost, and ZooKeeper could not be asked what became of it",
                 where=self._where(path),
-                remedy="Read the znode when ZooKeeper is back.",
+                remedy="read the znode when ZooKeeper is back",
             ) from (lost or error)
 
     def _connected_by(self, deadline: float) -> None:
@@ -364,19 +364,19 @@ class ZooKeeperConnection:
         return UnreachableError(
             f"ZooKeeper {what} within {self.timeout_s:g} s",
             where=self.address,
-            remedy="Check that it runs and that the address is right.",
+            remedy="check that it runs and that the address is right",
         )
 
     def _moved(self, path: str, expected_version: int) -> ConflictError:
         return ConflictError(
-            "The znode was changed by somebody else meanwhile",
+            "the znode was changed by somebody else meanwhile",
             expected=f"version {expected_version}",
             where=self._where(path),
-            remedy="Read it again and apply the change to what is there now.",
+            remedy="read it again and apply the change to what is there now",
         )
 
     def _missing(self, path: str) -> NotFoundError:
-        return NotFoundError("There is no such znode", where=self._where(path))
+        return NotFoundError("there is no such znode", where=self._where(path))
 
     def _where(self, path: str) -> str:
         return f"{path} in ZooKeeper {self.address}"

@@ -129,7 +129,7 @@ class TableLock:
             UnreachableError: ZooKeeper is away.
         """
         if self._lock is not None:
-            raise ConflictError(f"The lock of {self._what} is held by this object already", where=self.path)
+            raise ConflictError(f"the lock of {self._what} is held by this object already", where=self.path)
         client = self._connection.kazoo()
         lock = client.Lock(self.path, identifier=json.dumps(asdict(self._holder)))
         self._session_lost, self._suspended_since = False, None
@@ -140,7 +140,7 @@ class TableLock:
         except KazooException as error:
             client.remove_listener(self._on_state)
             raise UnreachableError(
-                f"The lock of {self._what} cannot be asked for ({type(error).__name__})", where=self.path
+                f"the lock of {self._what} cannot be asked for ({type(error).__name__})", where=self.path
             ) from error
         if acquired:
             self._lock = lock
@@ -157,10 +157,10 @@ class TableLock:
                 where=self._connection.address,
             )
         raise LockHeldError(
-            f"The lock of {self._what} is held by {self._holder_now()}",
+            f"the lock of {self._what} is held by {self._holder_now()}",
             where=self.path,
-            remedy="Wait until it is done. If its process is dead, the lock is free in "
-            f"{SESSION_TIMEOUT_S:g} s by itself.",
+            remedy="wait until it is done; if its process is dead, the lock is free in "
+            f"{SESSION_TIMEOUT_S:g} s by itself",
         )
 
     def release(self) -> None:

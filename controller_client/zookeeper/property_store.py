@@ -141,7 +141,7 @@ class PropertyStore:
         path = f"{self._cluster}/CONFIGS/PARTICIPANT/{name}"
         found = self.connection.get(path)
         if found is None:
-            raise NotFoundError(f"There is no instance {name}", where=f"{path} in {self.zookeeper_address}")
+            raise NotFoundError(f"there is no instance {name}", where=f"{path} in {self.zookeeper_address}")
         return ZNRecord.from_bytes(found[0], where=path).list_fields.get("TAG_LIST", [])
 
     def _check_cluster(self) -> None:
@@ -150,10 +150,10 @@ class PropertyStore:
         names = self.connection.children("/")
         others = ", ".join(name for name in names or () if name != "zookeeper")
         raise NotFoundError(
-            f"There is no cluster {self.cluster_name} in this ZooKeeper",
+            f"there is no cluster {self.cluster_name} in this ZooKeeper",
             expected=f"a cluster's name; there are: {others or '(none)'}",
             where=self.zookeeper_address,
-            remedy="Check the cluster's name and the chroot at the end of the address.",
+            remedy="check the cluster's name and the chroot at the end of the address",
         )
 
     def _absolute(self, path: str) -> str:

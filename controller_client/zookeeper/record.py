@@ -78,9 +78,9 @@ class ZNRecord:
         if len(data) > RECORD_LIMIT_BYTES:
             packed = f", {plain_bytes:,} before compression" if compress else ", not compressed"
             raise DataError(
-                f"The record {self.id} has {len(data):,} bytes{packed}",
+                f"the record {self.id} has {len(data):,} bytes{packed}",
                 expected=f"at most {RECORD_LIMIT_BYTES:,} bytes, which is Helix' limit of a record",
-                remedy="Split it into several records, or let it be compressed.",
+                remedy="split it into several records, or let it be compressed",
             )
         return data
 
@@ -117,7 +117,7 @@ class ZNRecord:
             )
         except (ValueError, TypeError, KeyError, AttributeError, EOFError, OSError, zlib.error) as error:
             raise DataError(
-                f"This znode of {len(data):,} bytes holds no Helix record ({type(error).__name__}: {error})",
+                f"this znode of {len(data):,} bytes holds no Helix record ({type(error).__name__}: {error})",
                 expected="a JSON object of id, simpleFields, mapFields and listFields, or its gzip",
                 where=where,
             ) from error

@@ -72,9 +72,7 @@ def doctor(
     Exit code 1 when a fault remains, so that it can be run as a check.
     """
     if dry_run and not do_repair:
-        raise ConfigError(
-            "--dry-run goes with --repair", remedy="Without --repair nothing is changed anyway."
-        )
+        raise ConfigError("--dry-run goes with --repair", remedy="without --repair nothing is changed anyway")
     client = cli.client()
     names = [table_with_type(client, name) for name in table_names]
     names = names or [name for each in TableType for name in client.tables.list(each)]
@@ -88,9 +86,7 @@ def doctor(
         remaining -= _repair_all(cli, repairable)
     elif dry_run:
         cli.out.note(f"{len(repairable)} of {len(found)} faults would be repaired.")
-    cli.out.note(
-        f"{remaining} faults in {len(names)} tables." if remaining else f"{len(names)} tables are well."
-    )
+    cli.out.note(f"Tables looked at: {len(names)}. Faults that remain: {remaining}.")
     if remaining:
         raise click.exceptions.Exit(1)
 

@@ -57,12 +57,12 @@ def query(
         )
     elif cli.out.format is OutputFormat.CSV:
         click.echo(_csv(names, result), nl=False)
-    else:
+    elif names:
         cli.out.table(names, result.rows)
     stats = result.stats
     cli.out.note(
-        f"{len(result.rows)} rows in {stats.time_ms} ms; {stats.docs_scanned} of {stats.total_docs} docs scanned"
-        f"; {stats.servers_responded} of {stats.servers_queried} servers answered"
+        f"{len(result.rows)} rows in {stats.time_ms} ms; {stats.docs_scanned} of {stats.total_docs} docs "
+        f"scanned; {stats.servers_responded} of {stats.servers_queried} servers answered"
     )
 
 

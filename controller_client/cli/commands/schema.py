@@ -66,7 +66,7 @@ def create(cli: CliContext, file: TextIO, override: bool, dry_run: bool) -> None
     if dry_run:
         there = name in schemas.list()
         if there and not override:
-            raise ConflictError(f"There is a schema {name} already", remedy="Pass --override to replace it.")
+            raise ConflictError(f"there is a schema {name} already", remedy="pass --override to replace it")
         verb = "replaced" if there else "created"
         cli.out.note(f"The schema {name} with {len(wanted.fields)} fields would be {verb}.")
         return
@@ -99,7 +99,10 @@ def update(cli: CliContext, file: TextIO, dry_run: bool) -> None:
 def delete(cli: CliContext, name: str, dry_run: bool, yes: bool) -> None:
     """Delete a schema that no table uses."""
     if name not in cli.client().schemas.list():
-        raise NotFoundError(f"There is no schema {name}", where=cli.client().config.url)
+        raise NotFoundError(f"there is no schema {name}", where=cli.client().config.url)
+    # 0.11.0 itself looks at realtime tables only, and deletes the schema of an offline table.
+    if cli.client().tables.exists(name):
+        raise ConflictError(f"the table {name} uses the schema {name}", remedy="delete the table first")
     if dry_run:
         cli.out.note(f"The schema {name} would be deleted.")
         return

@@ -87,7 +87,7 @@ def upload(
     name = table_with_type(client, table_name)
     segments = {_segment_in(tar): tar for tar in tars}
     if len(segments) != len(tars):
-        raise ConfigError("Two of the files hold a segment of the same name", expected="one file a segment")
+        raise ConfigError("two of the files hold a segment of the same name", expected="one file a segment")
     if dry_run:
         taken = segments.keys() & set(client.segments.list(name, exclude_replaced=False))
         for each, tar in segments.items():
@@ -119,7 +119,7 @@ def download(cli: CliContext, table_name: str, segment_name: str, target: Path |
     name = table_with_type(cli.client(), table_name)
     path = target or Path(f"{Path(segment_name).name}.tar.gz")
     if path.exists() and not force:
-        raise ConfigError(f"There is a file {path} already", remedy="Pass --force or another --to.")
+        raise ConfigError(f"there is a file {path} already", remedy="pass --force or another --to")
     # A download that breaks off leaves no half file under the name that was asked for.
     part = path.with_name(path.name + ".part")
     try:
@@ -185,10 +185,10 @@ def _segment_in(tar: Path) -> str:
         with tarfile.open(tar, "r:gz") as archive:
             first = archive.next()
     except (tarfile.TarError, OSError, EOFError) as error:
-        raise DataError(f"This is no tar.gz: {error}", where=str(tar)) from error
+        raise DataError(f"this is no tar.gz: {error}", where=str(tar)) from error
     parts = Path(first.name).parts if first else ()
     if not parts or parts[0] in ("..", "/"):
         raise DataError(
-            "This tar.gz holds no segment", expected="one folder with the segment", where=str(tar)
+            "this tar.gz holds no segment", expected="one folder with the segment", where=str(tar)
         )
     return parts[0]

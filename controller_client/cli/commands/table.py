@@ -77,7 +77,7 @@ def create(cli: CliContext, file: TextIO, skip_task_validation: bool, dry_run: b
     name = config.name_with_type
     if dry_run:
         if cli.client().tables.exists(name):
-            raise ConflictError(f"There is a table {name} already", remedy="Use 'pinotctl table update'.")
+            raise ConflictError(f"there is a table {name} already", remedy="use 'pinotctl table update'")
         cli.client().schemas.get(config.schema_name)
         cli.out.note(f"The table {name} with the schema {config.schema_name} would be created.")
         return

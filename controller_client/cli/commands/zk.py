@@ -27,7 +27,7 @@ def get(cli: CliContext, path: str) -> None:
     absolute = _absolute(store, path)
     found = store.connection.get(absolute)
     if found is None:
-        raise NotFoundError("There is no such znode", where=f"{absolute} in {store.zookeeper_address}")
+        raise NotFoundError("there is no such znode", where=f"{absolute} in {store.zookeeper_address}")
     content, version = found
     fields: dict[str, object] = {"path": absolute, "version": version}
     if not content:
@@ -58,7 +58,7 @@ def children(cli: CliContext, path: str) -> None:
     absolute = _absolute(store, path)
     names = store.connection.children(absolute)
     if names is None:
-        raise NotFoundError("There is no such znode", where=f"{absolute} in {store.zookeeper_address}")
+        raise NotFoundError("there is no such znode", where=f"{absolute} in {store.zookeeper_address}")
     cli.out.table(("name",), [(name,) for name in names])
 
 
