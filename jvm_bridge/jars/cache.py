@@ -64,18 +64,18 @@ class JarCache:
             SetupError: A jar cannot be fetched or has other bytes than pinned, or the folder cannot be
                 written.
         """
-        if not self._is_complete(pins):
-            try:
+        try:
+            if not self._is_complete(pins):
                 with self._locked():
                     # The process that held the lock before may have done the work.
                     if not self._is_complete(pins):
                         self._fetch_missing(pins, progress)
-            except OSError as error:
-                raise SetupError(
-                    f"The jar cache cannot be written: {error}",
-                    where=str(self.folder),
-                    remedy="Free disk space or set PINOT_PLUGINS_CACHE to a folder that can be written.",
-                ) from error
+        except OSError as error:
+            raise SetupError(
+                f"The jar cache cannot be read or written: {error}",
+                where=str(self.folder),
+                remedy="Free disk space or set PINOT_PLUGINS_CACHE to a folder that can be written.",
+            ) from error
         return tuple(self.path(pin) for pin in pins.pins)
 
     def _marker(self, pins: PinSet) -> Path:

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from controller_client.errors import SetupError
+from jvm_bridge.jars import JarCache, PinSet, Repository, parse_pins
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Path:
+    return tmp_path / "mirror"
+
+
+@pytest.fixture
+def pins(mirror: Path) -> PinSet:
+    """Five small jars, in the mirror and pinned in an order that is not the alphabet's."""
+    lines = []
+    for name in ("d", "a", "e", "b", "c"):
+        content = name.encode() * 1000
+        jar = mirror / "g" / name / "1" / f"{name}-1.jar"
+        jar.parent.mkdir(parents=True)
+        jar.write_bytes(content)
+        lines.append(f"g:{name}:1 {hashlib.sha256(content).hexdigest()}")
+    return parse_pins("demo-1", "\n".join(lines))
+
+
+def cache_of(tmp_path: Path, mirror: Path | None) -> JarCache:
+    return JarCache(tmp_path / "cache", Repository(str(mirror or tmp_path / "gone")))
+
+
+def test_jars_come_in_class_path_order(tmp_path: Path, mirror: Path, pins: PinSet) -> None:
+    told: list[tuple[int, int]] = []
+    jars = cache_of(tmp_path, mirror).ensure(pins, lambda done, total: told.append((done, total)))
+    assert [jar.name for jar in jars] == ["d-1.jar", "a-1.jar", "e-1.jar", "b-1.jar", "c-1.jar"]
+    assert all(jar.read_bytes() == jar.name[:1].encode() * 1000 for jar in jars)
+    assert told == [(done, 5) for done in range(6)]
+
+
+def test_a_complete_set_needs_no_repository(tmp_path: Path, mirror: Path, pins: PinSet) -> None:
+    first = cache_of(tmp_path, mirror).ensure(pins)
+    told: list[tuple[int, int]] = []
+    assert cache_of(tmp_path, None).ensure(pins, lambda *counts: told.append(counts)) == first
+    assert told == []
+
+
+def test_an_incomplete_set_goes_on_where_it_stopped(tmp_path: Path, mirror: Path, pins: PinSet) -> None:
+    hidden = mirror / "g" / "c"
+    hidden.rename(tmp_path / "c")
+    with pytest.raises(SetupError, match="g:c:1"):
+        cache_of(tmp_path, mirror).ensure(pins)
+    (tmp_path / "c").rename(hidden)
+    told: list[tuple[int, int]] = []
+    cache_of(tmp_path, mirror).ensure(pins, lambda done, total: told.append((done, total)))
+    assert told[0][0] > 0
+
+
+def test_a_damaged_jar_is_fetched_again(tmp_path: Path, mirror: Path, pins: PinSet) -> None:
+    jars = cache_of(tmp_path, mirror).ensure(pins)
+    jars[2].write_bytes(b"E" * 1000)
+    cache_of(tmp_path, mirror).ensure(pins)
+    assert jars[2].read_bytes() == b"e" * 1000
+
+
+def test_a_jar_with_other_bytes_is_refused(tmp_path: Path, mirror: Path, pins: PinSet) -> None:
+    (mirror / "g" / "a" / "1" / "a-1.jar").write_bytes(b"evil")
+    cache = cache_of(tmp_path, mirror)
+    with pytest.raises(SetupError, match="g:a:1 has the sha256") as caught:
+        cache.ensure(pins)
+    assert pins.pins[1].sha256 in str(caught.value)
+    assert not cache.path(pins.pins[1]).exists()
+
+
+def test_what_a_killed_process_left_is_swept(tmp_path: Path, mirror: Path, pins: PinSet) -> None:
+    left = tmp_path / "cache" / "incoming" / "tmp123" / "a-1.jar"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half")
+    cache_of(tmp_path, mirror).ensure(pins)
+    assert not left.exists()
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, mirror: Path, pins: PinSet) -> None:
+    (tmp_path / "cache").write_text("a file")
+    with pytest.raises(SetupError, match="cannot be read or written") as caught:
+        cache_of(tmp_path, mirror).ensure(pins)
+    assert caught.value.where == str(tmp_path / "cache")
+
+
+def test_a_mirrors_credentials_are_never_shown() -> None:
+    repository = Repository("https://user:secret@mirror:8443/maven")
+    assert repository.shown == "https://mirror:8443/maven"
+    assert "secret" not in repr(repository)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from jvm_bridge.local_cluster.processes import ProcessRecord, find_processes, marks, spawn, stop
+
+# Tells when it is ready; the fixture ends it.
+STAYS = "import signal, sys; {}; print('ready', flush=True); signal.pause()"
+
+
+def command(folder: Path, role: str, body: str = "pass") -> list[str]:
+    cluster, role_mark = marks(folder, role)
+    return [sys.executable, "-X", cluster, "-X", role_mark, "-c", STAYS.format(body)]
+
+
+@pytest.fixture
+def children() -> Iterator[list[subprocess.Popen[bytes]]]:
+    started: list[subprocess.Popen[bytes]] = []
+    yield started
+    for child in started:
+        child.kill()
+        child.wait()
+
+
+def start(
+    folder: Path, role: str, children: list[subprocess.Popen[bytes]], body: str = "pass"
+) -> ProcessRecord:
+    log = folder / f"{role}.log"
+    record, child = spawn(role, command(folder, role, body), log, os.environ)
+    children.append(child)
+    while "ready" not in log.read_text():
+        assert child.poll() is None
+    return record
+
+
+def test_a_process_is_found_by_its_mark(tmp_path: Path, children: list[subprocess.Popen[bytes]]) -> None:
+    one, other = tmp_path / "one", tmp_path / "one-more"
+    one.mkdir()
+    other.mkdir()
+    record = start(one, "broker", children)
+    start(other, "controller", children)
+    found = find_processes(one)
+    assert {role: found[role].pid for role in found} == {"broker": record.pid}
+    assert psutil.Process(record.pid).pid == os.getsid(record.pid)
+
+
+def test_stop_ends_the_process(tmp_path: Path, children: list[subprocess.Popen[bytes]]) -> None:
+    record = start(tmp_path, "broker", children)
+    assert record.process(tmp_path) is not None
+    assert stop([record], tmp_path, timeout_s=10) == []
+    assert record.process(tmp_path) is None
+    assert find_processes(tmp_path) == {}
+
+
+def test_who_ignores_sigterm_is_killed(tmp_path: Path, children: list[subprocess.Popen[bytes]]) -> None:
+    body = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    record = start(tmp_path, "broker", children, body)
+    assert stop([record], tmp_path, timeout_s=0.2) == ["broker"]
+    assert record.process(tmp_path) is None
+
+
+def test_a_pid_that_is_anothers_now_is_not_touched(
+    tmp_path: Path, children: list[subprocess.Popen[bytes]]
+) -> None:
+    record = start(tmp_path, "broker", children)
+    earlier = replace(record, started_s=record.started_s - 60)
+    other_role = replace(record, role="controller")
+    for wrong in (earlier, other_role):
+        assert wrong.process(tmp_path) is None
+        assert stop([wrong], tmp_path, timeout_s=5) == []
+    assert record.process(tmp_path / "another-folder") is None
+    assert children[0].poll() is None
+
+
+def test_the_log_of_the_start_before_is_kept(tmp_path: Path, children: list[subprocess.Popen[bytes]]) -> None:
+    (tmp_path / "broker.log").write_text("before")
+    start(tmp_path, "broker", children)
+    assert (tmp_path / "broker.log.1").read_text() == "before"
