@@ -101,6 +101,12 @@ class Counter(threading.Thread):
             if not self.seen or self.seen[-1] != count:
                 self.seen.append(count)
 
+    def wait_for(self, count: int, timeout_s: float) -> None:
+        """Wait until the count was seen, or not for ever."""
+        deadline = time.monotonic() + timeout_s
+        while count not in self.seen and time.monotonic() < deadline:
+            time.sleep(0.01)
+
     def stop(self) -> None:
         """End the polling."""
         self._ended.set()
@@ -207,6 +213,7 @@ def main() -> None:
         counter.start()
         began = time.monotonic()
         report = ingest(cluster, client)
+        counter.wait_for(rows, timeout_s=10)  # a broker learns of the switch some milliseconds after it
         took_s = time.monotonic() - began
         counter.stop()
         seen = ", then ".join(f"{count:,}" for count in counter.seen)
