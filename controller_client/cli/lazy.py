@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from controller_client.errors import SetupError
 
@@ -87,6 +88,15 @@ class LazyGroup(click.Group):
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"No such command {name!r}.{hint}")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete names of commands and options; unlike click's own, without importing the commands."""
+        items = [
+            CompletionItem(name, help=one_line_help(point))
+            for name, point in self.entry_points.items()
+            if name.startswith(incomplete)
+        ]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands; unlike click's own, without importing them."""

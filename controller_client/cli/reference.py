@@ -30,7 +30,8 @@ def _command(command: click.Command, ctx: click.Context) -> Iterator[str]:
         yield f"{'#' * min(4, _depth(ctx) + 1)} {ctx.command_path}\n"
     pieces = " ".join(piece for piece in command.collect_usage_pieces(ctx) if piece)
     yield f"```\n{ctx.command_path} {pieces}".rstrip() + "\n```\n"
-    yield inspect.cleandoc(command.help or "") + "\n"
+    # "\b" on a line of its own tells click not to wrap the paragraph.
+    yield inspect.cleandoc(command.help or "").replace("\b\n", "") + "\n"
     options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
     if options:
         yield "| option | meaning |\n| --- | --- |"

@@ -196,7 +196,7 @@ def _profile_value(key: str, value: object, where: str) -> str:
     keys = [setting.key for setting in SETTINGS]
     if key not in keys:
         near = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
-        remedy = f"Did you mean {near[0]}?" if near else None
+        remedy = f"did you mean {near[0]}?" if near else None
         raise ConfigError(
             f"unknown key {key}", expected=f"one of {', '.join(keys)}", where=where, remedy=remedy
         )

@@ -1,4 +1,19 @@
-"""Show the settings that pinotctl runs with."""
+"""Show the settings that pinotctl runs with.
+
+A flag wins over the environment, the environment over the profile. Profiles are tables of
+~/.config/pinotctl.toml (or the file named by PINOTCTL_CONFIG); 'default' is used unless --profile or
+PINOT_PROFILE names another:
+
+\b
+    [default]
+    controller = "http://localhost:9000"
+
+\b
+    [production]
+    controller = "https://pinot.example.com"
+    user = "ingestion"
+    password_file = "/run/secrets/pinot"
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,89 @@
+"""pinotctl against the cluster."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller_client.cli import cli
+from tests.support.cluster import PinotCluster
+
+Run = Callable[..., Result]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A table that does not exist yet: its files, and two built segments of it with three rows each."""
+
+    name: str
+    schema_file: Path
+    table_file: Path
+    tars: tuple[Path, ...]
+
+    @property
+    def segments(self) -> list[str]:
+        return [f"{self.name}_0", f"{self.name}_1"]
+
+
+@pytest.fixture(scope="module")
+def run(pinot: PinotCluster) -> Run:
+    def invoke(*arguments: str, code: int = 0, stdin: str | None = None) -> Result:
+        env = {"PINOT_CONTROLLER_URL": pinot.controller_url, "PINOTCTL_CONFIG": "/no/such/file"}
+        result = CliRunner().invoke(cli, [str(each) for each in arguments], env=env, input=stdin)
+        assert result.exit_code == code, result.output
+        return result
+
+    return invoke
+
+
+@pytest.fixture(scope="module")
+def numbers(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Numbers]:
+    folder = tmp_path_factory.mktemp("numbers")
+    name = f"t_{uuid4().hex[:12]}"
+    schema = {
+        "schemaName": name,
+        "dimensionFieldSpecs": [{"name": "id", "dataType": "INT"}],
+        "metricFieldSpecs": [{"name": "amount", "dataType": "DOUBLE"}],
+    }
+    table = {
+        "tableName": name,
+        "tableType": "OFFLINE",
+        "segmentsConfig": {"replication": "1", "schemaName": name},
+        "tenants": {},
+        "tableIndexConfig": {},
+        "metadata": {},
+    }
+    schema_file, table_file = folder / "schema.json", folder / "table.json"
+    schema_file.write_text(json.dumps(schema))
+    table_file.write_text(json.dumps(table))
+    yield Numbers(name, schema_file, table_file, _build(folder, name, schema, table))
+    CliRunner().invoke(cli, ["table", "delete", name, "--yes"])
+
+
+def _build(folder: Path, name: str, schema: object, table: object) -> tuple[Path, ...]:
+    files = {}
+    for number in range(2):
+        file = folder / f"{number}.json"
+        rows = [{"id": 3 * number + i, "amount": i / 2} for i in range(3)]
+        file.write_text("\n".join(json.dumps(row) for row in rows))
+        files[f"{name}_{number}"] = str(file)
+    order = folder / "order.json"
+    tars = folder / "tars"
+    tars.mkdir()
+    order.write_text(json.dumps({"schema": schema, "table": table, "files": files}))
+    program = [
+        sys.executable,
+        "-m",
+        "tests.integration.fixtures.build_program",
+        str(order),
+        str(tars),
+    ]
+    built = subprocess.run(program, capture_output=True, text=True, check=False, timeout=120)
+    assert built.returncode == 0, built.stderr
+    return tuple(Path(line) for line in built.stdout.splitlines())
