@@ -13,7 +13,7 @@ PINOT_PROFILE names another:
     controller = "https://pinot.example.com"
     user = "ingestion"
     password_file = "/run/secrets/pinot"
-"""
+"""  # noqa: D301  # click wants the control character, not its escape
 
 from __future__ import annotations
 
