@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-import requests
 
 from tests.support.cluster import PinotCluster
 from tests.support.kafka import Kafka
@@ -21,7 +20,6 @@ _HIDDEN_VARIABLES = (
     *("PINOT_CONNECT_TIMEOUT_S", "PINOT_READ_TIMEOUT_S", "PINOT_ZOOKEEPER"),
     *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_ENDPOINT_URL"),
 )
-_REST_TIMEOUT_S = 60.0
 
 
 def pytest_report_header() -> str:
@@ -52,9 +50,12 @@ def test_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 
 @pytest.fixture(scope="session")
-def pinot(test_session: Session) -> PinotCluster:
-    """The session's Pinot cluster."""
-    return test_session.pinot
+def pinot(test_session: Session) -> Iterator[PinotCluster]:
+    """The session's Pinot cluster; while it runs, the environment holds the access to its deep store."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in test_session.s3_environment().items():
+            patch.setenv(name, value)
+        yield test_session.pinot
 
 
 @pytest.fixture(scope="session")
@@ -93,10 +94,9 @@ def unique_table(pinot: PinotCluster) -> Iterator[str]:
     """A table name of the test's own; tables and schema of that name are removed after the test."""
     name = f"t_{uuid.uuid4().hex[:12]}"
     yield name
-    for path in (f"tables/{name}", f"schemas/{name}"):
-        answer = requests.delete(
-            f"{pinot.controller_url}/{path}", headers={"Accept": "application/json"}, timeout=_REST_TIMEOUT_S
-        )
-        # 404: the test made none.
-        if answer.status_code != requests.codes.not_found:
-            answer.raise_for_status()
+    with pinot.client() as client:
+        for table in (f"{name}_OFFLINE", f"{name}_REALTIME"):
+            if client.tables.exists(table):
+                client.tables.delete(table)
+        if name in client.schemas.list():
+            client.schemas.delete(name)

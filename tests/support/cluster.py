@@ -9,6 +9,9 @@ from typing import Any
 import requests
 from kazoo.client import KazooClient
 
+from controller_client.broker import BrokerClient
+from controller_client.client import ControllerClient
+from controller_client.config import ControllerConfig
 from tests.support.pinot_services import CLUSTER_NAME, DEEP_STORE_BUCKET, SERVER_ADDRESSES, PinotLayout
 from tests.support.s3 import S3Access
 from tests.support.service import Backend, RunningService, wait_ready
@@ -20,7 +23,7 @@ _REST_TIMEOUT_S = 10.0
 
 
 class PinotCluster:
-    """ZooKeeper, a controller, a broker and two servers, with the faults that tests put on them.
+    """ZooKeeper, controller, broker, two servers, a minion in Python, and the faults that tests put on them.
 
     Attributes:
         backend: ``containers`` or ``processes``.
@@ -33,7 +36,7 @@ class PinotCluster:
         start_s: Seconds that the start took.
     """
 
-    def __init__(self, backend: Backend, layout: PinotLayout) -> None:
+    def __init__(self, backend: Backend, host: Backend, layout: PinotLayout) -> None:
         self.backend = backend.name
         self.cluster_name = CLUSTER_NAME
         self.controller_url = layout.controller_url
@@ -43,6 +46,7 @@ class PinotCluster:
         self.servers = tuple(SERVER_ADDRESSES)
         self.start_s = 0.0
         self._backend = backend
+        self._host = host
         self._layout = layout
         self._running: dict[str, RunningService] = {}
         self._at_end = ExitStack()
@@ -75,10 +79,11 @@ class PinotCluster:
         self._launch_and_wait_zookeeper()
         for service in (self._layout.broker_service(), *map(self._layout.server_service, self.servers)):
             self._running[service.name] = self._backend.launch(service)
+        self._running["minion"] = self._host.launch(self._layout.minion_service())
         for role in self._running:
             self.wait_ready(role)
         wait_for(
-            lambda: self._instances() >= len(self.servers) + 2,
+            lambda: self._instances() >= len(self.servers) + 3,
             "all instances in the cluster",
             _READY_TIMEOUT_S,
         )
@@ -89,6 +94,14 @@ class PinotCluster:
         self._at_end.close()
         for running in reversed(self._running.values()):
             running.remove()
+
+    def client(self) -> ControllerClient:
+        """Return a new client of the controller; the caller closes it."""
+        return ControllerClient(ControllerConfig(self.controller_url))
+
+    def broker(self) -> BrokerClient:
+        """Return a new client of the broker; the caller closes it."""
+        return BrokerClient([self.broker_url])
 
     def kill(self, role: str) -> None:
         """End a role with SIGKILL; its disk stays."""
@@ -159,7 +172,7 @@ def _unserved_segments(controller_url: str) -> str:
 
 
 def _differences(controller_url: str, table: str) -> list[str]:
-    lines = []
+    lines: list[str] = []
     ideal, external = (
         _get(controller_url, f"tables/{table}/{view}") for view in ("idealstate", "externalview")
     )

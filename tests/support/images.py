@@ -74,6 +74,8 @@ def image_of(program: Program) -> str:
             return _built(_of_jars(Program.KAFKA, "kafka.sh"))
         case Program.S3:
             return _built(_s3())
+        case Program.PINOTCTL:
+            raise ValueError("pinotctl runs from this checkout, not from an image")
 
 
 @lru_cache(maxsize=1)
@@ -184,7 +186,7 @@ def main() -> int:
     if reason:
         _say(reason)
         return 1
-    for program in Program:
+    for program in (Program.PINOT, Program.KAFKA, Program.S3):
         tag = image_of(program)
         size_bytes = engine.client().images.get(tag).attrs["Size"]
         sys.stdout.write(f"{program:6} {tag} {size_bytes / 1e6:.0f} MB\n")

@@ -19,6 +19,7 @@ DEEP_STORE_BUCKET = "deep-store"
 ZOOKEEPER_ADDRESS = "127.0.0.13"
 CONTROLLER_ADDRESS = "127.0.0.11"
 BROKER_ADDRESS = "127.0.0.12"
+MINION_ADDRESS = "127.0.0.31"
 SERVER_ADDRESSES = {"server_1": ("127.0.0.21", Port.SERVER_1), "server_2": ("127.0.0.22", Port.SERVER_2)}
 
 # A killed role comes back when its old session has expired: 30 s by default.
@@ -124,6 +125,26 @@ class PinotLayout:
         }
         return self._role(name, "StartServer", properties, f"http://{address}:{admin}/health", heap_mb=320)
 
+    def minion_service(self) -> Service:
+        """Return a minion hosted in Python, with the task executors of this checkout."""
+        port = self.slot.port(Port.MINION)
+        settings = {
+            "--controller": self.controller_url,
+            "--zookeeper": self.zookeeper,
+            "--cluster-name": CLUSTER_NAME,
+            "--dir": f"{HOME}/minion",
+            "--host": MINION_ADDRESS,
+            "--port": str(port),
+            "--max-heap-mb": "384",
+            "--zookeeper-session-timeout-ms": str(_SESSION_TIMEOUT_MS),
+        }
+        return Service(
+            name="minion",
+            program=Program.PINOTCTL,
+            arguments=("-v", "serve", "minion", *(word for pair in settings.items() for word in pair)),
+            is_ready=lambda: _health(f"http://{MINION_ADDRESS}:{port}/health"),
+        )
+
     def _file_systems(self, role: str) -> dict[str, str]:
         if self.s3 is None:
             return {}
@@ -144,7 +165,7 @@ class PinotLayout:
             name=name,
             program=Program.PINOT,
             arguments=(command, "-configFileName", f"{HOME}/{name}.properties"),
-            is_ready=lambda: requests.get(health_url, timeout=_PROBE_TIMEOUT_S).text == "OK",
+            is_ready=lambda: _health(health_url),
             environment={"JAVA_OPTS": _java_options(heap_mb=heap_mb)},
             files={f"{name}.properties": "".join(f"{key}={value}\n" for key, value in properties.items())},
             shared_folders=() if self.s3 else (self.folder,),
@@ -157,6 +178,10 @@ def _http_listener(prefix: str, address: str, port: int) -> dict[str, str]:
         f"{prefix}.access.protocols.http.host": address,
         f"{prefix}.access.protocols.http.port": str(port),
     }
+
+
+def _health(url: str) -> bool:
+    return requests.get(url, timeout=_PROBE_TIMEOUT_S).text == "OK"
 
 
 def _java_options(heap_mb: int) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 from collections import deque
 from pathlib import Path
 
@@ -72,6 +73,8 @@ def host_command(program: Program, folder: Path) -> tuple[list[str], dict[str, s
     environment = dict(os.environ)
     if program is Program.S3:
         return [str(s3_program())], environment
+    if program is Program.PINOTCTL:
+        return [sys.executable, "-c", "from controller_client.cli import main; main()"], environment
     home = folder / f"{program}-home"
     etc = home / "etc"
     if not etc.exists():

@@ -18,11 +18,15 @@ _LOG_LINES = 40
 
 
 class Program(StrEnum):
-    """What a service runs: an image for containers, a start script or program for processes."""
+    """What a service runs: an image for containers, a start script or program for processes.
+
+    ``pinotctl`` is this project itself: it has no image and runs as a process beside containers, too.
+    """
 
     PINOT = "pinot"
     KAFKA = "kafka"
     S3 = "s3"
+    PINOTCTL = "pinotctl"
 
 
 @dataclass(frozen=True)

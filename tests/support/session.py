@@ -71,10 +71,23 @@ class Session:
             s3 = self.s3
         folder = self._folder / "deep-store"
         folder.mkdir()
-        cluster = PinotCluster(self._backend, PinotLayout(self._slot, s3, folder))
+        cluster = PinotCluster(self._backend, self._host, PinotLayout(self._slot, s3, folder))
         self._at_end.callback(cluster.stop_all)
         cluster.start_all()
         return cluster
+
+    def s3_environment(self) -> dict[str, str]:
+        """Return the variables by which boto3 finds the S3 server; none where there is no server."""
+        try:
+            access = self.s3
+        except S3UnavailableError:
+            return {}
+        return {
+            "AWS_ACCESS_KEY_ID": access.access_key,
+            "AWS_SECRET_ACCESS_KEY": access.secret_key,
+            "AWS_DEFAULT_REGION": access.region,
+            "AWS_ENDPOINT_URL_S3": access.endpoint,
+        }
 
     def close(self) -> None:
         """End all that was started."""
@@ -88,11 +101,15 @@ class Session:
 
     @cached_property
     def _backend(self) -> Backend:
-        backend: Backend
-        if chosen_backend()[0] == "containers":
-            backend = ContainerBackend()
-            self._at_end.callback(engine.client().close)
-        else:
-            backend = ProcessBackend(self._folder, self._slot.folder / "processes")
+        if chosen_backend()[0] != "containers":
+            return self._host
+        backend = ContainerBackend()
+        self._at_end.callback(engine.client().close)
         self._at_end.callback(backend.close)
         return backend
+
+    @cached_property
+    def _host(self) -> Backend:
+        host = ProcessBackend(self._folder, self._slot.folder / "processes")
+        self._at_end.callback(host.close)
+        return host

@@ -1,7 +1,7 @@
 """Addresses and ports of one test session, so that sessions on one machine do not meet.
 
-Every role has a loopback address of its own, as it has a host of its own in a real cluster, and also a port of
-its own, because Pinot listens on all addresses with some of its ports. Sessions differ by their ports: each holds
+Every role has a loopback address of its own, as it has a host of its own in a real cluster, and also ports
+of its own, because Pinot listens on all addresses with some of them. Sessions differ by their ports: each holds
 a slot.
 """
 

@@ -32,8 +32,8 @@ def wait_for(predicate: Callable[[], T], what: str, timeout_s: float = 60.0) -> 
         timeout_s: Seconds to wait.
 
     Raises:
-        WaitError: It did not come; tells what was seen last, each segment whose external view is not its ideal
-            state, and the end of each role's log.
+        WaitError: It did not come; tells what was seen last, each segment whose external view is not its
+            ideal state, and the end of each role's log.
     """
     deadline = time.monotonic() + timeout_s
     seen: object = None
@@ -46,7 +46,7 @@ def wait_for(predicate: Callable[[], T], what: str, timeout_s: float = 60.0) -> 
             if value:
                 return value
             seen = value
-        if time.monotonic() > deadline:
+        if time.monotonic() >= deadline:
             break
         time.sleep(_POLL_INTERVAL_S)
     text = f"waited {timeout_s:g} s for {what}; seen last: {seen!r}"
