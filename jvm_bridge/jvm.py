@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
+import psutil
+
 from controller_client.errors import SetupError
 from jvm_bridge.jars import JarSet, pinot_jars
 from jvm_bridge.jdk import find_java, module_flags
@@ -18,6 +20,7 @@ __all__ = ["check_jars_fit", "logging_properties", "running_jars", "start_jvm"]
 logger = logging.getLogger(__name__)
 
 DEFAULT_MAX_HEAP_MB = 1024
+_MIB = 1024 * 1024
 
 _lock = threading.Lock()
 _started: JarSet | None = None
@@ -49,6 +52,8 @@ def start_jvm(
         if jpype.isJVMStarted():
             _check_foreign_jvm()
             return
+        heap_mb = max_heap_mb or DEFAULT_MAX_HEAP_MB
+        _check_heap(heap_mb)
         java, jars = find_java(), pinot_jars()
         properties = {
             **logging_properties(log_dir / "jvm.log" if log_dir else None),
@@ -57,7 +62,7 @@ def start_jvm(
         if log_dir:
             log_dir.mkdir(parents=True, exist_ok=True)
         flags = [
-            f"-Xmx{max_heap_mb or DEFAULT_MAX_HEAP_MB}m",
+            f"-Xmx{heap_mb}m",
             "-Xrs",
             *module_flags(java.version),
             *(f"-D{name}={value}" for name, value in properties.items()),
@@ -136,6 +141,17 @@ def check_jars_fit(jars_version: str, cluster_version: str) -> None:
 def _major_minor(version: str) -> tuple[int, int] | None:
     match = re.match(r"(\d+)\.(\d+)", version)
     return (int(match[1]), int(match[2])) if match else None
+
+
+def _check_heap(heap_mb: int) -> None:
+    """Refuse what the JVM would refuse by ending this whole process."""
+    memory_mb = psutil.virtual_memory().total // _MIB
+    if heap_mb > memory_mb:
+        raise SetupError(
+            f"A heap of {heap_mb} MiB is more than this machine's memory",
+            expected=f"at most {memory_mb} MiB",
+            remedy="Ask for a smaller heap.",
+        )
 
 
 def _check_foreign_jvm() -> None:

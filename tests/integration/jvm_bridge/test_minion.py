@@ -1,0 +1,182 @@
+"""A minion hosted in Python, given work by Helix, seen by the stock controller."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller_client.client import ControllerClient
+from controller_client.config import ControllerConfig
+from tests.support.cluster import PinotCluster
+from tests.support.wait import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
+
+PROGRAMS = "tests.integration.jvm_bridge"
+
+
+class Minion:
+    """A hosted minion in a child process."""
+
+    def __init__(self, pinot: PinotCluster, folder: Path, tag: str, port: int) -> None:
+        self.pinot, self.tag, self.port = pinot, tag, port
+        self.instance = f"Minion_127.0.0.1_{port}"
+        self.log = folder / f"{port}.log"
+        command = [sys.executable, "-m", f"{PROGRAMS}.minion_program", pinot.controller_url]
+        command += [pinot.zookeeper_address, pinot.cluster_name, str(port), str(folder / str(port)), tag, "2"]
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+
+    def wait_ready(self) -> None:
+        def ready() -> bool:
+            assert self.process.poll() is None, self.log.read_text()
+            return "Pinot minion started" in self.log.read_text() or self._health()
+
+        wait_for(ready, f"{self.instance} to start", timeout_s=60)
+
+    def _health(self) -> bool:
+        import requests
+
+        try:
+            return requests.get(f"http://127.0.0.1:{self.port}/health", timeout=2).ok
+        except requests.ConnectionError:
+            return False
+
+    def submit(self, *jobs: dict[str, Any]) -> list[str]:
+        command = [sys.executable, "-m", f"{PROGRAMS}.submit_program"]
+        command += [self.pinot.zookeeper_address, self.pinot.cluster_name, self.tag]
+        done = subprocess.run(command, input=json.dumps(jobs), capture_output=True, text=True, timeout=90)
+        assert done.returncode == 0, done.stderr
+        names: list[str] = json.loads(done.stdout.splitlines()[-1])
+        return names
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.process.wait(timeout=60)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture(scope="module")
+def client(pinot: PinotCluster) -> Iterator[ControllerClient]:
+    with ControllerClient(ControllerConfig(pinot.controller_url)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def minion(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Minion]:
+    started = Minion(pinot, tmp_path_factory.mktemp("minion"), f"t_{uuid.uuid4().hex[:8]}", free_port())
+    try:
+        started.wait_ready()
+        yield started
+    finally:
+        started.end(signal.SIGKILL)
+
+
+def wait_done(client: ControllerClient, name: str) -> None:
+    wait_for(lambda: client.tasks.state(name) == "COMPLETED", f"{name} to end", timeout_s=30)
+
+
+def test_it_has_exactly_its_own_tag(client: ControllerClient, minion: Minion) -> None:
+    assert client.instances.get(minion.instance).tags == (minion.tag,)
+
+
+def test_a_job_runs_in_python_and_the_controller_shows_it(
+    client: ControllerClient, minion: Minion, tmp_path: Path
+) -> None:
+    configs = [{"folder": str(tmp_path), "name": name, "text": "ä, b=c"} for name in ("one", "two", "three")]
+    (name,) = minion.submit({"type": "TestWrites", "configs": configs})
+    wait_done(client, name)
+    for config in configs:
+        task_type, instance, work_dir, *found = (tmp_path / config["name"]).read_text().splitlines()
+        assert (task_type, instance, work_dir) == ("TestWrites", minion.instance, "True")
+        assert found == [f"folder={tmp_path}", f"name={config['name']}", "text=ä, b=c"]
+    assert "TestWrites" in client.tasks.types()
+    assert client.tasks.states("TestWrites")[name] == "COMPLETED"
+    assert set(client.tasks.subtask_states(name).values()) == {"COMPLETED"}
+
+
+@pytest.mark.parametrize(
+    ("task_type", "text"),
+    [
+        ("TestFails", "ValueError: row 7 of x is wrong: größer als 3"),
+        ("TestRefuses", "RuntimeError: no executor today"),
+    ],
+)
+def test_why_a_subtask_failed_is_in_helix_task_info(
+    client: ControllerClient, minion: Minion, task_type: str, text: str
+) -> None:
+    (name,) = minion.submit({"type": task_type, "configs": [{"name": "x"}]})
+    wait_done(client, name)
+    assert set(client.tasks.subtask_states(name).values()) == {"TASK_ERROR"}
+    (info,) = client.tasks.debug(name)["subtaskInfos"]
+    assert text in info["info"]
+    assert info["participant"] == minion.instance
+
+
+def test_no_more_subtasks_at_once_than_its_concurrency(
+    client: ControllerClient, minion: Minion, tmp_path: Path
+) -> None:
+    configs = [{"folder": str(tmp_path), "name": str(n)} for n in range(5)]
+    (name,) = minion.submit({"type": "TestWaits", "configs": configs, "concurrent": 5})
+    wait_for(lambda: len(list(tmp_path.glob("*.running"))) == 2, "two subtasks", timeout_s=30)
+    (tmp_path / "go").touch()
+    wait_done(client, name)
+    assert len(list(tmp_path.glob("*.running"))) == 5
+    assert {file.read_text() for file in tmp_path.glob("*.running")} == {"1", "2"}
+
+
+def test_a_deleted_job_is_cancelled(client: ControllerClient, minion: Minion, tmp_path: Path) -> None:
+    (name,) = minion.submit({"type": "TestWaits", "configs": [{"folder": str(tmp_path), "name": "a"}]})
+    wait_for((tmp_path / "a.running").exists, "the subtask to run", timeout_s=30)
+    minion.submit({"delete": name})
+    wait_for((tmp_path / "a.cancelled").exists, "the subtask to be cancelled", timeout_s=30)
+    assert name not in client.tasks.states("TestWaits")
+
+
+def test_sigterm_ends_it_and_another_takes_the_work(
+    pinot: PinotCluster, client: ControllerClient, tmp_path: Path
+) -> None:
+    tag = f"t_{uuid.uuid4().hex[:8]}"
+    one = Minion(pinot, tmp_path, tag, free_port())
+    other: Minion | None = None
+    try:
+        one.wait_ready()
+        (name,) = one.submit({"type": "TestWaits", "configs": [{"folder": str(tmp_path), "name": "a"}]})
+        wait_for((tmp_path / "a.running").exists, "the subtask to run", timeout_s=30)
+        other = Minion(pinot, tmp_path, tag, free_port())
+        other.wait_ready()
+        assert one.end() == 0
+        assert (tmp_path / "a.cancelled").exists()
+        (tmp_path / "go").touch()
+        wait_done(client, name)
+        (info,) = client.tasks.debug(name)["subtaskInfos"]
+        assert (info["participant"], info["state"]) == (other.instance, "COMPLETED")
+    finally:
+        one.end(signal.SIGKILL)
+        if other is not None:
+            other.end(signal.SIGKILL)
+
+
+def test_a_cluster_that_is_not_there(tmp_path: Path, pinot: PinotCluster) -> None:
+    command = [sys.executable, "-m", f"{PROGRAMS}.minion_program", pinot.controller_url]
+    command += [pinot.zookeeper_address, "NoSuchCluster", str(free_port()), str(tmp_path), "t", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90)
+    assert done.returncode != 0
+    assert "NotFoundError: ZooKeeper knows no Pinot cluster NoSuchCluster" in done.stderr
+    assert pinot.cluster_name in done.stderr
