@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from docker.models.containers import Container
 from testcontainers.core.container import DockerContainer
 
@@ -22,6 +24,7 @@ class ContainerBackend:
 
     def launch(self, service: Service) -> RunningService:
         container = DockerContainer(images.image_of(service.program))
+        container.with_name(f"pinot-plugins-test-{os.getpid()}-{service.name}")
         container.with_command([_at_home(argument) for argument in service.arguments])
         # The roles find each other and the tests find them under loopback addresses; no port is mapped.
         container.with_kwargs(network_mode="host", labels={engine.OWNER_LABEL: engine.owner()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import lru_cache
 
 # Ryuk's image cannot be had without a registry: `sweep` does its work. Read by testcontainers at its import.
@@ -76,3 +77,7 @@ def _is_alive(mark: str) -> bool:
         return f"{psutil.Process(int(pid)).create_time():.2f}" == started
     except psutil.NoSuchProcess:
         return False
+
+
+if __name__ == "__main__":
+    sys.exit(why_no_engine())

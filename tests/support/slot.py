@@ -1,8 +1,7 @@
 """Addresses and ports of one test session, so that sessions on one machine do not meet.
 
-Every role has a loopback address of its own, as it has a host of its own in a real cluster, and also ports
-of its own, because Pinot listens on all addresses with some of them. Sessions differ by their ports: each holds
-a slot.
+Every role has a loopback address of its own, as it has a host of its own in a real cluster. It has ports of
+its own, too, because Pinot listens on all addresses with some of them; a session takes a slot of ports.
 """
 
 from __future__ import annotations
