@@ -227,11 +227,9 @@ def _split_credentials(url: str, auth: Auth | None, name: str) -> tuple[str, Aut
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError as error:
-        # The value itself may hold a password, so it is not shown.
-        raise ConfigError(
-            f"the {name} cannot be read", expected="an address like http://localhost:9000"
-        ) from error
+    except ValueError:
+        # The value may hold a password and the cause's text repeats it, so neither is shown.
+        raise ConfigError(f"the {name} cannot be read", expected=_ADDRESS) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(
             f"the {name} is no http or https address", expected="an address like http://localhost:9000"

@@ -1,0 +1,168 @@
+"""A real HTTP server on loopback that does what a test has written down: answers, and faults of the line.
+
+It stands in for a broken line, never for what Pinot means: that is tested on a real Pinot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import struct
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request that arrived."""
+
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: bytes = field(repr=False)
+
+    @property
+    def path(self) -> str:
+        return self.target.partition("?")[0]
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+Step = Callable[["_Handler"], None]
+
+
+def answer(status: int, body: object = None, headers: dict[str, str] | None = None) -> Step:
+    """Answer with a status and a JSON document (text and bytes are sent as they are)."""
+
+    def step(handler: _Handler) -> None:
+        text = "" if body is None else body if isinstance(body, str | bytes) else json.dumps(body)
+        raw = text.encode() if isinstance(text, str) else text
+        handler.send_response(status)
+        for name, value in (headers or {}).items():
+            handler.send_header(name, value)
+        handler.send_header("Content-Length", str(len(raw)))
+        handler.end_headers()
+        handler.wfile.write(raw)
+
+    return step
+
+
+def reset(handler: _Handler) -> None:
+    """Break the connection after the request was read, with RST."""
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    handler.close_connection = True
+    handler.connection.close()
+
+
+def hang_up(handler: _Handler) -> None:
+    """Close the connection after the request was read, without an answer."""
+    handler.close_connection = True
+    handler.connection.shutdown(socket.SHUT_RDWR)
+
+
+def truncate(handler: _Handler) -> None:
+    """Announce 1,000 bytes, send some, and close."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b'{"segmentLineageEntryId":')
+    handler.wfile.flush()
+    handler.close_connection = True
+    handler.connection.shutdown(socket.SHUT_RDWR)
+
+
+def silence(handler: _Handler) -> None:
+    """Do not answer until the server is stopped."""
+    handler.close_connection = True
+    handler.owner.stopping.wait(30)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    owner: ScriptedServer
+
+    def setup(self) -> None:
+        super().setup()
+        self.owner.connections.append(self.connection)
+
+    def _serve(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        seen = Seen(self.command, self.path, dict(self.headers.items()), self.rfile.read(length))
+        step = self.owner.next_step(seen)
+        step(self)
+
+    do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815 - names of http.server
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Keep quiet."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False
+    block_on_close = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Broken connections are what these tests are about."""
+
+
+class ScriptedServer:
+    """Takes a step from the script per request; without a script, asks ``answers``.
+
+    Attributes:
+        script: Steps to take, first one first.
+        answers: Decides on a step when the script is at its end.
+        requests: What arrived.
+    """
+
+    def __init__(self, *script: Step) -> None:
+        self.script = deque(script)
+        self.answers: Callable[[Seen], Step] | None = None
+        self.requests: list[Seen] = []
+        self.connections: list[socket.socket] = []
+        self.stopping = threading.Event()
+        handler = type("Handler", (_Handler,), {"owner": self})
+        self._server = _Server(("127.0.0.1", 0), handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def next_step(self, seen: Seen) -> Step:
+        self.requests.append(seen)
+        if self.script:
+            return self.script.popleft()
+        if self.answers is not None:
+            return self.answers(seen)
+        return answer(599, {"error": f"the script is at its end: {seen.method} {seen.target}"})
+
+    def __enter__(self) -> ScriptedServer:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stopping.set()
+        self._server.shutdown()
+        self._thread.join()
+        # Kept-alive connections of the client end only when its pool is collected.
+        for connection in self.connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        self._server.server_close()
+
+
+def closed_port() -> int:
+    """Return a loopback port on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,96 @@
+"""Addresses and credentials: read from anywhere, shown nowhere."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from controller_client.config import (
+    BasicAuth,
+    BearerToken,
+    BrokerConfig,
+    ControllerConfig,
+    Secret,
+    Tls,
+)
+from controller_client.errors import ConfigError
+
+
+def test_a_secret_never_shows() -> None:
+    config = ControllerConfig("http://h:9000", auth=BasicAuth("me", Secret("hidden")))
+    for text in (repr(config), str(config), f"{config.auth}", repr(BearerToken(Secret("hidden")))):
+        assert "hidden" not in text
+    again = pickle.loads(pickle.dumps(config))  # noqa: S301
+    assert again == config
+    assert again.auth.password.reveal() == "hidden"
+
+
+def test_credentials_in_an_address_are_moved_out() -> None:
+    config = ControllerConfig("https://me:p%40ss@pinot.example:9000/base/")
+    assert config.url == "https://pinot.example:9000/base"
+    assert config.auth == BasicAuth("me", Secret("p@ss"))
+    assert "p@ss" not in repr(config)
+
+
+def test_credentials_in_two_places_are_refused() -> None:
+    with pytest.raises(ConfigError, match="others are given"):
+        ControllerConfig("http://me:pw@h", auth=BearerToken(Secret("t")))
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost:9000", "ftp://h", "http://", "http://h:port", "http://a:pw@h:x", "http://h?a=b"]
+)
+def test_a_wrong_address_is_refused_without_showing_it(url: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        ControllerConfig(url)
+    assert "pw" not in str(caught.value)
+    assert "http://localhost:9000" in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_ipv6_addresses() -> None:
+    assert ControllerConfig("http://[::1]:9000").url == "http://[::1]:9000"
+
+
+def test_the_environment() -> None:
+    environ = {
+        "PINOT_CONTROLLER_URL": "https://h:9000",
+        "PINOT_USERNAME": "me",
+        "PINOT_PASSWORD": "pw",
+        "PINOT_CA_FILE": "/ca.pem",
+        "PINOT_TLS_VERIFY": "FALSE",
+        "PINOT_READ_TIMEOUT_S": "2.5",
+        "PINOT_BROKER_URL": "http://a:1, http://b:2",
+    }
+    config = ControllerConfig.from_env(environ=environ)
+    assert config.auth == BasicAuth("me", Secret("pw"))
+    assert config.tls == Tls(ca_file="/ca.pem", verify=False)
+    assert config.read_timeout_s == 2.5
+    assert ControllerConfig.from_env("http://other", environ=environ).url == "http://other"
+    brokers = BrokerConfig.from_env(environ=environ)
+    assert brokers is not None
+    assert brokers.urls == ("http://a:1", "http://b:2")
+    assert BrokerConfig.from_env(environ={}) is None
+    assert BrokerConfig.like(config, ("http://a:1",)).auth == config.auth
+
+
+@pytest.mark.parametrize(
+    ("environ", "named"),
+    [
+        ({}, "PINOT_CONTROLLER_URL"),
+        ({"PINOT_TOKEN": "t", "PINOT_USERNAME": "u"}, "PINOT_TOKEN"),
+        ({"PINOT_TLS_VERIFY": "maybe"}, "PINOT_TLS_VERIFY"),
+        ({"PINOT_CONNECT_TIMEOUT_S": "soon"}, "PINOT_CONNECT_TIMEOUT_S"),
+    ],
+)
+def test_a_wrong_variable_is_named(environ: dict[str, str], named: str) -> None:
+    with pytest.raises(ConfigError, match=named):
+        ControllerConfig.from_env("http://h" if environ else None, environ=environ)
+
+
+def test_times_must_be_positive() -> None:
+    with pytest.raises(ConfigError, match="timeout"):
+        ControllerConfig("http://h", read_timeout_s=0)
+    with pytest.raises(ConfigError, match="no broker"):
+        BrokerConfig(())

@@ -1,0 +1,144 @@
+"""Each row of the table, with the answer it was captured from (Pinot 0.11.0)."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_client.error_map import OVERRIDES, classify
+from controller_client.errors import (
+    AuthError,
+    ConflictError,
+    NotAppliedError,
+    NotFoundError,
+    OutcomeUnknownError,
+    PinotPluginError,
+    RejectedError,
+)
+
+NULL_CONTEXT = (
+    'Cannot invoke "org.apache.helix.task.WorkflowContext.getWorkflowState()" because the return value of '
+    '"org.apache.helix.task.TaskDriver.getWorkflowContext(String)" is null'
+)
+CAPTURED: list[tuple[str, str, int, str, type[PinotPluginError]]] = [
+    (
+        "POST",
+        "/segments/probe/startReplaceSegments",
+        500,
+        (
+            "Not all segments from 'segmentsFrom' are available in the table. (tableName = 'probe_OFFLINE', "
+            "segmentsFrom = '[a]', segmentsTo = '[b]', segmentsFromTable = '[]')"
+        ),
+        ConflictError,
+    ),
+    (
+        "POST",
+        "/segments/probe/startReplaceSegments",
+        500,
+        (
+            "Any segments from 'segmentsTo' should not be available in the table at this point. (tableName = "
+            "'probe_OFFLINE', segmentsFrom = '[]', segmentsTo = '[b]', segmentsFromTable = '[b]')"
+        ),
+        ConflictError,
+    ),
+    (
+        "POST",
+        "/segments/probe/startReplaceSegments",
+        500,
+        (
+            "Failed to update the segment lineage during startReplaceSegments. (tableName = probe_OFFLINE, "
+            "segmentsFrom = [a], segmentsTo = [b])"
+        ),
+        OutcomeUnknownError,
+    ),
+    (
+        "POST",
+        "/segments/probe/endReplaceSegments",
+        500,
+        (
+            "Failed to update the segment lineage during endReplaceSegments. (tableName = probe_OFFLINE, "
+            "segmentLineageEntryId = x)"
+        ),
+        OutcomeUnknownError,
+    ),
+    (
+        "POST",
+        "/segments/probe/revertReplaceSegments",
+        500,
+        (
+            "Failed to update the segment lineage during revertReplaceSegments. (tableName = probe_OFFLINE, "
+            "segmentLineageEntryId = x)"
+        ),
+        OutcomeUnknownError,
+    ),
+    ("POST", "/v2/segments", 400, "Failed to find table: nope_OFFLINE", NotFoundError),
+    ("POST", "/segments", 400, "Failed to find table: nope_OFFLINE", NotFoundError),
+    (
+        "POST",
+        "/v2/segments",
+        403,
+        (
+            "Invalid segment start/end time: [1970-01-01, 1970-01-01] (in millis: 1/10) for segment: s of table: "
+            "t_OFFLINE, must be between: 1971-01-01/2071-01-01"
+        ),
+        RejectedError,
+    ),
+    (
+        "POST",
+        "/v2/segments",
+        403,
+        "Failed to find time interval in segment: s for table: t_OFFLINE with time column: ts",
+        RejectedError,
+    ),
+    (
+        "POST",
+        "/v2/segments",
+        403,
+        "Storage quota check failed for segment: s of table: t_OFFLINE, reason: Storage quota exceeded",
+        RejectedError,
+    ),
+    ("GET", "/tasks/task/nope/state", 500, "Index 1 out of bounds for length 1", NotFoundError),
+    ("GET", "/tasks/subtask/nope/config", 500, "Index 1 out of bounds for length 1", NotFoundError),
+    ("GET", "/tasks/task/Task_Nope_1/state", 500, 'Cannot invoke "x()" because "y" is null', NotFoundError),
+    ("GET", "/tasks/Nope/state", 500, NULL_CONTEXT, NotFoundError),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "status", "text", "expected"), CAPTURED)
+def test_captured_answers(
+    method: str, path: str, status: int, text: str, expected: type[PinotPluginError]
+) -> None:
+    assert classify(method, path, status, text, read_only=method == "GET")[0] is expected
+
+
+def test_each_row_has_a_captured_answer() -> None:
+    for row in OVERRIDES:
+        assert any(
+            row.method == method
+            and row.status == status
+            and row.path.fullmatch(path)
+            and row.text.search(text)
+            for method, path, status, text, _ in CAPTURED
+        ), row
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "text", "expected"),
+    [
+        # The same words elsewhere do not mean the same.
+        ("POST", "/tables", 400, "Failed to find table: t", RejectedError),
+        ("POST", "/v2/segments", 403, "Permission is denied for access type 'CREATE'", AuthError),
+        ("POST", "/segments/t/startReplaceSegments", 400, "Illegal table type 'BAD'", RejectedError),
+        ("POST", "/segments/t/startReplaceSegments", 404, "Table 't_OFFLINE' not found.", NotFoundError),
+        ("GET", "/tasks/task/nope/state", 500, "disk full", RejectedError),
+    ],
+)
+def test_what_no_row_fits_goes_by_status(
+    method: str, path: str, status: int, text: str, expected: type[PinotPluginError]
+) -> None:
+    assert classify(method, path, status, text, read_only=method == "GET")[0] is expected
+
+
+@pytest.mark.parametrize("status", [502, 503, 504])
+def test_a_gateway_leaves_a_change_unknown_but_not_a_read(status: int) -> None:
+    assert classify("POST", "/x", status, "", read_only=False)[0] is OutcomeUnknownError
+    assert classify("GET", "/x", status, "", read_only=True)[0] is NotAppliedError
