@@ -29,11 +29,8 @@ def get(cli: CliContext, path: str) -> None:
     if found is None:
         raise NotFoundError("there is no such znode", where=f"{absolute} in {store.zookeeper_address}")
     content, version = found
-    fields: dict[str, object] = {"path": absolute, "version": version}
-    if not content:
-        cli.out.record({**fields, "record": None})
-        return
-    record = ZNRecord.from_bytes(content, where=absolute)
+    # A folder has no content; everything else of Helix and Pinot is a record.
+    record = ZNRecord.from_bytes(content, where=absolute) if content else ZNRecord("")
     if cli.out.is_json:
         document = {
             "id": record.id,
@@ -41,11 +38,12 @@ def get(cli: CliContext, path: str) -> None:
             "mapFields": record.map_fields,
             "listFields": record.list_fields,
         }
-        cli.out.record({**fields, "record": document})
-    else:
-        cli.out.record(
-            {**fields, "id": record.id, **record.simple_fields, **record.list_fields, **record.map_fields}
-        )
+        cli.out.record({"path": absolute, "version": version, "record": document if content else None})
+        return
+    kinds = (("simple", record.simple_fields), ("list", record.list_fields), ("map", record.map_fields))
+    rows = [(kind, key, value) for kind, fields in kinds for key, value in fields.items()]
+    cli.out.table(("kind", "key", "value"), rows)
+    cli.out.note(f"{absolute}: {f'record {record.id}' if content else 'no content'}, version {version}")
 
 
 @zk.command()

@@ -181,6 +181,15 @@ def test_zookeeper(run: Run, numbers: Numbers) -> None:
     assert found["record"]["simpleFields"]["segment.total.docs"] == "3"
     assert "segment.total.docs" in run("zk", "get", f"{path}/{numbers.segments[0]}").stdout
     assert "no such znode" in run("zk", "get", f"{path}/nope", code=1).stderr
+    assert rows(run("zk", "get", path, "--output", "json"))["record"] is None, "a folder"
+
+
+def test_zookeeper_without_a_controller(run: Run, pinot: PinotCluster) -> None:
+    places = ("--zookeeper", pinot.zookeeper_address, "--cluster-name", pinot.cluster_name)
+    found = run("--controller", "http://127.0.0.1:1", *places, "zk", "children", "--output", "json")
+    assert "LIVEINSTANCES" in names(found)
+    wrong = run(*places[:3], "NoSuchCluster", "zk", "children", code=1)
+    assert pinot.cluster_name in wrong.stderr, "the error names the clusters that are there"
 
 
 def test_segment_delete(run: Run, numbers: Numbers) -> None:
