@@ -77,8 +77,8 @@ CAPTURED: list[tuple[str, str, int, str, type[PinotPluginError]]] = [
         "/v2/segments",
         403,
         (
-            "Invalid segment start/end time: [1970-01-01, 1970-01-01] (in millis: 1/10) for segment: s of table: "
-            "t_OFFLINE, must be between: 1971-01-01/2071-01-01"
+            "Invalid segment start/end time: [1970-01-01, 1970-01-01] (in millis: 1/10) for segment: s of "
+            "table: t_OFFLINE, must be between: 1971-01-01/2071-01-01"
         ),
         RejectedError,
     ),

@@ -44,7 +44,10 @@ def table_configs(draw: st.DrawFn) -> dict[str, Any]:
 @st.composite
 def schemas(draw: st.DrawFn) -> dict[str, Any]:
     def spec() -> dict[str, Any]:
-        document = {"name": draw(NAMES), "dataType": draw(st.sampled_from(["INT", "STRING", "MAP"]))}
+        document: dict[str, Any] = {
+            "name": draw(NAMES),
+            "dataType": draw(st.sampled_from(["INT", "STRING", "MAP"])),
+        }
         if draw(st.booleans()):
             document["singleValueField"] = draw(st.booleans())
         if draw(st.booleans()):

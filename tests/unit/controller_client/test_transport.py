@@ -137,7 +137,7 @@ def test_statuses_of_a_change(
     assert type(caught.value) is expected
     assert caught.value.http_status == status
     if isinstance(body, dict):
-        assert (body.get("error") or body.get("_error")) in str(caught.value)
+        assert str(body.get("error") or body.get("_error")) in str(caught.value)
 
 
 def test_a_500_of_a_read_is_not_repeated(make: Make) -> None:
