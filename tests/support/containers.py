@@ -20,7 +20,6 @@ class ContainerBackend:
 
     def __init__(self) -> None:
         self._launched: list[_RunningContainer] = []
-        engine.sweep()
 
     def launch(self, service: Service) -> RunningService:
         container = DockerContainer(images.image_of(service.program))

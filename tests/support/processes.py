@@ -30,7 +30,7 @@ class ProcessBackend:
 
     Args:
         folder: The session's own; each service gets a folder in it.
-        record: File that names the processes under way: the next session ends what a killed one left.
+        record: File that names the processes under way, see :func:`end_recorded`.
     """
 
     name = "processes"
@@ -39,7 +39,6 @@ class ProcessBackend:
         self._folder = folder
         self._record = record
         self._launched: list[_RunningProcess] = []
-        _end_recorded(record)
 
     def launch(self, service: Service) -> RunningService:
         home = self._folder / service.name
@@ -141,7 +140,8 @@ class _RunningProcess:
         self.kill()
 
 
-def _end_recorded(record: Path) -> None:
+def end_recorded(record: Path) -> None:
+    """End the processes that a record names, and remove it."""
     if not record.exists():
         return
     for line in record.read_text(encoding="utf-8").split():
@@ -150,4 +150,5 @@ def _end_recorded(record: Path) -> None:
             process = psutil.Process(int(pid))
             if f"{process.create_time():.2f}" == started:
                 process.kill()
+                process.wait(_END_TIMEOUT_S)
     record.unlink()

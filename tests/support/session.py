@@ -95,6 +95,8 @@ class Session:
 
     @cached_property
     def _slot(self) -> Slot:
+        if chosen_backend()[0] == "containers":
+            engine.sweep()
         slot = take_slot()
         self._at_end.callback(slot.release)
         return slot
@@ -110,6 +112,6 @@ class Session:
 
     @cached_property
     def _host(self) -> Backend:
-        host = ProcessBackend(self._folder, self._slot.folder / "processes")
+        host = ProcessBackend(self._folder, self._slot.processes)
         self._at_end.callback(host.close)
         return host

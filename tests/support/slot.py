@@ -7,12 +7,14 @@ its own, too, because Pinot listens on all addresses with some of them; a sessio
 from __future__ import annotations
 
 import fcntl
+import socket
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from typing import IO
 
 from jvm_bridge.jars import cache_folder
+from tests.support.processes import end_recorded
 
 _FIRST_PORT = 21300
 _PORTS_PER_SLOT = 20
@@ -47,6 +49,11 @@ class Slot:
     folder: Path
     _lock: IO[str] = field(repr=False)
 
+    @property
+    def processes(self) -> Path:
+        """The record of the session's processes."""
+        return self.folder / "processes"
+
     def port(self, offset: int) -> int:
         """Return the port at an offset of :class:`Port`."""
         return _FIRST_PORT + self.number * _PORTS_PER_SLOT + offset
@@ -57,10 +64,12 @@ class Slot:
 
 
 def take_slot() -> Slot:
-    """Take a free slot; the lock goes with the process, however that ends.
+    """Take a free slot and end the processes that a killed session left in it.
+
+    The lock goes with the process, however that ends.
 
     Raises:
-        RuntimeError: All slots are taken.
+        RuntimeError: No slot is free.
     """
     sessions = cache_folder() / "test-sessions"
     for number in range(_SLOTS):
@@ -72,5 +81,25 @@ def take_slot() -> Slot:
         except BlockingIOError:
             lock.close()
             continue
-        return Slot(number, folder, lock)
-    raise RuntimeError(f"{_SLOTS} test sessions run on this machine already (locks in {sessions})")
+        slot = Slot(number, folder, lock)
+        end_recorded(slot.processes)
+        # Another user's session has its locks elsewhere, and a stranger has none.
+        if all(_is_free(slot.port(offset)) for offset in range(_PORTS_PER_SLOT)):
+            return slot
+        slot.release()
+    last = _FIRST_PORT + _SLOTS * _PORTS_PER_SLOT - 1
+    raise RuntimeError(
+        f"no ports for a test session: {_SLOTS} sessions run already (locks in {sessions}), "
+        f"or other programs listen between {_FIRST_PORT} and {last}"
+    )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        # Connections that ended a moment ago do not count.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+    return True
