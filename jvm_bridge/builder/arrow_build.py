@@ -14,8 +14,13 @@ from jvm_bridge.builder.planning import ColumnPlan, TablePlan
 from jvm_bridge.builder.row_file import RowFileWriter
 from jvm_bridge.builder.row_reader import file_order, null_defaults, pipeline_for, row_reader, sub_schema
 from jvm_bridge.builder.source import Source
-from jvm_bridge.builder.statistics import can_be_summarised, column_statistics, summarised_source
-from jvm_bridge.builder.stored import ListColumn, StoredColumn, store
+from jvm_bridge.builder.statistics import (
+    can_be_summarised,
+    collected_statistics,
+    summarised_source,
+    summarised_statistics,
+)
+from jvm_bridge.builder.stored import FixedColumn, ListColumn, StoredColumn, TextColumn, store
 from jvm_bridge.builder.summary import ColumnSummary
 
 __all__ = ["EmptySource", "build_with_arrow"]
@@ -88,21 +93,24 @@ def _summaries(plans: Sequence[ColumnPlan]) -> Mapping[str, ColumnSummary]:
 def _statistics(
     config: Any, plans: Sequence[ColumnPlan], summaries: Mapping[str, ColumnSummary], folder: Path
 ) -> Mapping[str, Any]:
-    return {
-        plan.field.name: column_statistics(
-            _collector(config, plan, summaries[plan.field.name], folder),
-            summaries[plan.field.name],
-            single_value=plan.field.single_value,
-        )
-        for plan in plans
-    }
+    statistics = {}
+    partitions = config.getSegmentPartitionConfig()
+    for plan in plans:
+        field, summary = plan.field, summaries[plan.field.name]
+        values = summary.distinct()
+        has_partitions = partitions is not None and partitions.getColumnPartitionMap().containsKey(field.name)
+        if has_partitions or field.data_type == "BYTES":
+            collector = _collector(config, plan, values, folder)
+            statistics[field.name] = collected_statistics(summary, collector, field)
+        else:
+            statistics[field.name] = summarised_statistics(summary, values, field)
+    return statistics
 
 
-def _collector(config: Any, plan: ColumnPlan, summary: ColumnSummary, folder: Path) -> Any:
+def _collector(config: Any, plan: ColumnPlan, values: FixedColumn | TextColumn, folder: Path) -> Any:
     """Return Pinot's collector of the column, sealed after it has seen each distinct value."""
     name = plan.field.name
     offsets_path, data_path = folder / "distinct.offsets", folder / "distinct.data"
-    values = summary.distinct()
     count = len(values.values)
     column: StoredColumn = values
     if not plan.field.single_value:

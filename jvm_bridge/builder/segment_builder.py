@@ -116,7 +116,8 @@ class SegmentBuilder:
     ) -> BuiltSegment:
         """Build a segment from Arrow data.
 
-            table_or_batches: A table, a record batch, a reader or an iterable of batches (is read once).
+        Timestamps and dates are points in time: they become milliseconds since the epoch, whatever their
+        unit.
         Where the table config transforms or filters rows, the data goes through a Parquet file to Pinot's
         reader.
 

@@ -68,12 +68,14 @@ class ColumnSummary:
             self._add_texts(values.values)
 
     def distinct(self) -> FixedColumn | TextColumn:
-        """Return each value once, in no order (floats that differ in their bits are different)."""
+        """Return each value once, in the order in which Java sorts them (of bytes: in no order)."""
         self._merge()
         merged = self._distinct[0]
-        if self._dtype is None:
-            return TextColumn(merged, None)
-        return FixedColumn(merged.to_numpy(zero_copy_only=False).view(self._dtype), None)
+        if self._dtype is not None:
+            return FixedColumn(_in_java_order(merged.to_numpy(zero_copy_only=False).view(self._dtype)), None)
+        if self._is_text:
+            merged = merged.take(pc.array_sort_indices(merged))
+        return TextColumn(merged, None)
 
     def _add_numbers(self, values: npt.NDArray[Any]) -> None:
         self._dtype = values.dtype
@@ -85,8 +87,10 @@ class ColumnSummary:
                 first and bool((values[1:] >= values[:-1]).all()) and bool(values[0] == values[0])
             )
             self._last = values[-1]
-        bits = values.view(f"<i{values.dtype.itemsize}")
-        self._keep(pc.unique(pa.array(bits)))
+        if values.dtype.kind == "f":
+            # Java has one NaN, and two zeros, and so they are told apart by their bits.
+            values = np.where(np.isnan(values), np.asarray(np.nan, dtype=values.dtype), values)
+        self._keep(pc.unique(pa.array(values.view(f"<i{values.dtype.itemsize}"))))
 
     def _add_texts(self, texts: Any) -> None:
         self.entries += len(texts)
@@ -112,6 +116,16 @@ class ColumnSummary:
         if len(self._distinct) > 1:
             self._distinct = [pc.unique(pa.concat_arrays(self._distinct))]
         self._pending = 0
+
+
+def _in_java_order(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if values.dtype.kind != "f":
+        return np.sort(values)
+    # Arrays.sort puts -0.0 before 0.0 and NaN last: the order of the bits, with the negative ones turned
+    # round.
+    bits = values.view(f"<i{values.dtype.itemsize}")
+    keys = np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+    return values[np.argsort(keys)]
 
 
 def _longest_row(texts: Any, offsets: npt.NDArray[np.int64]) -> int:
