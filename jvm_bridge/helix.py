@@ -9,9 +9,11 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from controller_client.clock import Clock, SystemClock
 from controller_client.errors import NotFoundError, OutcomeUnknownError
 from jvm_bridge.jvm import start_jvm
 from jvm_bridge.zookeeper_address import check_reachable
@@ -20,10 +22,13 @@ __all__ = ["HelixTaskQueue"]
 
 logger = logging.getLogger(__name__)
 
-# Helix makes sure that a killed minion's subtask is given to another; Pinot's own default of one attempt
-# concerns subtasks that failed.
-_ATTEMPTS_PER_TASK = 1
-_SUBMIT_PARAMETERS_BEFORE_ATTEMPTS = 4
+# Pinot's own submitTask of 0.11 allows one attempt, and a subtask whose minion died counts as an attempt: it
+# would never run again and the job would stay IN_PROGRESS. So the job is built here. A subtask that *failed*
+# is not repeated all the same: hosted minions report failures as final (see jvm_bridge.minion.adapters).
+_ATTEMPTS_PER_TASK = 3
+_ALL_MAY_FAIL = 2**31 - 1
+_POLL_INTERVAL_S = 0.1
+_VISIBLE_TIMEOUT_S = 30.0
 
 
 class HelixTaskQueue:
@@ -32,12 +37,15 @@ class HelixTaskQueue:
     Args:
         zookeeper_address: ``host:port,...[/chroot]``.
         cluster_name: Helix' name of the cluster.
+        clock: The clock to wait with.
     """
 
-    def __init__(self, zookeeper_address: str, cluster_name: str) -> None:
+    def __init__(self, zookeeper_address: str, cluster_name: str, *, clock: Clock | None = None) -> None:
         self._zookeeper_address = zookeeper_address
         self._cluster_name = cluster_name
+        self._clock = clock or SystemClock()
         self._manager: Any = None
+        self._driver: Any = None
         self._resources: Any = None
 
     def __enter__(self) -> HelixTaskQueue:
@@ -69,11 +77,12 @@ class HelixTaskQueue:
         resource_manager = jpype.JClass(
             "org.apache.pinot.controller.helix.core.minion.PinotHelixTaskResourceManager"
         )
-        self._resources = resource_manager(None, helix.task.TaskDriver(manager))
+        self._driver = helix.task.TaskDriver(manager)
+        self._resources = resource_manager(None, self._driver)
         return self
 
     def __exit__(self, *_: object) -> None:
-        manager, self._manager, self._resources = self._manager, None, None
+        manager, self._manager, self._driver, self._resources = self._manager, None, None, None
         manager.disconnect()
 
     def submit(
@@ -102,26 +111,34 @@ class HelixTaskQueue:
         """
         import jpype
 
-        task_config = jpype.JClass("org.apache.pinot.core.minion.PinotTaskConfig")
-        tasks = jpype.JClass("java.util.ArrayList")()
-        for entries in configs:
+        name = f"Task_{task_type}_{uuid.uuid4()}_{round(self._clock.now() * 1000)}"
+        helix_task = jpype.JPackage("org.apache.helix.task")
+        subtasks = jpype.JClass("java.util.ArrayList")()
+        for number, entries in enumerate(configs):
             values = jpype.JClass("java.util.HashMap")()
             for key, value in entries.items():
                 values.put(key, value)
-            tasks.add(task_config(task_type, values))
-        timeout_ms = jpype.JLong(round(timeout_s * 1000))
-        parameters = [tasks, minion_tag, timeout_ms, jpype.JInt(concurrent_per_instance)]
-        if self._takes_attempts():
-            parameters.append(jpype.JInt(_ATTEMPTS_PER_TASK))
+            subtasks.add(helix_task.TaskConfig(task_type, values, f"{name}_{number}", None))
+        job = (
+            helix_task.JobConfig.Builder()
+            .addTaskConfigs(subtasks)
+            .setInstanceGroupTag(minion_tag)
+            .setTimeoutPerTask(jpype.JLong(round(timeout_s * 1000)))
+            .setNumConcurrentTasksPerInstance(concurrent_per_instance)
+            .setMaxAttemptsPerTask(_ATTEMPTS_PER_TASK)
+            # One failing subtask must not end the others.
+            .setFailureThreshold(_ALL_MAY_FAIL)
+            .setIgnoreDependentJobFailure(True)
+        )
         try:
             self._resources.ensureTaskQueueExists(task_type)
-            name = str(self._resources.submitTask(*parameters))
+            self._driver.enqueueJob(f"TaskQueue_{task_type}", name, job)
+            self._wait_visible(name)
         except jpype.JException as error:
             raise OutcomeUnknownError(
-                f"Submitting {len(configs)} subtasks of {task_type} failed: {error}",
+                f"Submitting {name} ({len(configs)} subtasks) failed: {error}",
                 where=self._zookeeper_address,
-                remedy=f"Look at 'pinotctl task' or GET /tasks/{task_type}/taskstates before submitting "
-                f"again.",
+                remedy=f"Look at GET /tasks/{task_type}/taskstates before submitting again.",
             ) from error
         logger.info("submitted %s: %d subtasks for minions tagged %s", name, len(configs), minion_tag)
         return name
@@ -130,13 +147,14 @@ class HelixTaskQueue:
         """Delete a job and its records, running or not; its running subtasks are told to cancel."""
         self._resources.deleteTask(task_name, True)
 
-    def _takes_attempts(self) -> bool:
-        """Whether submitTask takes the number of attempts per subtask (newer than 0.11)."""
-        overloads = self._resources.getClass().getMethods()
-        counts = {m.getParameterCount() for m in overloads if m.getName() == "submitTask" and _tag_second(m)}
-        return _SUBMIT_PARAMETERS_BEFORE_ATTEMPTS not in counts
-
-
-def _tag_second(method: Any) -> bool:
-    types = [str(kind.getSimpleName()) for kind in method.getParameterTypes()]
-    return types[:2] == ["List", "String"]
+    def _wait_visible(self, name: str) -> None:
+        """Wait until the controller's Helix has taken the job up, so that its state can be asked for."""
+        deadline = self._clock.monotonic() + _VISIBLE_TIMEOUT_S
+        while self._resources.getTaskState(name) is None:
+            if self._clock.monotonic() > deadline:
+                raise OutcomeUnknownError(
+                    f"{name} was enqueued, but no controller took it up within {_VISIBLE_TIMEOUT_S:.0f} s",
+                    where=self._zookeeper_address,
+                    remedy="Check that a controller runs; the job starts when one does.",
+                )
+            self._clock.sleep(_POLL_INTERVAL_S)

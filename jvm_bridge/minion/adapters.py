@@ -116,7 +116,9 @@ class _Executor:
             except Exception as error:  # a border: whatever Python raises becomes Java's
                 logger.exception("%s %s failed", task.task_type, task.task_id)
                 text = f"{type(error).__name__}: {error}"
-                raise jpype.JClass("java.lang.RuntimeException")(text[:_LONGEST_MESSAGE]) from None
+                # Fatal: Helix must not run it again. The attempts that a job has are for minions that died.
+                fatal = jpype.JClass("org.apache.pinot.minion.exception.FatalException")
+                raise fatal(text[:_LONGEST_MESSAGE]) from None
 
     @_overrides
     def cancel(self) -> None:

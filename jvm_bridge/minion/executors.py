@@ -66,8 +66,8 @@ class TaskExecutor(Protocol):
     def execute(self, task: MinionTask) -> None:
         """Run the subtask; called in a Helix task thread of the minion's process.
 
-        Whatever it raises makes the subtask FAILED, with the exception's text in Helix' task info, which
-        everybody can read: no secrets in it.
+        Whatever it raises makes the subtask TASK_ABORTED, for good, with the exception's text in Helix' task
+        info, which everybody can read: no secrets in it. A subtask whose minion died runs again on another.
         """
         ...
 

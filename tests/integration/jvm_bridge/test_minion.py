@@ -123,7 +123,7 @@ def test_why_a_subtask_failed_is_in_helix_task_info(
 ) -> None:
     (name,) = minion.submit({"type": task_type, "configs": [{"name": "x"}]})
     wait_done(client, name)
-    assert set(client.tasks.subtask_states(name).values()) == {"TASK_ERROR"}
+    assert set(client.tasks.subtask_states(name).values()) == {"TASK_ABORTED"}
     (info,) = client.tasks.debug(name)["subtaskInfos"]
     assert text in info["info"]
     assert info["participant"] == minion.instance
@@ -149,8 +149,9 @@ def test_a_deleted_job_is_cancelled(client: ControllerClient, minion: Minion, tm
     assert name not in client.tasks.states("TestWaits")
 
 
-def test_sigterm_ends_it_and_another_takes_the_work(
-    pinot: PinotCluster, client: ControllerClient, tmp_path: Path
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_when_it_ends_another_takes_its_work(
+    pinot: PinotCluster, client: ControllerClient, tmp_path: Path, number: signal.Signals
 ) -> None:
     tag = f"t_{uuid.uuid4().hex[:8]}"
     one = Minion(pinot, tmp_path, tag, free_port())
@@ -161,8 +162,8 @@ def test_sigterm_ends_it_and_another_takes_the_work(
         wait_for((tmp_path / "a.running").exists, "the subtask to run", timeout_s=30)
         other = Minion(pinot, tmp_path, tag, free_port())
         other.wait_ready()
-        assert one.end() == 0
-        assert (tmp_path / "a.cancelled").exists()
+        assert one.end(number) == (0 if number == signal.SIGTERM else -signal.SIGKILL)
+        assert (tmp_path / "a.cancelled").exists() == (number == signal.SIGTERM)
         (tmp_path / "go").touch()
         wait_done(client, name)
         (info,) = client.tasks.debug(name)["subtaskInfos"]
