@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from controller_client.client import ControllerClient
@@ -31,6 +31,10 @@ class Engine(Protocol):
 
     def wait(self, task_name: str, params: FileIngestionParams, on_poll: Callable[[], None]) -> None:
         """Wait until no subtask runs any more, whatever came of it."""
+        ...
+
+    def explain(self, task_name: str) -> Mapping[int, str]:
+        """Say of each group's subtask how it ended, in the engine's words."""
         ...
 
     def cancel(self, task_name: str) -> None:
@@ -113,6 +117,20 @@ class MinionEngine:
                     remedy="start one with 'pinotctl serve minion', then run the task again",
                 )
             self._clock.sleep(self._poll_interval_s)
+
+    def explain(self, task_name: str) -> Mapping[int, str]:
+        """Read the subtasks' ends from the controller: the minion, Helix' state and what the minion said."""
+        try:
+            subtasks = self._client.tasks.debug(task_name).get("subtaskInfos", ())
+        except NotAppliedError as error:
+            logger.warning("the controller does not tell how the subtasks ended: %s", error)
+            return {}
+        ends = {}
+        for subtask in subtasks:
+            group = int(subtask["taskConfig"]["configs"]["group"])
+            said = subtask.get("info") or "nothing was said"
+            ends[group] = f"{subtask.get('state')} on {subtask.get('participant')}: {said}"
+        return ends
 
     def cancel(self, task_name: str) -> None:
         """Delete the job from the queue; a subtask that runs finds its session abandoned."""

@@ -12,7 +12,7 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -240,14 +240,16 @@ class _LockedRun:
 
     def _require_all_staged(self, session: Session) -> None:
         failed: list[str] = []
+        ends: Mapping[int, str] | None = None
         for files in self._sessions.groups(session):
             for entry in files.entries:
                 if entry.status is FileStatus.FAILED:
                     failed.append(entry.error or entry.file.uri)
                 elif entry.status is FileStatus.PENDING:
-                    failed.append(
-                        f"{entry.file.uri}: its subtask ended without a result (see the minion's log)"
-                    )
+                    if ends is None:
+                        ends = self._tools.engine.explain(session.task_name) if session.task_name else {}
+                    end = ends.get(files.number, "see the minion's log")
+                    failed.append(f"{entry.file.uri}: its subtask ended without a result ({end})")
         if failed:
             shown = "\n  ".join(failed[:10]) + (
                 f"\n  ... and {len(failed) - 10} more" if len(failed) > 10 else ""
