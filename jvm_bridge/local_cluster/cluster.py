@@ -132,6 +132,7 @@ class LocalCluster:
             running = self._running(state)
             missing = [role for role in roles if role.name not in running]
             if not missing and all(is_healthy(role) for role in roles):
+                write_state(self.folder, replace(state, processes=running))
                 return UpResult((), tuple(running))
             check_free({name: port for role in missing for name, port in role.ports.items()})
             jars = pinot_jars(progress)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ __all__ = ["ProcessRecord", "find_processes", "marks", "spawn", "stop"]
 _CLUSTER_MARK, _ROLE_MARK = "pinotPlugins.cluster=", "pinotPlugins.role="
 # psutil derives the start time from clock ticks since boot: the last digits may differ between two readings.
 _START_TIME_TOLERANCE_S = 1.0
+_EXEC_POLL_S = 0.001
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,11 @@ def spawn(
             cwd=log.parent,
             start_new_session=True,
         )
-    return ProcessRecord(role, child.pid, psutil.Process(child.pid).create_time()), child
+    process = psutil.Process(child.pid)
+    # For a moment of its exec the kernel shows an empty command line, so no mark: it would count as ended.
+    while child.poll() is None and not process.cmdline():
+        time.sleep(_EXEC_POLL_S)
+    return ProcessRecord(role, child.pid, process.create_time()), child
 
 
 def stop(records: Iterable[ProcessRecord], folder: Path, timeout_s: float) -> list[str]:

@@ -1,0 +1,225 @@
+"""The local cluster through its command: started, looked at, killed, stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import requests
+
+from jvm_bridge.local_cluster import HOST, ClusterPorts, LocalCluster
+from jvm_bridge.local_cluster.processes import find_processes
+from tests.support.wait import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
+
+ROLES = ["zookeeper", "controller", "broker", "server-1", "minion"]
+TIMEOUT_S = 240
+LARGEST_MEMORY_MIB = 2560
+FIRST_BASE, LAST_BASE, STEP = 23000, 31000, 50
+
+
+class Cluster:
+    """A local cluster and the command that handles it."""
+
+    def __init__(self, folder: Path, base: int) -> None:
+        self.folder, self.base = folder, base
+        self.local = LocalCluster(folder, ClusterPorts.from_base(base))
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start ``pinotctl cluster WORDS``."""
+        command = [sys.executable, "-c", "from controller_client.cli import main; main()", "cluster", *words]
+        command += ["--dir", str(self.folder)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def run(self, *words: str) -> tuple[int, str, str]:
+        """Run it to its end: exit code, stdout, stderr."""
+        process = self.start(*words)
+        output, errors = process.communicate(timeout=TIMEOUT_S)
+        return process.returncode, output, errors
+
+    def up(self) -> dict[str, Any]:
+        code, output, errors = self.run("up", "--port-base", str(self.base), "--output", "json")
+        assert code == 0, errors
+        found: dict[str, Any] = json.loads(output)
+        return found
+
+    def pids(self) -> dict[str, int]:
+        return {role: record.pid for role, record in find_processes(self.folder).items()}
+
+    def rest(self, method: str, path: str, **more: Any) -> Any:
+        url, headers = f"{self.local.controller_url}/{path}", {"Accept": "application/json"}
+        answer = requests.request(method, url, headers=headers, timeout=30, **more)
+        answer.raise_for_status()
+        return answer.json()
+
+
+def free_base() -> int:
+    """A port from which on a whole cluster's ports are free."""
+    for base in range(FIRST_BASE, LAST_BASE, STEP):
+        if all(_is_free(port) for port in ClusterPorts.from_base(base).named().values()):
+            return base
+    raise AssertionError("no free ports")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        return probe.connect_ex((HOST, port)) != 0
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path / "cluster", free_base())
+    yield made
+    for pid in made.pids().values():
+        psutil.Process(pid).kill()
+
+
+def test_a_whole_life(cluster: Cluster) -> None:
+    addresses = cluster.up()
+    assert addresses["controller"] == f"http://127.0.0.1:{cluster.base + 1}"
+    first = cluster.pids()
+    assert sorted(first) == sorted(ROLES)
+
+    instances = cluster.rest("GET", "instances")["instances"]
+    assert {name.split("_")[0] for name in instances} == {"Controller", "Broker", "Server", "Minion"}
+    assert {name.split("_")[1] for name in instances} == {HOST}
+    (minion,) = (name for name in instances if name.startswith("Minion"))
+    assert cluster.rest("GET", f"instances/{minion}")["tags"] == ["pinot_plugins_minion"]
+    console = requests.get(addresses["console"], timeout=10)
+    assert console.ok
+    assert "text/html" in console.headers["Content-Type"]
+
+    # Again: nothing happens.
+    code, _, errors = cluster.run("up")
+    assert (code, cluster.pids()) == (0, first)
+    assert "runs already" in errors
+
+    code, output, _ = cluster.run("status", "--output", "json")
+    roles = json.loads(output)
+    assert code == 0
+    assert [(role["role"], role["pid"], role["health"]) for role in roles] == [
+        (r, first[r], "ok") for r in ROLES
+    ]
+    assert sum(role["rss_mib"] for role in roles) < LARGEST_MEMORY_MIB
+
+    code, output, _ = cluster.run("logs", "controller", "--tail", "3")
+    assert code == 0
+    assert len(output.splitlines()) == 3
+    code, _, errors = cluster.run("logs", "nobody")
+    assert code == 2
+    assert "expected" in errors.lower()
+
+    # Data survive.
+    schema = {"schemaName": "kept", "dimensionFieldSpecs": [{"name": "a", "dataType": "STRING"}]}
+    cluster.rest("POST", "schemas", json=schema)
+    code, _, errors = cluster.run("down")
+    assert code == 0, errors
+    assert cluster.pids() == {}
+    code, output, _ = cluster.run("status", "--output", "json")
+    assert code == 1
+    assert {role["health"] for role in json.loads(output)} == {"down"}
+    assert cluster.run("down")[0] == 0
+    cluster.up()
+    assert cluster.rest("GET", "schemas") == ["kept"]
+
+    # Other ports than the data's are refused.
+    code, _, errors = cluster.run("up", "--port-base", str(cluster.base + 100))
+    assert code == 2
+    assert "other ports" in errors
+
+    code, _, errors = cluster.run("down", "--purge", "--yes")
+    assert code == 0, errors
+    assert not cluster.folder.exists()
+    assert cluster.run("status")[0] == 1
+
+
+def test_a_killed_launcher_is_continued(cluster: Cluster) -> None:
+    launcher = cluster.start("up", "--port-base", str(cluster.base))
+    wait_for(lambda: "controller" in cluster.pids(), "the controller's process")
+    launcher.send_signal(signal.SIGKILL)
+    launcher.communicate()
+    before = cluster.pids()
+    assert len(before) >= 2
+    cluster.up()
+    after = cluster.pids()
+    assert sorted(after) == sorted(ROLES)
+    assert before.items() <= after.items()
+
+    # A role that was killed comes back alone.
+    os.kill(after["server-1"], signal.SIGKILL)
+    wait_for(lambda: "server-1" not in cluster.pids(), "the server's end")
+    code, output, _ = cluster.run("status", "--output", "json")
+    assert code == 1
+    assert [role["role"] for role in json.loads(output) if role["health"] != "ok"] == ["server-1"]
+    cluster.up()
+    again = cluster.pids()
+    assert {role for role in ROLES if again[role] != after[role]} == {"server-1"}
+
+    # Nothing is known but the marks on the processes: they are found and stopped.
+    (cluster.folder / "cluster.json").unlink()
+    code, _, errors = cluster.run("down")
+    assert code == 1
+    assert "no local cluster" in errors
+    cluster.up()
+    assert cluster.pids() == again
+    assert cluster.run("down")[0] == 0
+    assert cluster.pids() == {}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_start_leaves_nothing(cluster: Cluster, number: signal.Signals) -> None:
+    launcher = cluster.start("up", "--port-base", str(cluster.base))
+    wait_for(lambda: "controller" in cluster.pids(), "the controller's process")
+    launcher.send_signal(number)
+    launcher.communicate(timeout=60)
+    assert launcher.returncode == 130
+    assert cluster.pids() == {}
+    assert all(_is_free(port) for port in cluster.local.ports.named().values())
+
+
+def test_taken_ports_are_told_before_anything_starts(cluster: Cluster) -> None:
+    with socket.socket() as taken:
+        taken.bind((HOST, cluster.base + 2))
+        taken.listen()
+        code, _, errors = cluster.run("up", "--port-base", str(cluster.base))
+        assert code == 1
+        assert f"{cluster.base + 2} (broker): pid {os.getpid()}" in errors
+        assert cluster.pids() == {}
+
+
+def test_a_role_that_cannot_start_is_shown_with_its_log(cluster: Cluster) -> None:
+    # ZooKeeper's folder is a file: ZooKeeper ends at once.
+    cluster.folder.mkdir()
+    for name in ("conf", "logs", "tmp"):
+        (cluster.folder / name).mkdir()
+    (cluster.folder / "zookeeper").mkdir()
+    (cluster.folder / "zookeeper" / "version-2").write_text("not a folder")
+    code, _, errors = cluster.run("up", "--port-base", str(cluster.base))
+    assert code == 1
+    assert "zookeeper ended while the cluster started" in errors
+    assert "version-2" in errors
+    assert cluster.pids() == {}
+
+
+def test_two_at_once_start_one_cluster(cluster: Cluster) -> None:
+    both = [cluster.start("up", "--port-base", str(cluster.base)) for _ in range(2)]
+    codes = []
+    for process in both:
+        _, errors = process.communicate(timeout=TIMEOUT_S)
+        codes.append(process.returncode)
+        if process.returncode:
+            assert "at this moment" in errors
+    assert sorted(codes) in ([0, 0], [0, 1])
+    assert sorted(cluster.pids()) == sorted(ROLES)
+    assert cluster.run("down")[0] == 0
