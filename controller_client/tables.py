@@ -103,7 +103,12 @@ class TablesApi:
         Raises:
             NotFoundError: There is no such table.
         """
-        return self._view(table_name_with_type, "externalview")
+        try:
+            return self._view(table_name_with_type, "externalview")
+        except NotFoundError:
+            # Helix makes the external view some moments after the table; until then "Table not found".
+            self.ideal_state(table_name_with_type)
+            return {}
 
     def size(self, table_name_with_type: str) -> Mapping[str, Any]:
         """Return Pinot's answer about the table's size in bytes, by segment and server.

@@ -45,6 +45,14 @@ def test_an_unknown_table_is_answered_with_an_empty_document(make: Make) -> None
     assert not client.tables.exists("t_REALTIME")
 
 
+def test_a_new_table_has_an_ideal_state_before_its_external_view(make: Make) -> None:
+    missing = answer(404, {"code": 404, "error": "Table not found"})
+    client, _ = make(missing, answer(200, {"OFFLINE": {}, "REALTIME": None}), missing, missing)
+    assert client.tables.external_view("t_OFFLINE") == {}
+    with pytest.raises(NotFoundError):
+        client.tables.external_view("t_OFFLINE")
+
+
 def test_lists_with_a_type_have_the_type_in_every_version(make: Make) -> None:
     client, server = make(answer(200, {"tables": ["b_OFFLINE", "a"]}))
     assert client.tables.list("offline") == ["a_OFFLINE", "b_OFFLINE"]

@@ -1,0 +1,175 @@
+"""Segments of a small table, built once, and tables to push them into."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller_client.broker import BrokerClient
+from controller_client.client import ControllerClient
+from controller_client.models import Schema, TableConfig
+from tests.support.cluster import PinotCluster
+from tests.support.wait import wait_for
+
+pytestmark = pytest.mark.cluster
+
+ROWS_PER_SEGMENT = 10
+_SEGMENTS = 6
+
+
+@dataclass(frozen=True)
+class BuiltSegment:
+    """A segment in the file system; ``rows`` are what it was built from."""
+
+    name: str
+    tar: Path
+    metadata_tar: Path
+    crc: int
+    rows: list[dict[str, Any]]
+
+
+def schema_document(name: str) -> dict[str, Any]:
+    return {
+        "schemaName": name,
+        "dimensionFieldSpecs": [
+            {"name": "city", "dataType": "STRING"},
+            {"name": "tags", "dataType": "STRING", "singleValueField": False},
+        ],
+        "metricFieldSpecs": [
+            {"name": "n", "dataType": "LONG"},
+            {"name": "x", "dataType": "DOUBLE"},
+            {"name": "price", "dataType": "BIG_DECIMAL"},
+        ],
+        "dateTimeFieldSpecs": [
+            {
+                "name": "ts",
+                "dataType": "TIMESTAMP",
+                "format": "1:MILLISECONDS:EPOCH",
+                "granularity": "1:MILLISECONDS",
+            }
+        ],
+    }
+
+
+def table_document(name: str) -> dict[str, Any]:
+    return {
+        "tableName": name,
+        "tableType": "OFFLINE",
+        "segmentsConfig": {"replication": "1", "schemaName": name, "timeColumnName": "ts"},
+        "tenants": {},
+        "tableIndexConfig": {"noDictionaryColumns": ["price"], "nullHandlingEnabled": True},
+        "metadata": {},
+    }
+
+
+def _rows(segment: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "city": None if row == 0 else f"city {row} ü",
+            "tags": ["a", f"s{segment}"],
+            "n": segment * 100 + row,
+            "x": row + 0.5,
+            "price": f"{segment}.1234567890123456789012345{row}",
+            "ts": 1_700_000_000_000 + segment * 1000 + row,
+        }
+        for row in range(ROWS_PER_SEGMENT)
+    ]
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> list[BuiltSegment]:
+    """Six segments of ten rows; any table of :func:`table_document` takes them."""
+    folder = tmp_path_factory.mktemp("segments")
+    rows = {f"segment_{segment}": _rows(segment) for segment in range(_SEGMENTS)}
+    files = {}
+    for name, content in rows.items():
+        file = folder / f"{name}.json"
+        file.write_text("".join(json.dumps(row) + "\n" for row in content))
+        files[name] = str(file)
+    order = folder / "order.json"
+    order.write_text(
+        json.dumps({"table": table_document("built"), "schema": schema_document("built"), "files": files})
+    )
+    tars = folder / "tars"
+    tars.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.integration.controller_client.build_program", str(order), str(tars)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert len(told) == _SEGMENTS
+    return [
+        BuiltSegment(one["name"], Path(one["tar"]), Path(one["metadata_tar"]), one["crc"], rows[one["name"]])
+        for one in told
+    ]
+
+
+@pytest.fixture
+def client(pinot: PinotCluster) -> Iterator[ControllerClient]:
+    with pinot.client() as client:
+        yield client
+
+
+@pytest.fixture
+def broker(pinot: PinotCluster) -> Iterator[BrokerClient]:
+    with pinot.broker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def table(client: ControllerClient, unique_table: str) -> str:
+    """An empty table; its name with type."""
+    client.schemas.create(Schema.from_json(schema_document(unique_table)))
+    client.tables.create(TableConfig.from_json(table_document(unique_table)))
+    return f"{unique_table}_OFFLINE"
+
+
+class Content:
+    """What queries see of a table."""
+
+    def __init__(self, broker: BrokerClient, table: str) -> None:
+        self._broker = broker
+        self._sql = f"select count(*), sum(n) from {table.removesuffix('_OFFLINE')}"
+
+    def seen(self) -> tuple[int, int]:
+        """Return the rows and the sum of ``n``."""
+        result = self._broker.query(self._sql)
+        return (int(result.rows[0][0]), int(result.rows[0][1])) if result.rows else (0, 0)
+
+    def wait(self, segments: list[BuiltSegment]) -> None:
+        """Wait until queries see just these segments: brokers hear of a change some moments later."""
+        expected = content_of(segments)
+        wait_for(lambda: self.seen() == expected, f"queries to see {expected}")
+
+
+def content_of(segments: list[BuiltSegment]) -> tuple[int, int]:
+    rows = [row for segment in segments for row in segment.rows]
+    return len(rows), sum(row["n"] for row in rows)
+
+
+@pytest.fixture
+def content(broker: BrokerClient, table: str) -> Content:
+    return Content(broker, table)
+
+
+@pytest.fixture
+def filled(
+    client: ControllerClient, table: str, content: Content, built: list[BuiltSegment]
+) -> list[BuiltSegment]:
+    """The first two segments, which ``table`` holds and queries see."""
+    for segment in built[:2]:
+        client.segments.upload_tar(table, segment.tar)
+    client.segments.wait_online(table, [segment.name for segment in built[:2]], 60)
+    content.wait(built[:2])
+    return built[:2]

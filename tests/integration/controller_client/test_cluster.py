@@ -1,0 +1,87 @@
+"""What a real controller says about its cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_client.capabilities import Capability
+from controller_client.client import ControllerClient
+from controller_client.config import ControllerConfig
+from controller_client.errors import NotFoundError, UnsupportedError
+from tests.support.cluster import PinotCluster
+
+pytestmark = pytest.mark.cluster
+
+
+def test_name_version_and_health(pinot: PinotCluster, client: ControllerClient) -> None:
+    assert client.cluster.name() == pinot.cluster_name
+    assert client.cluster.version().release.count(".") == 2
+    assert client.cluster.healthy()
+    assert client.cluster.capabilities().has(Capability.COPY_TO_DEEP_STORE)
+
+
+def test_a_port_where_nobody_listens_is_not_healthy() -> None:
+    with ControllerClient(ControllerConfig("http://127.0.0.1:9", connect_timeout_s=1)) as nobody:
+        assert not nobody.cluster.healthy()
+
+
+def test_the_configuration_tells_deep_store_and_zookeeper(
+    pinot: PinotCluster, client: ControllerClient
+) -> None:
+    assert client.cluster.deep_store_uri() == pinot.deep_store_uri.rstrip("/")
+    assert client.cluster.zookeeper_address() == pinot.zookeeper_address
+    config = client.cluster.app_config()
+    assert config["controller.helix.cluster.name"] == pinot.cluster_name
+    assert all(value == "*****" for key, value in config.items() if key.lower().endswith("secretkey"))
+
+
+def test_brokers(pinot: PinotCluster, client: ControllerClient, table: str) -> None:
+    assert client.cluster.broker_urls() == [pinot.broker_url]
+    assert client.cluster.broker_urls(table.removesuffix("_OFFLINE")) == [pinot.broker_url]
+
+
+def test_instances_and_tenants(client: ControllerClient) -> None:
+    names = client.instances.list()
+    servers = [name for name in names if name.startswith("Server_")]
+    assert servers
+    server = client.instances.get(servers[0])
+    assert server.name == servers[0]
+    assert "DefaultTenant_OFFLINE" in server.tags == client.instances.tags(servers[0])
+    assert "DefaultTenant" in client.tenants.list().server
+    with pytest.raises(NotFoundError, match="Server_nope_1"):
+        client.instances.get("Server_nope_1")
+
+
+def test_tags_are_set(client: ControllerClient) -> None:
+    server = next(name for name in client.instances.list() if name.startswith("Server_"))
+    before = client.instances.tags(server)
+    try:
+        client.instances.set_tags(server, [*before, "extra_OFFLINE"])
+        assert set(client.instances.tags(server)) == {*before, "extra_OFFLINE"}
+    finally:
+        client.instances.set_tags(server, before)
+
+
+def test_what_the_version_lacks_says_since_when(client: ControllerClient) -> None:
+    if client.cluster.capabilities().has(Capability.LIVE_INSTANCES):
+        assert client.instances.live()
+    else:
+        with pytest.raises(UnsupportedError, match=r"1\.2\.0 or later"):
+            client.instances.live()
+
+
+def test_tasks_of_unknown_types_and_names(client: ControllerClient) -> None:
+    assert isinstance(client.tasks.types(), list)
+    assert client.tasks.queues() == [f"TaskQueue_{name}" for name in client.tasks.types()]
+    assert client.tasks.states("NoSuchTask") == {}
+    for look in (
+        client.tasks.state,
+        client.tasks.subtask_states,
+        client.tasks.config,
+        client.tasks.subtask_configs,
+    ):
+        for name in ("nope", "Task_NoSuchTask_1700000000000"):
+            with pytest.raises(NotFoundError):
+                look(name)
+    with pytest.raises(NotFoundError):
+        client.tasks.queue_state("NoSuchTask")

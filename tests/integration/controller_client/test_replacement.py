@@ -1,0 +1,262 @@
+"""The replacement protocol on a real cluster: queries see all or nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from controller_client.broker import BrokerClient
+from controller_client.client import ControllerClient
+from controller_client.doctor import Finding, repair
+from controller_client.errors import (
+    ConflictError,
+    NotAppliedError,
+    NotFoundError,
+    OutcomeUnknownError,
+    PinotPluginError,
+    UnsupportedError,
+)
+from controller_client.lineage import LineageState
+from controller_client.replacement import SegmentReplacement
+from tests.integration.controller_client.conftest import BuiltSegment, Content, content_of
+from tests.support.cluster import PinotCluster
+
+pytestmark = pytest.mark.cluster
+
+
+def names(segments: list[BuiltSegment]) -> list[str]:
+    return [segment.name for segment in segments]
+
+
+def push(client: ControllerClient, table: str, segments: list[BuiltSegment]) -> None:
+    for segment in segments:
+        client.segments.upload_tar(table, segment.tar)
+
+
+class Watcher:
+    """Queries a table all the time and keeps what it saw."""
+
+    def __init__(self, pinot: PinotCluster, table: str) -> None:
+        self.seen: list[tuple[int, int]] = []
+        self._pinot = pinot
+        self._table = table
+        self._stop = threading.Event()
+        self._failed: PinotPluginError | None = None
+        self._thread = threading.Thread(target=self._watch)
+
+    def _watch(self) -> None:
+        with BrokerClient([self._pinot.broker_url]) as broker:
+            content = Content(broker, self._table)
+            while not self._stop.is_set():
+                try:
+                    self.seen.append(content.seen())
+                except PinotPluginError as error:
+                    self._failed = error
+                    return
+                time.sleep(0.01)
+
+    def __enter__(self) -> Watcher:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        if self._failed is not None:
+            raise self._failed
+
+
+def test_a_swap_is_seen_as_a_whole(
+    pinot: PinotCluster,
+    client: ControllerClient,
+    table: str,
+    content: Content,
+    filled: list[BuiltSegment],
+    built: list[BuiltSegment],
+) -> None:
+    new = built[2:5]
+    with Watcher(pinot, table) as watcher:
+        with SegmentReplacement(client, table, names(filled), names(new)):
+            push(client, table, new)
+        content.wait(new)
+    changes = list(dict.fromkeys(watcher.seen))
+    assert changes == [content_of(filled), content_of(new)]
+    assert client.segments.list(table) == sorted(names(new))
+    assert client.segments.list(table, exclude_replaced=False) == sorted(names(built[:5]))
+    (entry,) = client.lineage.list(table)
+    assert entry.state is LineageState.COMPLETED
+    assert set(entry.segments_from) == set(names(filled))
+    assert set(entry.segments_to) == set(names(new))
+
+
+def test_an_atomic_append_into_an_empty_table(
+    pinot: PinotCluster, client: ControllerClient, table: str, content: Content, built: list[BuiltSegment]
+) -> None:
+    with Watcher(pinot, table) as watcher:
+        with SegmentReplacement(client, table, [], names(built[:3])):
+            push(client, table, built[:3])
+        content.wait(built[:3])
+    assert set(watcher.seen) == {(0, 0), content_of(built[:3])}
+
+
+def test_an_error_leaves_the_old_segments_and_nothing_else(
+    pinot: PinotCluster,
+    client: ControllerClient,
+    table: str,
+    filled: list[BuiltSegment],
+    built: list[BuiltSegment],
+) -> None:
+    replacement = SegmentReplacement(client, table, names(filled), names(built[2:4]))
+
+    def push_one_and_fail() -> None:
+        push(client, table, built[2:3])
+        raise ZeroDivisionError
+
+    with Watcher(pinot, table) as watcher, pytest.raises(ZeroDivisionError), replacement:
+        push_one_and_fail()
+    assert set(watcher.seen) == {content_of(filled)}
+    assert client.segments.list(table, exclude_replaced=False) == sorted(names(filled))
+    assert [entry.state for entry in client.lineage.list(table)] == [LineageState.REVERTED]
+    assert client.lineage.doctor(table, 0) == []
+    # The same names can be used again.
+    with SegmentReplacement(client, table, names(filled), names(built[2:4])):
+        push(client, table, built[2:4])
+    assert client.segments.list(table) == sorted(names(built[2:4]))
+
+
+def test_an_interrupted_run_is_gone_on_with_by_another_process(
+    pinot: PinotCluster,
+    client: ControllerClient,
+    table: str,
+    content: Content,
+    filled: list[BuiltSegment],
+    built: list[BuiltSegment],
+) -> None:
+    new = built[2:4]
+    first = SegmentReplacement(client, table, names(filled), names(new))
+    assert first.start() is LineageState.IN_PROGRESS
+    push(client, table, new[:1])
+    # Here the process dies; the next one knows the lists alone.
+    with pinot.client() as other:
+        with SegmentReplacement(other, table, names(filled), names(new)) as second:
+            assert second.entry_id == first.entry_id
+            push(other, table, new[1:])
+        assert SegmentReplacement(other, table, names(filled), names(new)).start() is LineageState.COMPLETED
+    content.wait(new)
+    # The first one is not dead but slow: its end finds the work done.
+    first.end()
+    assert first.state is LineageState.COMPLETED
+    assert len(client.lineage.list(table)) == 1
+
+
+def test_a_completed_replacement_can_be_reverted(
+    client: ControllerClient,
+    table: str,
+    content: Content,
+    filled: list[BuiltSegment],
+    built: list[BuiltSegment],
+) -> None:
+    new = built[2:4]
+    with SegmentReplacement(client, table, names(filled), names(new)) as replacement:
+        push(client, table, new)
+    content.wait(new)
+    replacement.revert()
+    content.wait(filled)
+    assert client.segments.list(table, exclude_replaced=False) == sorted(names(filled))
+
+
+def test_segments_to_replace_that_are_replaced_already_are_named(
+    client: ControllerClient, table: str, filled: list[BuiltSegment], built: list[BuiltSegment]
+) -> None:
+    with SegmentReplacement(client, table, names(filled), names(built[2:3])):
+        push(client, table, built[2:3])
+    with pytest.raises(ConflictError, match=filled[0].name):
+        SegmentReplacement(client, table, names(filled[:1]), names(built[3:4])).start()
+    assert len(client.lineage.list(table)) == 1
+
+
+def test_two_runs_for_the_same_segments(
+    client: ControllerClient, table: str, filled: list[BuiltSegment], built: list[BuiltSegment]
+) -> None:
+    first = SegmentReplacement(client, table, names(filled), names(built[2:3]))
+    first.start()
+    with pytest.raises(ConflictError, match=str(first.entry_id)):
+        SegmentReplacement(client, table, names(filled[:1]), names(built[3:4])).start()
+    first.revert()
+
+
+def test_replacing_by_nothing(
+    client: ControllerClient, table: str, content: Content, filled: list[BuiltSegment]
+) -> None:
+    replacement = SegmentReplacement(client, table, names(filled), [])
+    if client.cluster.version().major == 0:
+        with pytest.raises(UnsupportedError, match=r"1\.0\.0 or later"):
+            replacement.start()
+        assert client.lineage.list(table) == []
+    else:
+        with replacement:
+            pass
+        content.wait([])
+
+
+def test_the_doctor_finds_and_repairs_a_stuck_entry(
+    client: ControllerClient, table: str, filled: list[BuiltSegment], built: list[BuiltSegment]
+) -> None:
+    entry_id = client.lineage.start(table, names(filled), names(built[2:4]))
+    push(client, table, built[2:3])
+    assert client.lineage.doctor(table, older_than_s=3600) == []
+    (stuck,) = client.lineage.doctor(table, older_than_s=0)
+    assert (stuck.finding, stuck.entry.entry_id) == (Finding.STUCK, entry_id)
+    done = repair(client, table, stuck)
+    assert done.revert
+    assert done.delete == (built[2].name,)
+    assert client.lineage.doctor(table, older_than_s=0) == []
+    assert client.segments.list(table, exclude_replaced=False) == sorted(names(filled))
+    with pytest.raises(ConflictError, match="changed since"):
+        repair(client, table, stuck)
+
+
+def test_the_doctor_finds_and_repairs_leftovers(
+    client: ControllerClient, table: str, filled: list[BuiltSegment], built: list[BuiltSegment]
+) -> None:
+    entry_id = client.lineage.start(table, names(filled), names(built[2:3]))
+    client.lineage.revert(table, entry_id, force=True)
+    # A push that was on its way when the entry was reverted.
+    push(client, table, built[2:3])
+    client.segments.wait_online(table, names(built[2:3]), 60)
+    (left,) = client.lineage.doctor(table, older_than_s=3600)
+    assert left.finding is Finding.LEFTOVERS
+    repair(client, table, left)
+    assert client.segments.list(table, exclude_replaced=False) == sorted(names(filled))
+
+
+def test_the_bare_calls_answer_by_the_error_map(
+    client: ControllerClient, table: str, filled: list[BuiltSegment], built: list[BuiltSegment]
+) -> None:
+    entry_id = client.lineage.start(table, [], names(built[2:3]))
+    with pytest.raises(OutcomeUnknownError, match="Failed to update the segment lineage"):
+        client.lineage.end(table, "no-such-entry")
+    with pytest.raises(OutcomeUnknownError, match="Failed to update the segment lineage"):
+        client.lineage.revert(table, "no-such-entry")
+    # An entry in progress is reverted by force only; the answer does not say so.
+    with pytest.raises(OutcomeUnknownError, match="Failed to update the segment lineage"):
+        client.lineage.revert(table, entry_id)
+    client.lineage.revert(table, entry_id, force=True)
+    with pytest.raises(NotFoundError):
+        client.lineage.end("no_such_table_OFFLINE", entry_id)
+
+
+def test_a_revert_that_pinot_refuses_is_not_applied(
+    client: ControllerClient, table: str, filled: list[BuiltSegment], built: list[BuiltSegment]
+) -> None:
+    first = SegmentReplacement(client, table, names(filled), names(built[2:3]))
+    with first:
+        push(client, table, built[2:3])
+    with SegmentReplacement(client, table, names(built[2:3]), names(built[3:4])):
+        push(client, table, built[3:4])
+    # What the first one brought is what the second one replaced.
+    with pytest.raises(NotAppliedError, match="refused to revert"):
+        first.revert()
+    assert client.segments.list(table) == names(built[3:4])

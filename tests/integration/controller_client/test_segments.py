@@ -1,0 +1,174 @@
+"""Segments pushed in three ways into a real cluster, read back, deleted."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+import uuid
+from decimal import Decimal
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from controller_client.broker import BrokerClient
+from controller_client.client import ControllerClient
+from controller_client.errors import (
+    ConflictError,
+    NotFoundError,
+    QueryError,
+    RejectedError,
+    WaitTimeoutError,
+)
+from tests.integration.controller_client.conftest import BuiltSegment, Content, content_of
+from tests.support.cluster import PinotCluster
+
+pytestmark = pytest.mark.cluster
+
+
+def put_into_deep_store(pinot: PinotCluster, tar: Path) -> str:
+    """Lay a tar into a place of the deep store that is not the controller's own; return its URI."""
+    place = f"{pinot.deep_store_uri.rstrip('/')}/staged-{uuid.uuid4().hex}/{tar.name}"
+    parts = urlsplit(place)
+    if parts.scheme == "file":
+        Path(parts.path).parent.mkdir(parents=True)
+        shutil.copy(tar, parts.path)
+    else:
+        s3 = pinot.s3.client()
+        s3.put_object(Bucket=parts.netloc, Key=parts.path.lstrip("/"), Body=tar.read_bytes())
+        s3.close()
+    return place
+
+
+def test_a_tar_is_pushed_read_back_and_deleted(
+    client: ControllerClient, table: str, content: Content, built: list[BuiltSegment], tmp_path: Path
+) -> None:
+    segment = built[0]
+    client.segments.upload_tar(table, segment.tar)
+    client.segments.wait_online(table, [segment.name], 60)
+    content.wait([segment])
+    assert client.segments.list(table) == [segment.name]
+
+    metadata = client.segments.metadata(table, segment.name)
+    assert metadata.crc == segment.crc
+    assert metadata.total_docs == len(segment.rows)
+    assert metadata.custom_map["input.data.file.uri"] == f"file:///{segment.name}.json"
+    assert metadata.start_time == segment.rows[0]["ts"]
+    assert metadata.end_time == segment.rows[-1]["ts"]
+    assert metadata.time_unit == "MILLISECONDS"
+
+    fetched = tmp_path / "fetched.tar.gz"
+    assert client.segments.download(table, segment.name, fetched) == segment.tar.stat().st_size
+    assert fetched.read_bytes() == segment.tar.read_bytes()
+
+    client.segments.delete(table, [segment.name])
+    client.segments.wait_gone(table, [segment.name], 60)
+    content.wait([])
+    assert client.segments.list(table, exclude_replaced=False) == []
+    with pytest.raises(NotFoundError, match=segment.name):
+        client.segments.metadata(table, segment.name)
+    # The name is free again at once.
+    client.segments.upload_tar(table, segment.tar, allow_refresh=False)
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_a_metadata_push(
+    pinot: PinotCluster,
+    client: ControllerClient,
+    table: str,
+    content: Content,
+    built: list[BuiltSegment],
+    copy: bool,
+) -> None:
+    segment = built[1]
+    staged = put_into_deep_store(pinot, segment.tar)
+    client.segments.push_metadata(table, segment.metadata_tar, staged, copy_to_deep_store=copy)
+    client.segments.wait_online(table, [segment.name], 60)
+    content.wait([segment])
+    metadata = client.segments.metadata(table, segment.name)
+    assert (metadata.download_url == staged) is not copy
+    assert metadata.crc == segment.crc
+
+
+def test_a_push_by_address(
+    client: ControllerClient, table: str, content: Content, built: list[BuiltSegment], pinot: PinotCluster
+) -> None:
+    segment = built[2]
+    client.segments.upload_tar(table, segment.tar)
+    client.segments.wait_online(table, [segment.name], 60)
+    address = f"{pinot.controller_url}/segments/{table.removesuffix('_OFFLINE')}/{segment.name}"
+    # The same bytes again, fetched by the controller from its own address.
+    client.segments.upload_uri(table, address)
+    content.wait([segment])
+    assert client.segments.metadata(table, segment.name).crc == segment.crc
+
+
+def test_what_the_controller_refuses(
+    client: ControllerClient, table: str, unique_table: str, built: list[BuiltSegment], tmp_path: Path
+) -> None:
+    tar = built[0].tar
+    with pytest.raises(NotFoundError, match=f"{unique_table}_nope_OFFLINE"):
+        client.segments.upload_tar(f"{unique_table}_nope_OFFLINE", tar)
+    broken = tmp_path / "broken.tar.gz"
+    broken.write_bytes(b"no tar")
+    with pytest.raises(RejectedError):
+        client.segments.upload_tar(table, broken)
+    empty = tmp_path / "empty.tar.gz"
+    with tarfile.open(empty, "w:gz"):
+        pass
+    with pytest.raises(RejectedError):
+        client.segments.upload_tar(table, empty)
+    client.segments.upload_tar(table, tar)
+    with pytest.raises(ConflictError, match="already exists"):
+        client.segments.upload_tar(table, tar, allow_refresh=False)
+    client.segments.delete(table, ["no_such_segment"])
+    with pytest.raises(NotFoundError):
+        client.segments.download(table, "no_such_segment", tmp_path / "x")
+
+
+def test_a_segment_whose_tar_is_missing_is_named(
+    pinot: PinotCluster, client: ControllerClient, table: str, built: list[BuiltSegment]
+) -> None:
+    segment = built[3]
+    nowhere = f"{pinot.deep_store_uri.rstrip('/')}/nowhere/{segment.name}.tar.gz"
+    client.segments.push_metadata(table, segment.metadata_tar, nowhere, copy_to_deep_store=False)
+    with pytest.raises(WaitTimeoutError, match=rf"{segment.name} (ERROR|OFFLINE|absent) on Server_"):
+        client.segments.wait_online(table, [segment.name], 15)
+
+
+def test_values_come_back_exactly(broker: BrokerClient, table: str, filled: list[BuiltSegment]) -> None:
+    name = table.removesuffix("_OFFLINE")
+    result = broker.query(f"select city, tags, n, x, price from {name} order by n limit 100")
+    assert [column.data_type for column in result.columns] == [
+        "STRING",
+        "STRING_ARRAY",
+        "LONG",
+        "DOUBLE",
+        "BIG_DECIMAL",
+    ]
+    expected = [row for segment in filled for row in segment.rows]
+    assert len(result.rows) == len(expected)
+    for (city, tags, n, x, price), row in zip(result.rows, expected, strict=True):
+        # Null is Pinot's default in a selection unless null handling is asked for.
+        assert city == (row["city"] or "null")
+        assert (tags, n, x) == (row["tags"], row["n"], row["x"])
+        assert price == Decimal(row["price"])
+    assert result.stats.total_docs == content_of(filled)[0]
+
+
+def test_queries_that_fail(broker: BrokerClient, table: str, filled: list[BuiltSegment]) -> None:
+    name = table.removesuffix("_OFFLINE")
+    with pytest.raises(QueryError, match="150 SQLParsingError"):
+        broker.query("selec 1")
+    with pytest.raises(QueryError, match="TableDoesNotExistError"):
+        broker.query("select 1 from no_such_table")
+    with pytest.raises(QueryError, match="no_such_column"):
+        broker.query(f"select no_such_column from {name}")
+    assert broker.query(f"select count(*) from {name}", options={"timeoutMs": 5000}).scalar() == 20
+
+
+def test_a_dead_broker_is_passed_over(pinot: PinotCluster, table: str, filled: list[BuiltSegment]) -> None:
+    name = table.removesuffix("_OFFLINE")
+    for urls in (("http://127.0.0.1:9", pinot.broker_url), (pinot.broker_url, "http://127.0.0.1:9")):
+        with BrokerClient(urls) as broker:
+            assert broker.query(f"select count(*) from {name}").scalar() == 20
