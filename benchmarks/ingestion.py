@@ -102,8 +102,8 @@ class Bench:
         clock = SystemClock()
         with self._minion_on(cores):
             started = time.monotonic()
-            engine = MinionEngine(self.client, self.store, clock)
-            report = run_task(RunTools(self.client, self.store, engine, clock), table)
+            with MinionEngine(self.client, self.store, clock) as engine:
+                report = run_task(RunTools(self.client, self.store, engine, clock), table)
             self._wait_rows(table)
             seconds = time.monotonic() - started
         if report.fallback_reasons:

@@ -10,7 +10,7 @@ import click
 
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.clock import SystemClock
-from minion_tasks.cli.task import make_tools
+from minion_tasks.cli.task import open_tools
 from minion_tasks.file_ingestion.run import run_task
 from minion_tasks.scheduler import Scheduler
 
@@ -36,13 +36,6 @@ def scheduler(cli: CliContext, refresh_s: float, parallel: int) -> None:
     """Run FileIngestionTask of every table at its schedule, until stopped."""
     from jvm_bridge.cron import CronSchedule
 
-    tools = make_tools(cli)
-
-    def run(table: str) -> None:
-        report = run_task(tools, table, lock_wait_s=3600.0)
-        did = f"{report.outcome}, {report.files} files, {report.rows} rows"
-        cli.out.note(f"{table}: {did}, session {report.session_id}")
-
     stop = threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
@@ -50,7 +43,15 @@ def scheduler(cli: CliContext, refresh_s: float, parallel: int) -> None:
 
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
-    cli.out.note("the scheduler runs; it stops with Ctrl-C, after the runs that are going on")
-    Scheduler(
-        cli.client(), run, CronSchedule, SystemClock(), refresh_s=refresh_s, max_parallel=parallel
-    ).serve(stop)
+    with open_tools(cli) as tools:
+
+        def run(table: str) -> None:
+            report = run_task(tools, table, lock_wait_s=3600.0)
+            did = f"{report.outcome}, {report.files} files, {report.rows} rows"
+            cli.out.note(f"{table}: {did}, session {report.session_id}")
+
+        cli.out.note("the scheduler runs; it stops with Ctrl-C, after the runs that are going on")
+        loop = Scheduler(
+            cli.client(), run, CronSchedule, SystemClock(), refresh_s=refresh_s, max_parallel=parallel
+        )
+        loop.serve(stop)

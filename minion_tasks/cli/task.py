@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -105,8 +107,10 @@ def show(cli: CliContext, table: str) -> None:
 @pass_cli
 def run(cli: CliContext, table: str, lock_wait_s: float) -> None:
     """Ingest what is new in the source, in one atomic step, and wait for the end."""
-    with cli.out.progress("reading files", unit="files") as progress:
-        report = run_task(make_tools(cli, progress), table, lock_wait_s=lock_wait_s)
+    # A wrong name or parameter is told before the JVM takes its seconds to start.
+    load_params(cli.client(), offline_table(cli.client(), table))
+    with cli.out.progress("reading files", unit="files") as progress, open_tools(cli, progress) as tools:
+        report = run_task(tools, table, lock_wait_s=lock_wait_s)
     show_report(cli, report)
 
 
@@ -135,13 +139,18 @@ def watch(cli: CliContext, table: str, follow: bool) -> None:
     _show_progress(cli, now)
 
 
-def make_tools(cli: CliContext, progress: Progress | None = None) -> RunTools:
-    """Put together what a run on this cluster works with."""
+@contextmanager
+def open_tools(cli: CliContext, progress: Progress | None = None) -> Iterator[RunTools]:
+    """Put together what runs on this cluster work with."""
     clock = SystemClock()
-    engine = MinionEngine(cli.client(), cli.property_store(), clock)
-    if progress is None:
-        return RunTools(cli.client(), cli.property_store(), engine, clock)
-    return RunTools(cli.client(), cli.property_store(), engine, clock, lambda now: _tell(progress, now))
+    store = cli.property_store()
+
+    def tell(now: SessionProgress) -> None:
+        if progress is not None:
+            _tell(progress, now)
+
+    with MinionEngine(cli.client(), store, clock) as engine:
+        yield RunTools(cli.client(), store, engine, clock, tell)
 
 
 def show_report(cli: CliContext, report: RunReport) -> None:

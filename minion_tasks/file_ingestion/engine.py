@@ -10,6 +10,7 @@ from controller_client.client import ControllerClient
 from controller_client.clock import Clock
 from controller_client.errors import NotAppliedError, NotFoundError, UnreachableError
 from controller_client.zookeeper import PropertyStore
+from jvm_bridge.helix import HelixTaskQueue
 from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams
 from minion_tasks.file_ingestion.session import Session
 
@@ -45,6 +46,9 @@ class Engine(Protocol):
 class MinionEngine:
     """Subtasks on Python-hosted minions, in Helix' task queue: the controller's ``/tasks`` shows them.
 
+    A context manager, to be entered before the table's lock is taken: the start of this process' JVM holds up
+    all its Python threads for seconds, the one among them that keeps the lock's ZooKeeper session alive.
+
     Args:
         client: The controller.
         store: ZooKeeper, for the minions that live.
@@ -67,6 +71,15 @@ class MinionEngine:
         self._clock = clock
         self._poll_interval_s = poll_interval_s
         self._minion_grace_s = minion_grace_s
+        self._queue = HelixTaskQueue(store.zookeeper_address, store.cluster_name, clock=clock)
+
+    def __enter__(self) -> MinionEngine:
+        """Connect to Helix, starting the JVM if need be."""
+        self._queue.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._queue.__exit__()
 
     def submit(self, session: Session, groups: Sequence[int], params: FileIngestionParams) -> str:
         """Enqueue one Helix job with a subtask for each group.
@@ -77,23 +90,18 @@ class MinionEngine:
         Raises:
             NoMinionError: No minion could run it.
         """
-        from jvm_bridge.helix import (
-            HelixTaskQueue,
-        )  # starts this process's JVM, which only a submission needs
-
         self._require_minion(params.minion_tag)
         configs = [
             {"tableName": session.table, "session": session.session_id, "group": str(number)}
             for number in groups
         ]
-        with HelixTaskQueue(self._store.zookeeper_address, self._store.cluster_name) as queue:
-            name = queue.submit(
-                TASK_TYPE,
-                configs,
-                minion_tag=params.minion_tag,
-                timeout_s=params.task_timeout_s,
-                concurrent_per_instance=params.concurrent_per_instance,
-            )
+        name = self._queue.submit(
+            TASK_TYPE,
+            configs,
+            minion_tag=params.minion_tag,
+            timeout_s=params.task_timeout_s,
+            concurrent_per_instance=params.concurrent_per_instance,
+        )
         logger.info("session %s: %d subtasks submitted as %s", session.session_id, len(configs), name)
         return name
 
