@@ -2,8 +2,8 @@
 
 Both read the same files into tables of the same schema and indexes on the same local cluster, with the same
 number of subtasks or threads, bound to the same cores (the minion's process there, the job's process here). A
-run counts from the command to the moment when a query sees all rows. The job's JVM starts within its time: that
-is how it is run.
+run counts from the command to the moment when a query sees all rows. The job's JVM starts within its time:
+that is how it is run.
 
     python -m benchmarks.ingestion --data flights.parquet --rows 1000000
 """
@@ -120,7 +120,8 @@ class Bench:
         command = [
             "taskset", "-c", _core_list(cores), str(find_java().executable), f"-Xmx{self.heap_mb}m",
             "-Dplugins.dir=/nonexistent", "-cp", class_path,
-            "org.apache.pinot.tools.admin.PinotAdministrator", "LaunchDataIngestionJob", "-jobSpecFile", str(spec),
+            "org.apache.pinot.tools.admin.PinotAdministrator",
+            "LaunchDataIngestionJob", "-jobSpecFile", str(spec),
         ]  # fmt: skip
         log = self.folder / f"{table}.log"
         started = time.monotonic()
