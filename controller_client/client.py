@@ -24,7 +24,7 @@ __all__ = ["ControllerClient"]
 class ControllerClient:
     """Client of one controller; a context manager that closes its connections.
 
-    Not for several threads at the same time (its HTTP session is not): give each its own.
+    Threads may share it for calls; nothing of it changes between them but the pool of connections.
 
     Args:
         config: How to reach the controller.

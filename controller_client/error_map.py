@@ -104,6 +104,14 @@ OVERRIDES: tuple[Override, ...] = (
     _row(
         "GET", _TASK, 500, "Index 1 out of bounds for length 1", NotFoundError, "see the type's list of tasks"
     ),
+    _row(
+        "GET",
+        _TASK,
+        500,
+        "Workflow context for task type doesn't exist",
+        NotFoundError,
+        "see the list of task types",
+    ),
     _row("GET", _TASK, 500, 'because ".*" is null', NotFoundError, "see the type's list of tasks"),
     _row("GET", "/tasks/[^/]+/state", 500, "getWorkflowContext.* is null", NotFoundError),
 )

@@ -53,8 +53,8 @@ class LineageApi:
         Raises:
             ConfigError: Both lists are empty, a name stands twice or in both.
             UnsupportedError: ``segments_to`` is empty and the version refuses that.
-            ConflictError: A segment to replace is missing or replaced already, a new name is taken, another
-                entry holds one of them; nothing was applied.
+            ConflictError: A segment to replace is missing or replaced already, a new name is taken or was
+                used by a reverted entry, another entry holds one of them; nothing was applied.
             OutcomeUnknownError: The reply was lost, or Pinot does not say: read the lineage.
         """
         self.check_start(table_name_with_type, segments_from, segments_to)
@@ -125,14 +125,7 @@ class LineageApi:
                 remedy="choose other names, or let the doctor clean up what an earlier run left",
             )
         for entry in self.list(table_name_with_type):
-            shared = set(entry.segments_from) & set(segments_from) | set(entry.segments_to) & set(segments_to)
-            if entry.live and shared:
-                raise ConflictError(
-                    f"lineage entry {entry.entry_id} ({entry.state}) of {table_name_with_type} holds"
-                    f" {sorted(shared)}",
-                    where=table_name_with_type,
-                    remedy="wait until it is completed, or revert it if its owner is gone",
-                )
+            check_against(entry, table_name_with_type, segments_from, segments_to)
 
     def doctor(self, table_name_with_type: str, older_than_s: float) -> list[Diagnosis]:
         """Look for what interrupted replacements left; see :func:`controller_client.doctor.diagnose`."""
@@ -190,4 +183,34 @@ def check_lists(segments_from: Sequence[str], segments_to: Sequence[str]) -> Non
     if both:
         raise ConfigError(
             f"segments are to be replaced by themselves: {both}", remedy="choose other names for the new ones"
+        )
+
+
+def check_against(
+    entry: LineageEntry, table_name_with_type: str, segments_from: Sequence[str], segments_to: Sequence[str]
+) -> None:
+    """Check the lists of a new replacement against an entry of the lineage.
+
+    Raises:
+        ConflictError: The entry holds one of the segments, or would hide a new one.
+    """
+    # Brokers, and the list without replaced segments, leave out the segmentsTo of each entry that is not
+    # COMPLETED and the segmentsFrom of each that is, whatever another entry says about the same names.
+    # Pinot takes the names of a reverted entry again, completes the replacement, and nobody sees the segments.
+    hides = entry.segments_to if entry.state is LineageState.REVERTED else entry.segments_from
+    used_up = sorted(set(hides) & set(segments_to))
+    if used_up:
+        raise ConflictError(
+            f"lineage entry {entry.entry_id} ({entry.state}) of {table_name_with_type} has used up names of"
+            f" new segments, queries would never see them: {used_up}",
+            where=table_name_with_type,
+            remedy="choose other names",
+        )
+    shared = set(entry.segments_from) & set(segments_from) | set(entry.segments_to) & set(segments_to)
+    if entry.live and shared:
+        raise ConflictError(
+            f"lineage entry {entry.entry_id} ({entry.state}) of {table_name_with_type} holds"
+            f" {sorted(shared)}",
+            where=table_name_with_type,
+            remedy="wait until it is completed, or revert it if its owner is gone",
         )

@@ -56,11 +56,13 @@ class SegmentReplacement:
     A run is recognised by its ``segments_to``: their names are the identity of the replacement, so that a
     restart goes on instead of starting twice. Every outcome is one of three: an error of class
     NotAppliedError (queries see the old segments), OutcomeUnknownError (the lineage cannot be read or does
-    not
-    tell: run again with the same names), AppliedError (the swap or the revert stands, but something after it
-    failed).
+    not tell: run again with the same names), AppliedError (the revert stands, but the new segments are not
+    cleaned up).
 
-    As a context manager: enters with ``start``; leaves with ``end``, or with ``revert`` when the body raised.
+    As a context manager: enters with ``start``; leaves with ``end``, or with ``revert`` when the body raised
+    or the segments did not come online. A reverted entry uses its names up: Pinot hides segments of such
+    names for as long as it remembers the entry. A caller that wants to go on later with the same names sets
+    ``keep_on_error``: the entry then stays in progress, its segments stay hidden, and the next run adopts it.
     With ``state`` COMPLETED at the body's begin the segments are there: do not push them again.
 
     Args:
@@ -69,6 +71,7 @@ class SegmentReplacement:
         segments_from: What is replaced, out of the list without replaced segments; may be empty.
         segments_to: What comes instead: names that the table never had.
         timeouts: How long the steps wait.
+        keep_on_error: As a context manager, leave the entry in progress after an error instead of reverting.
 
     Raises:
         ConfigError: Both lists are empty, a name stands twice or in both.
@@ -82,6 +85,7 @@ class SegmentReplacement:
         segments_to: Sequence[str],
         *,
         timeouts: LineageTimeouts | None = None,
+        keep_on_error: bool = False,
     ) -> None:
         check_lists(segments_from, segments_to)
         self._client = client
@@ -89,6 +93,7 @@ class SegmentReplacement:
         self._from = tuple(segments_from)
         self._to = tuple(segments_to)
         self._timeouts = timeouts or LineageTimeouts()
+        self._keep_on_error = keep_on_error
         self.entry_id: str | None = None
         self.state: LineageState | None = None
 
@@ -100,8 +105,8 @@ class SegmentReplacement:
 
         Raises:
             UnsupportedError: ``segments_to`` is empty and the version refuses that.
-            ConflictError: A segment to replace is not visible, a new name is taken, another entry holds one
-                of them, or another first writer of the lineage has overwritten this entry.
+            ConflictError: A segment to replace is not visible, a new name is taken or used up, another entry
+                holds one of them, or another first writer of the lineage has overwritten this entry.
             OutcomeUnknownError: The reply was lost and the lineage shows no entry.
         """
         entries = self._client.lineage.list(self._table)
@@ -175,12 +180,12 @@ class SegmentReplacement:
         try:
             self.end()
         except (NotAppliedError, WaitTimeoutError) as refused:
-            # Certainly not completed: leave nothing half-done behind.
+            # Certainly not completed.
             self._revert_after(refused)
             raise
 
     def _revert_after(self, error: BaseException) -> None:
-        if self.state is not LineageState.IN_PROGRESS:
+        if self.state is not LineageState.IN_PROGRESS or self._keep_on_error:
             return
         try:
             if self._is_completed():

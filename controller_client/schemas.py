@@ -55,6 +55,7 @@ class SchemasApi:
 
         Raises:
             NotFoundError: There is none of that name.
-            ConflictError: A table uses it.
+            ConflictError: A table uses it. Version 0.11.0 looks at realtime tables only, and deletes the
+                schema of an offline one.
         """
         self._transport.request("DELETE", path_of("schemas", name))

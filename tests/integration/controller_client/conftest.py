@@ -14,6 +14,7 @@ import pytest
 
 from controller_client.broker import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.errors import QueryError
 from controller_client.models import Schema, TableConfig
 from tests.support.cluster import PinotCluster
 from tests.support.wait import wait_for
@@ -128,11 +129,22 @@ def broker(pinot: PinotCluster) -> Iterator[BrokerClient]:
 
 
 @pytest.fixture
-def table(client: ControllerClient, unique_table: str) -> str:
+def table(client: ControllerClient, broker: BrokerClient, unique_table: str) -> str:
     """An empty table; its name with type."""
     client.schemas.create(Schema.from_json(schema_document(unique_table)))
     client.tables.create(TableConfig.from_json(table_document(unique_table)))
-    return f"{unique_table}_OFFLINE"
+    table = f"{unique_table}_OFFLINE"
+    wait_for(lambda: _broker_knows(broker, table), f"the broker to know {table}")
+    return table
+
+
+def _broker_knows(broker: BrokerClient, table: str) -> bool:
+    try:
+        Content(broker, table).seen()
+    except QueryError:
+        # "BrokerResourceMissingError" until Helix has told the broker.
+        return False
+    return True
 
 
 class Content:

@@ -161,7 +161,7 @@ def test_queries_that_fail(broker: BrokerClient, table: str, filled: list[BuiltS
     with pytest.raises(QueryError, match="150 SQLParsingError"):
         broker.query("selec 1")
     with pytest.raises(QueryError, match="TableDoesNotExistError"):
-        broker.query("select 1 from no_such_table")
+        broker.query("select * from no_such_table")
     with pytest.raises(QueryError, match="no_such_column"):
         broker.query(f"select no_such_column from {name}")
     assert broker.query(f"select count(*) from {name}", options={"timeoutMs": 5000}).scalar() == 20

@@ -83,9 +83,6 @@ def test_a_table_from_creation_to_end(client: ControllerClient, unique_table: st
 
     with pytest.raises(ConflictError):
         client.tables.create(config)
-    with pytest.raises(ConflictError, match=unique_table):
-        client.schemas.delete(unique_table)
-
     client.tables.delete(twt)
     assert not client.tables.exists(twt)
     with pytest.raises(NotFoundError):

@@ -98,6 +98,13 @@ CAPTURED: list[tuple[str, str, int, str, type[PinotPluginError]]] = [
     ),
     ("GET", "/tasks/task/nope/state", 500, "Index 1 out of bounds for length 1", NotFoundError),
     ("GET", "/tasks/subtask/nope/config", 500, "Index 1 out of bounds for length 1", NotFoundError),
+    (
+        "GET",
+        "/tasks/task/Task_NoSuchTask_1700000000000/state",
+        500,
+        "Workflow context for task type doesn't exist: NoSuchTask",
+        NotFoundError,
+    ),
     ("GET", "/tasks/task/Task_Nope_1/state", 500, 'Cannot invoke "x()" because "y" is null', NotFoundError),
     ("GET", "/tasks/Nope/state", 500, NULL_CONTEXT, NotFoundError),
 ]

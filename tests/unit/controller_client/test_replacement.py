@@ -195,10 +195,30 @@ def test_an_error_after_a_finished_run_does_not_revert_it(world: World) -> None:
     assert world.lineage.calls == []
 
 
-def test_a_reverted_run_is_started_anew(world: World) -> None:
-    world.lineage.add_entry("REVERTED", OLD, NEW)
-    assert world.replacement().start() is LineageState.IN_PROGRESS
-    assert world.lineage.calls == ["start"]
+@pytest.mark.parametrize(
+    ("state", "old", "new"), [("REVERTED", OLD, ["new_2"]), ("COMPLETED", ["new_2"], ["other"])]
+)
+def test_names_that_pinot_would_hide_are_used_up(
+    world: World, state: str, old: list[str], new: list[str]
+) -> None:
+    world.lineage.add_entry(state, old, new)
+    with pytest.raises(ConflictError, match=r"never see them: \['new_2'\]"):
+        world.replacement().start()
+    assert world.lineage.calls == []
+
+
+def test_an_entry_is_kept_for_the_next_run_when_asked_for(world: World) -> None:
+    def replacement() -> SegmentReplacement:
+        return SegmentReplacement(world.client, TABLE, OLD, NEW, keep_on_error=True)
+
+    with pytest.raises(ZeroDivisionError), replacement():
+        world.push_and_fail()
+    assert world.lineage.states() == ["IN_PROGRESS"]
+    assert world.client.segments.list(TABLE) == OLD
+    with replacement():
+        pass
+    assert world.lineage.calls == ["start", "end"]
+    assert world.client.segments.list(TABLE) == NEW
 
 
 def test_the_same_new_segments_for_other_old_ones_are_a_conflict(world: World) -> None:
