@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -116,10 +114,6 @@ def minion(
     cli.out.note(f"{settings.instance_id} joins {cluster_name} ({zookeeper}); stop it with Ctrl-C")
     host_minion(settings, stop)
     cli.out.note(f"{settings.instance_id} has left the cluster")
-    # Pinot leaves threads behind that keep a JVM from ending; everything that matters is closed by now.
-    logging.shutdown()
-    sys.stderr.flush()
-    os._exit(0)
 
 
 def _stop_on_signals() -> threading.Event:

@@ -27,7 +27,7 @@ __all__ = ["LocalCluster", "RoleStatus", "UpResult", "default_folder"]
 logger = logging.getLogger(__name__)
 
 _POLL_INTERVAL_S = 0.2
-_STOP_TIMEOUT_S = 20.0
+_STOP_TIMEOUT_S = 30.0
 _LOG_TAIL_LINES = 15
 _OWN_FOLDERS = ("zookeeper", "controller", "minion", "conf", "logs", "tmp")
 
@@ -241,11 +241,10 @@ class LocalCluster:
             (self.folder / name).mkdir(exist_ok=True)
         deadline = self._clock.monotonic() + timeout_s
         everyone = dict(state.processes)
-        environment = dict(os.environ)
 
         def start(role: Role) -> None:
             runner.write_config(role)
-            record, child = spawn(role.name, runner.command(role), self.log_file(role.name), environment)
+            record, child = spawn(role.name, runner.command(role), self.log_file(role.name), os.environ)
             self._children.append(child)
             started[role.name] = everyone[role.name] = record
             write_state(self.folder, replace(state, processes=everyone))

@@ -8,17 +8,20 @@ from urllib.parse import urlsplit
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
+from kazoo.handlers.threading import KazooTimeoutError
 
+from controller_client.errors import WaitTimeoutError
 from jvm_bridge.local_cluster.ports import HOST
 from jvm_bridge.local_cluster.roles import CLUSTER_NAME, Role
 
 __all__ = ["LiveInstances", "is_healthy"]
 
 _PROBE_TIMEOUT_S = 3.0
+_CONNECT_TIMEOUT_S = 30.0
 
 
 def is_healthy(role: Role) -> bool:
-    """Ask the role: ``ruok`` for ZooKeeper, ``GET /health`` for the others."""
+    """Ask the role: ``srvr`` for ZooKeeper, ``GET /health`` for the others."""
     try:
         return _zookeeper_answers(role.port) if role.health_url is None else _health_is_ok(role.health_url)
     except (OSError, http.client.HTTPException):
@@ -29,10 +32,17 @@ class LiveInstances:
     """Reads Helix' list of live instances; a context manager that holds a ZooKeeper session."""
 
     def __init__(self, zookeeper_port: int) -> None:
-        self._client = KazooClient(hosts=f"{HOST}:{zookeeper_port}", timeout=10.0)
+        self._hosts = f"{HOST}:{zookeeper_port}"
+        self._client = KazooClient(hosts=self._hosts, timeout=10.0)
 
     def __enter__(self) -> LiveInstances:
-        self._client.start(timeout=30)
+        try:
+            self._client.start(timeout=_CONNECT_TIMEOUT_S)
+        except KazooTimeoutError as error:
+            self._client.close()
+            raise WaitTimeoutError(
+                f"ZooKeeper gave no session within {_CONNECT_TIMEOUT_S:.0f} s", where=self._hosts
+            ) from error
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -53,8 +63,10 @@ class LiveInstances:
 
 def _zookeeper_answers(port: int) -> bool:
     with socket.create_connection((HOST, port), timeout=_PROBE_TIMEOUT_S) as connection:
-        connection.sendall(b"ruok")
-        return connection.recv(4) == b"imok"
+        # Not "ruok": to that it answers before it serves, and even when it never will.
+        connection.sendall(b"srvr")
+        with connection.makefile("rb") as answer:
+            return b"\nMode: " in answer.read()
 
 
 def _health_is_ok(url: str) -> bool:
