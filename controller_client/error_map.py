@@ -112,7 +112,14 @@ OVERRIDES: tuple[Override, ...] = (
         NotFoundError,
         "see the list of task types",
     ),
-    _row("GET", _TASK, 500, 'because ".*" is null', NotFoundError, "see the type's list of tasks"),
+    _row(
+        "GET",
+        _TASK,
+        500,
+        'because the return value of ".*" is null',
+        NotFoundError,
+        "see the type's list of tasks",
+    ),
     _row("GET", "/tasks/[^/]+/state", 500, "getWorkflowContext.* is null", NotFoundError),
 )
 

@@ -196,7 +196,7 @@ def check_against(
     """
     # Brokers, and the list without replaced segments, leave out the segmentsTo of each entry that is not
     # COMPLETED and the segmentsFrom of each that is, whatever another entry says about the same names.
-    # Pinot takes the names of a reverted entry again, completes the replacement, and nobody sees the segments.
+    # Pinot takes the names of a reverted entry again, completes the new one, and nobody sees the segments.
     hides = entry.segments_to if entry.state is LineageState.REVERTED else entry.segments_from
     used_up = sorted(set(hides) & set(segments_to))
     if used_up:

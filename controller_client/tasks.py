@@ -7,6 +7,7 @@ from typing import Any
 
 from controller_client.capabilities import Capability
 from controller_client.cluster import ClusterApi
+from controller_client.errors import NotFoundError
 from controller_client.transport import Transport, path_of
 
 __all__ = ["TasksApi"]
@@ -44,7 +45,8 @@ class TasksApi:
 
     def names(self, task_type: str) -> list[str]:
         """Return the names of a type's tasks; none for an unknown type."""
-        return sorted(self._transport.get_json(path_of("tasks", task_type, "tasks")) or ())
+        # Not by ".../tasks", which answers 500 for a type without a queue.
+        return sorted(self.states(task_type))
 
     def states(self, task_type: str) -> dict[str, str]:
         """Return a type's tasks with their states; none for an unknown type."""
@@ -67,10 +69,10 @@ class TasksApi:
         return str(self._transport.get_json(path_of("tasks", "task", task_name, "state")))
 
     def subtask_states(self, task_name: str) -> dict[str, str]:
-        """Return a task's subtasks with their states.
+        """Return a task's subtasks with their states; none for an unknown task of a well-formed name.
 
         Raises:
-            NotFoundError: There is no such task.
+            NotFoundError: The name is no task's.
         """
         states: dict[str, str] = self._transport.get_json(path_of("tasks", "subtask", task_name, "state"))
         return states or {}
@@ -87,10 +89,10 @@ class TasksApi:
         return configs or []
 
     def subtask_configs(self, task_name: str) -> dict[str, dict[str, Any]]:
-        """Return the configs of a task's subtasks by the subtask's name.
+        """Return the configs of a task's subtasks by the subtask's name; none for an unknown task.
 
         Raises:
-            NotFoundError: There is no such task.
+            NotFoundError: The name is no task's.
         """
         configs: dict[str, dict[str, Any]] = self._transport.get_json(
             path_of("tasks", "subtask", task_name, "config")
@@ -115,9 +117,12 @@ class TasksApi:
         Raises:
             NotFoundError: There is no such task.
         """
-        info: Mapping[str, Any] = self._transport.get_json(
+        info: Mapping[str, Any] | None = self._transport.get_json(
             path_of("tasks", "task", task_name, "debug"), params={"verbosity": "1"}
         )
+        if info is None:
+            # An unknown task is answered with 204.
+            raise NotFoundError(f"there is no task {task_name}")
         return info
 
     def stop(self, task_type: str) -> None:

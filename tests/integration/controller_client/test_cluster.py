@@ -74,14 +74,15 @@ def test_tasks_of_unknown_types_and_names(client: ControllerClient) -> None:
     assert isinstance(client.tasks.types(), list)
     assert client.tasks.queues() == [f"TaskQueue_{name}" for name in client.tasks.types()]
     assert client.tasks.states("NoSuchTask") == {}
-    for look in (
-        client.tasks.state,
-        client.tasks.subtask_states,
-        client.tasks.config,
-        client.tasks.subtask_configs,
-    ):
+    assert client.tasks.names("NoSuchTask") == []
+    assert client.tasks.counts("NoSuchTask") == {}
+    for look in (client.tasks.state, client.tasks.config, client.tasks.debug):
         for name in ("nope", "Task_NoSuchTask_1700000000000"):
             with pytest.raises(NotFoundError):
                 look(name)
+    with pytest.raises(NotFoundError):
+        client.tasks.subtask_states("nope")
+    assert client.tasks.subtask_states("Task_NoSuchTask_1700000000000") == {}
+    assert client.tasks.subtask_configs("Task_NoSuchTask_1700000000000") == {}
     with pytest.raises(NotFoundError):
         client.tasks.queue_state("NoSuchTask")

@@ -105,7 +105,16 @@ CAPTURED: list[tuple[str, str, int, str, type[PinotPluginError]]] = [
         "Workflow context for task type doesn't exist: NoSuchTask",
         NotFoundError,
     ),
-    ("GET", "/tasks/task/Task_Nope_1/state", 500, 'Cannot invoke "x()" because "y" is null', NotFoundError),
+    (
+        "GET",
+        "/tasks/task/Task_NoSuchTask_1700000000000/config",
+        500,
+        (
+            'Cannot invoke "org.apache.helix.task.JobConfig.getTaskConfigMap()" because the return value of '
+            '"org.apache.helix.task.TaskDriver.getJobConfig(String)" is null'
+        ),
+        NotFoundError,
+    ),
     ("GET", "/tasks/Nope/state", 500, NULL_CONTEXT, NotFoundError),
 ]
 
