@@ -11,9 +11,9 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO, Any, cast
 
-from isal import igzip
+from isal import igzip, isal_zlib
 
 from controller_client.errors import DataError
 
@@ -25,6 +25,7 @@ METADATA_FILES = ("creation.meta", "metadata.properties")
 _COMPRESSION_LEVEL = 1
 _COPY_BYTES = 1 << 20
 _MAX_ENTRIES = 100_000
+_CORRUPT_GZIP = (EOFError, zlib.error, cast("type[Exception]", isal_zlib.error))
 _open_gzip: Callable[..., Any] = igzip.open  # python-isal has types for some of its functions only
 
 
@@ -100,7 +101,7 @@ def unpack_tar(tar_path: Path, into: Path, *, max_size_bytes: int = 1 << 40) -> 
                     source = tar.extractfile(member)
                     if source is not None:
                         _copy_new(source, target, tar_path, member)
-    except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
+    except (OSError, tarfile.TarError, *_CORRUPT_GZIP) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the disk or the file's rights, not the tar
         raise DataError(

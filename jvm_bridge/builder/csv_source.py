@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from jvm_bridge.builder.planning import CsvPlan, TablePlan, Unsuitable, is_foreign, plan_column
-from jvm_bridge.builder.source import Batch, Source, open_bytes
+from jvm_bridge.builder.source import CORRUPT_GZIP, Batch, Source, open_bytes
 
 __all__ = ["QuoteGuard", "open_csv", "read_header"]
 
@@ -96,7 +96,7 @@ def read_header(path: Path, delimiter: str) -> list[str]:
     with closing(open_bytes(path)) as stream:
         try:
             text = stream.read(_HEADER_BYTES).decode("utf-8", errors="ignore")
-        except (EOFError, OSError) as error:
+        except (*CORRUPT_GZIP, OSError) as error:
             raise Unsuitable(f"unreadable: {error}") from error
     if text.startswith("\ufeff"):
         raise Unsuitable("the file begins with a byte-order mark")
@@ -140,7 +140,7 @@ def _batches(path: Path, plan: CsvPlan, names: list[str], multi_value: frozenset
                         for name, column in columns.items()
                     }
                 yield Batch(columns, batch.num_rows)
-    except (pa.ArrowInvalid, EOFError, OSError) as error:
+    except (pa.ArrowInvalid, *CORRUPT_GZIP, OSError) as error:
         raise Unsuitable(f"Arrow does not read it: {str(error).splitlines()[0][:200]}") from error
 
 

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jpype
+
+from controller_client.errors import ConfigError
 from jvm_bridge.builder.model import BuiltSegment, Reader
-from jvm_bridge.builder.pinot_classes import java_class
+from jvm_bridge.builder.pinot_classes import java_class, root_causes
 from jvm_bridge.tar import create_metadata_tar, create_tar
 
 __all__ = ["SegmentTarget", "generator_config", "pack", "run_driver"]
@@ -30,8 +33,18 @@ class SegmentTarget:
 
 
 def generator_config(table_config: Any, schema: Any, target: SegmentTarget) -> Any:
-    """Return a ``SegmentGeneratorConfig``; its constructor takes all indexing from the table config."""
-    config = java_class("org.apache.pinot.segment.spi.creator.SegmentGeneratorConfig")(table_config, schema)
+    """Return a ``SegmentGeneratorConfig``; its constructor takes all indexing from the table config.
+
+    Raises:
+        ConfigError: Pinot refuses the table config or the schema.
+    """
+    generator = java_class("org.apache.pinot.segment.spi.creator.SegmentGeneratorConfig")
+    try:
+        config = generator(table_config, schema)
+    except jpype.JException as error:
+        raise ConfigError(
+            f"Pinot builds no segments with this table config and schema: {root_causes(error)}"
+        ) from error
     config.setTableName(table_config.getTableName())
     config.setOutDir(str(target.build_dir))
     config.setSegmentName(target.segment_name)

@@ -2,17 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from jvm_bridge.builder.csv_source import open_csv
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from controller_client.errors import DataError
+from jvm_bridge.builder.avro_file import check_avro
+from jvm_bridge.builder.csv_source import open_csv, read_header
 from jvm_bridge.builder.json_source import open_json
 from jvm_bridge.builder.model import FileFormat
 from jvm_bridge.builder.parquet_source import open_parquet
-from jvm_bridge.builder.planning import TablePlan, Unsuitable, plan_csv
+from jvm_bridge.builder.planning import TablePlan, Unsuitable, is_foreign, plan_csv
 from jvm_bridge.builder.source import Source
 
-__all__ = ["open_file"]
+__all__ = ["check_file", "open_file"]
+
+
+def check_file(
+    path: Path, file_format: FileFormat, table: TablePlan | None, reader_config: Mapping[str, str] | None
+) -> None:
+    """Refuse what Pinot's reader would take without a word: no file, a cut Avro file, another table's
+    columns.
+
+    Args:
+        path: The file.
+        file_format: Its format.
+        table: What was planned of the table; None where a transform may take columns that are not in the
+            schema.
+        reader_config: Properties of Pinot's record reader config.
+
+    Raises:
+        DataError: It is one of these.
+    """
+    if not path.is_file():
+        raise DataError("There is no such file", where=str(path))
+    names = _column_names(path, file_format, reader_config)
+    if table is not None and is_foreign(table.fields, names):
+        fields = ", ".join(field.name for field in table.fields)
+        raise DataError(
+            f"{path.name} has none of the table's columns; it has {', '.join(names)[:200]}",
+            expected=f"columns of {fields[:200]}",
+            where=str(path),
+        )
+
+
+def _column_names(path: Path, file_format: FileFormat, reader_config: Mapping[str, str] | None) ->
+Sequence[str]:
+    """Return the names that the file's head tells; none where it tells none, or Pinot's reader must say
+    why."""
+    if file_format is FileFormat.AVRO:
+        return check_avro(path)
+    try:
+        if file_format is FileFormat.CSV:
+            plan = plan_csv(reader_config)
+            return plan.header or read_header(path, plan.delimiter)
+        if file_format is FileFormat.PARQUET:
+            return list(pq.read_schema(path).names)
+    except (Unsuitable, pa.ArrowException, OSError):
+        return ()
+    return ()
 
 
 def open_file(

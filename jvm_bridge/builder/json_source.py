@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.json as pajson
 
 from jvm_bridge.builder.planning import Field, TablePlan, Unsuitable, is_foreign, plan_column
-from jvm_bridge.builder.source import Batch, Source, open_bytes
+from jvm_bridge.builder.source import CORRUPT_GZIP, Batch, Source, open_bytes
 
 __all__ = ["open_json"]
 
@@ -47,7 +47,7 @@ def _peek(path: Path) -> Mapping[str, Any]:
     with closing(open_bytes(path)) as stream:
         try:
             lines = stream.read(_PEEK_BYTES).split(b"\n")
-        except (EOFError, OSError) as error:
+        except (*CORRUPT_GZIP, OSError) as error:
             raise Unsuitable(f"unreadable: {error}") from error
     kinds: dict[str, Any] = {}
     for line in lines[:-1] if len(lines) > 1 else lines:
@@ -99,7 +99,7 @@ def _batches(path: Path, table: TablePlan, types: Mapping[str, pa.DataType]) -> 
                 for name in floats:
                     _refuse_odd_floats(name, columns[name])
                 yield Batch(columns, batch.num_rows)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, EOFError, OSError) as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, *CORRUPT_GZIP, OSError) as error:
         raise Unsuitable(f"Arrow does not read it: {str(error).splitlines()[0][:200]}") from error
 
 
@@ -127,5 +127,7 @@ def _refuse_small_millis(name: str, column: Any) -> None:
 
 def _refuse_odd_floats(name: str, column: Any) -> None:
     values = column.flatten() if pa.types.is_list(column.type) else column
-    if not np.isfinite(values.drop_null().to_numpy(zero_copy_only=False)).all():
-        raise Unsuitable(f"column {name} has numbers that are not finite")
+    numbers = values.drop_null().to_numpy(zero_copy_only=False)
+    # "-0" is an integer for Jackson, and then has no sign.
+    if not np.isfinite(numbers).all() or ((numbers == 0) & np.signbit(numbers)).any():
+        raise Unsuitable(f"column {name} has numbers that are not finite, or a negative zero")

@@ -78,7 +78,12 @@ def _stored(file: Any, field: Field) -> _Stored:
     leaves = [leaf for leaf in leaves if leaf.path == name or leaf.path.startswith(name + ".")]
     arrow_type = file.schema_arrow.field(name).type
     is_list = pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type)
-    if "." in name or len(leaves) != 1 or leaves[0].max_repetition_level != int(is_list):
+    if (
+        "." in name
+        or pa.types.is_struct(arrow_type)
+        or len(leaves) != 1
+        or leaves[0].max_repetition_level != int(is_list)
+    ):
         raise Unsuitable(f"column {name} is nested: {arrow_type}")
     leaf = leaves[0]
     if is_list and len(leaf.path.split(".")) != 3:

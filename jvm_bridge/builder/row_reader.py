@@ -111,8 +111,20 @@ def _python_value(plan: ColumnPlan, value: Any) -> Any:
     if not plan.field.single_value:
         value = value[0]
     data_type = plan.field.data_type
-    if plan.is_late or data_type in {"STRING", "JSON", "BIG_DECIMAL"}:
+    if data_type == "STRING":
+        return _sanitized(plan, str(value))
+    if plan.is_late:
         return str(value)
     if data_type == "BYTES":
         return bytes(value)
     return float(value) if data_type in {"FLOAT", "DOUBLE"} else int(value)
+
+
+def _sanitized(plan: ColumnPlan, default: str) -> str:
+    # Pinot's SanitizationTransformer comes after its NullValueTransformer: it cuts defaults too, at UTF-16
+    # units.
+    units = default.split("\0")[0].encode("utf-16-le")[: 2 * plan.field.max_length]
+    try:
+        return units.decode("utf-16-le")
+    except UnicodeDecodeError as error:
+        raise Unsuitable(f"the default of column {plan.field.name} is cut inside a character") from error

@@ -17,7 +17,7 @@ from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
 from jvm_bridge.builder.arrow_source import open_arrow, record_batches, write_parquet
 from jvm_bridge.builder.bad_row import find_bad_row
 from jvm_bridge.builder.driver import SegmentTarget, generator_config, pack, run_driver
-from jvm_bridge.builder.files import open_file
+from jvm_bridge.builder.files import check_file, open_file
 from jvm_bridge.builder.model import BuiltSegment, FileFormat, check_custom_metadata, check_segment_name
 from jvm_bridge.builder.planning import TablePlan, Unsuitable, plan_table
 from jvm_bridge.builder.source import Source
@@ -88,8 +88,8 @@ class SegmentBuilder:
                 (reader "arrow") Arrow would not certainly give what Pinot's reader gives.
             ConfigError: A wrong segment name, custom metadata or reader property.
         """
-        if not path.is_file():
-            raise DataError("There is no such file", where=str(path))
+        planned = self._table if isinstance(self._table, TablePlan) else None
+        check_file(path, file_format, planned, reader_config)
         with self._target(segment_name, custom_metadata) as target:
             reason = None
             if self._reader != "pinot":

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
-from isal import igzip
+from isal import igzip, isal_zlib
 
 from jvm_bridge.builder.planning import ColumnPlan
 
-__all__ = ["GZIP_MAGIC", "Batch", "Source", "open_bytes"]
+__all__ = ["CORRUPT_GZIP", "GZIP_MAGIC", "Batch", "Source", "open_bytes"]
 
 GZIP_MAGIC = b"\x1f\x8b"
 _open_gzip: Callable[..., Any] = igzip.open  # python-isal has types for some of its functions only
@@ -37,6 +39,15 @@ class Source:
 
     plans: tuple[ColumnPlan, ...]
     batches: Iterator[Batch]
+
+
+# The file object of python-isal raises what the standard library's does, and its own.
+CORRUPT_GZIP: tuple[type[Exception], ...] = (
+    EOFError,
+    gzip.BadGzipFile,
+    zlib.error,
+    cast("type[Exception]", isal_zlib.error),
+)
 
 
 def open_bytes(path: Path) -> IO[bytes]:

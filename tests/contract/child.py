@@ -1,0 +1,119 @@
+"""A child process with a JVM that builds segments and reads them back: a JSON request a line, a reply a line.
+
+Run as ``python -m tests.contract.child``; only the parent's ``SegmentChild`` talks to it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import jpype
+import pyarrow as pa
+import pyarrow.ipc
+
+from controller_client.errors import PinotPluginError
+from jvm_bridge.builder import FileFormat, SegmentBuilder
+from jvm_bridge.jvm import start_jvm
+from jvm_bridge.tar import unpack_tar
+
+
+def _build(request: dict[str, Any]) -> dict[str, Any]:
+    work_dir = Path(request["work_dir"])
+    builder = SegmentBuilder(request["table_config"], request["schema"], work_dir, request["reader"])
+    if request.get("arrow"):
+        with pa.ipc.open_file(request["arrow"]) as file:
+            built = builder.from_arrow(
+                file.read_all(), request["name"], custom_metadata=request.get("custom")
+            )
+    else:
+        built = builder.from_file(
+            Path(request["path"]),
+            FileFormat.parse(request["format"]),
+            request["name"],
+            reader_config=request.get("reader_config"),
+            custom_metadata=request.get("custom"),
+        )
+    reply = {key: getattr(built, key) for key in ("rows", "crc", "reader", "fallback_reason", "start_time")}
+    reply |= {key: getattr(built, key) for key in ("end_time", "time_unit", "name", "segment_size_bytes")}
+    reply |= {"tar": str(built.tar_path), "metadata_tar": str(built.metadata_tar_path)}
+    if request.get("read_back"):
+        reply |= _read_back(built.tar_path, work_dir / f"{built.name}.unpacked")
+    return reply
+
+
+def _read_back(tar: Path, folder: Path) -> dict[str, Any]:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    segment = unpack_tar(tar, folder)
+    file = jpype.JClass("java.io.File")(str(segment))
+    metadata = jpype.JClass("org.apache.pinot.segment.spi.index.metadata.SegmentMetadataImpl")(file)
+    reader = jpype.JClass("org.apache.pinot.segment.local.segment.readers.PinotSegmentRecordReader")()
+    rows: list[dict[str, Any]] = []
+    if metadata.getTotalDocs():
+        reader.init(file, None, None, True)
+        while reader.hasNext():
+            values = reader.next().getFieldToValueMap()
+            rows.append({str(entry.getKey()): _value(entry.getValue()) for entry in values.entrySet()})
+        reader.close()
+    index_map = segment / "v3" / "index_map"
+    return {
+        "read": rows,
+        "custom": {
+            str(entry.getKey()): str(entry.getValue()) for entry in metadata.getCustomMap().entrySet()
+        },
+        "properties": (segment / "v3" / "metadata.properties").read_text(encoding="utf-8").splitlines(),
+        "indexes": index_map.read_text(encoding="utf-8").splitlines() if index_map.exists() else [],
+        "files": sorted(str(path.relative_to(segment)) for path in segment.rglob("*") if path.is_file()),
+    }
+
+
+def _value(value: Any) -> Any:
+    """Return the value with its Java type where JSON would lose it."""
+    if value is None:
+        return None
+    if isinstance(value, jpype.JArray):
+        if str(value.getClass().getName()) == "[B":
+            return {"bytes": bytes(value).hex()}
+        return [_value(each) for each in value]
+    kind = str(value.getClass().getSimpleName())
+    if kind in {"Integer", "Long"}:
+        return int(value)
+    if kind in {"Float", "Double"}:
+        return {kind.lower(): repr(float(value))}
+    return {"decimal": str(value.toString())} if kind == "BigDecimal" else str(value)
+
+
+def _box_longs(request: dict[str, Any]) -> dict[str, Any]:
+    """Send longs through JPype's boxing and back and count those that changed."""
+    count, start = int(request["count"]), int(request["start"])
+    box = jpype.JClass("java.lang.Long")
+    boxes = jpype.JClass("java.util.ArrayList")(1024)
+    wrong = 0
+    for chunk in range(start, start + count, 1024):
+        boxes.clear()
+        for value in range(chunk, chunk + 1024):
+            boxes.add(box(jpype.JLong(value)))
+        wrong += sum(int(boxes.get(place)) != chunk + place for place in range(1024))
+    return {"wrong": wrong}
+
+
+def main() -> None:
+    """Answer requests until the input ends."""
+    start_jvm(max_heap_mb=384)
+    actions = {"build": _build, "box_longs": _box_longs}
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            reply = actions[request["action"]](request)
+        except PinotPluginError as error:
+            reply = {"error": type(error).__name__, "message": str(error)}
+        sys.stdout.write(json.dumps(reply) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

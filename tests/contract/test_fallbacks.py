@@ -1,0 +1,212 @@
+"""Where Arrow would read something else than Pinot's reader, "auto" leaves the file to Pinot and says why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.contract.segment_child import SegmentChild
+from tests.contract.tables import schema_of, table_config
+
+pytestmark = pytest.mark.jvm
+
+SCHEMA = schema_of(
+    {"s": "STRING", "i": "INT", "f": "FLOAT", "b": "BYTES", "t": "TIMESTAMP", "o": "BOOLEAN"},
+    multi_values={"mv": "STRING"},
+    metrics={"d": "DOUBLE"},
+)
+
+
+CSV_CASES = {
+    "byte-order mark": ("\ufeffs,i\na,1\n", "byte-order mark"),
+    "quote inside a field": ('s,i\na"b,1\n', "quote inside a field"),
+    "spaces before a quote": ('s,i\n "a",1\n', "quote inside a field"),
+    "fewer fields": ("s,i\na\nb,2\n", "Expected 2 columns"),
+    "more fields": ("s,i\na,1,x\nb,2\n", "Expected 2 columns"),
+    "one delimiter at the end of a value": ("s,mv\na,x;\n", "empty parts"),
+    "Java's own number": ("s,d\na,1.5f\nb,Infinity\n", "among the digits"),
+    "plus sign": ("s,i\na,+5\n", "among the digits"),
+    "a doubled name nobody wants": ("s,i,x\na,1,\n", None),
+    "quoted delimiter": ('s,i\n"a,b",1\n', None),
+    "quoted quote and line": ('s,i\n"a ""x""\nb",1\r\n"",2\n', None),
+    "spaces kept": ("s,i\n a , 1\n", None),
+    "empty lines": ("s,i\n\na,1\n\n\r\nb,2\n", None),
+    "carriage returns": ("s,i\ra,1\rb,2\r", None),
+    "other columns only in part": ("x,s\n1,a\n", None),
+    "no line end": ("s,i\na,1", None),
+    "trailing delimiters stay": ("s,i\na;,1\n;,2\n", None),
+    "multi-values": ("mv,i\na;b,1\nc,2\n,3\n", None),
+    "boolean texts": ("o,i\nTrue,1\n0,2\n 1 ,3\nyes,4\n", None),
+}
+
+
+@pytest.mark.parametrize("case", CSV_CASES)
+def test_csv(child: SegmentChild, source_dir: Path, case: str) -> None:
+    text, reason = CSV_CASES[case]
+    _check(child, source_dir / "rows.csv", text.encode(), reason)
+
+
+def test_csv_with_reader_config(child: SegmentChild, source_dir: Path) -> None:
+    cases: list[tuple[str, dict[str, str], str | None]] = [
+        ("s|mv\na|x-y\n", {"delimiter": "|", "multiValueDelimiter": "-"}, None),
+        ("a,1\nb,2\n", {"header": "s,i"}, None),
+        ("mv,i\na;b,1\n", {"multiValueDelimiterEnabled": "false"}, None),
+        ("s,i\n a ,1\n", {"delimiter": ","}, "white space"),
+        ("s ,i\na,1\n", {"delimiter": ","}, "white space"),
+        ("s,i\n#x\na,1\n", {"commentMarker": "#"}, "commentMarker"),
+        ("s\ti\na\t1\n", {"fileFormat": "TDF", "delimiter": "\t"}, "fileFormat"),
+    ]
+    for text, config, reason in cases:
+        _check(child, source_dir / "rows.csv", text.encode(), reason, reader_config=config)
+
+
+JSON_CASES: dict[str, tuple[str, str | None]] = {
+    "an object over lines": ('{"s":\n"a"}\n', "no JSON lines"),
+    "an array of objects": ('[{"s": "a"}, {"s": "b"}]', "no JSON objects"),
+    "a number for a text": ('{"s": "a"}\n{"s": 5}\n', "number"),
+    "a text for a number": ('{"i": 5}\n{"i": "6"}\n', "string"),
+    "a fraction for an integer": ('{"i": 5}\n{"i": 6.0}\n', "Arrow does not read it"),
+    "a nested object": ('{"s": {"a": 1}}\n', "dict values"),
+    "a small timestamp": ('{"t": 5000000000}\n{"t": 5}\n', "small numbers"),
+    "a key twice": ('{"s": "a", "s": "b"}\n', "twice"),
+    "two objects on a line": ('{"s": "a"}{"s": "b"}\n{"s": "c"}\n', "no JSON lines"),
+    "a list for one value": ('{"s": ["a"]}\n', "has lists"),
+    "a lone surrogate": ('{"s": "\\ud800"}\n', "Arrow does not read it"),
+    "numbers as texts throughout": ('{"i": "5", "d": "1.5", "o": "true"}\n{"i": null}\n', None),
+    "integers where fractions are": ('{"d": 1, "f": 2}\n{"d": 1.5, "f": 0.1}\n', None),
+    "whole fractions": ('{"i": 5.0}\n{"i": null}\n', None),
+    "booleans of three kinds": ('{"o": true}\n{"o": false}\n', None),
+    "integers and booleans as texts": ('{"s": 5}\n{"s": -7}\n', None),
+    "escapes": ('{"s": "\\u00fc\\n\\"\\\\\\ud83d\\ude00\\u0000x"}\n', None),
+    "unknown and missing keys": ('{"x": {"y": [1]}, "s": "a"}\n{"i": 1}\n', None),
+    "an empty line": ('{"s": "a"}\n\n{"s": "b"}\n', None),
+    "lists with nulls": ('{"mv": ["a", null, "b"]}\n{"mv": []}\n{"mv": [null]}\n', None),
+    "one value for a list": ('{"mv": "a"}\n{"mv": "b"}\n', None),
+    "hexadecimal bytes": ('{"b": "00ff"}\n{"b": ""}\n', None),
+}
+
+
+@pytest.mark.parametrize("case", JSON_CASES)
+def test_json(child: SegmentChild, source_dir: Path, case: str) -> None:
+    text, reason = JSON_CASES[case]
+    _check(child, source_dir / "rows.json", text.encode(), reason)
+
+
+def _parquet_columns() -> dict[str, tuple[pa.Array, str | None]]:
+    return {
+        "i from a byte": (pa.array([1, None], pa.int8()), None),
+        "i from an unsigned short": (pa.array([65535, None], pa.uint16()), None),
+        "i from a date": (pa.array([18000, None], pa.date32()), None),
+        "i from a long": (pa.array([2**31 - 1, None], pa.int64()), None),
+        "i from a long too large": (pa.array([2**31], pa.int64()), "not in range"),
+        "i from an unsigned int": (pa.array([1], pa.uint32()), "stored as INT32"),
+        "i from a whole double": (pa.array([3.0, None], pa.float64()), None),
+        "i from a fraction": (pa.array([3.7], pa.float64()), "truncated"),
+        "s from a dictionary": (pa.array(["a", "b", None]).dictionary_encode(), None),
+        "s from integers": (pa.array([5, None], pa.int64()), None),
+        "s from booleans": (pa.array([True, None]), None),
+        "s from a double": (pa.array([0.1]), "is double"),
+        "t from milliseconds": (pa.array([1_600_000_000_000, None], pa.timestamp("ms", "UTC")), None),
+        "t from seconds, stored as milliseconds": (pa.array([1_600_000_000], pa.timestamp("s")), None),
+        "t from microseconds": (pa.array([1_600_000_000_000_000, None], pa.timestamp("us")), None),
+        "t from nanoseconds": (pa.array([1_600_000_000_000_000_000], pa.timestamp("ns")), "stored as INT64"),
+        "f from a double": (pa.array([0.1, -1e-300, None]), None),
+        "f from a large double": (pa.array([1e300]), "round twice"),
+        "d from a float": (pa.array([0.1, float("nan"), float("-inf"), -0.0, 0.0], pa.float32()), None),
+        "b from binary": (pa.array([b"\x00\xff", b"", None], pa.binary()), None),
+        "b from fixed binary": (pa.array([b"ab"], pa.binary(2)), "stored as FIXED_LEN_BYTE_ARRAY"),
+        "mv from lists": (pa.array([["a", None, "b"], [], None, ["c"]], pa.list_(pa.string())), None),
+        "mv from single values": (pa.array(["a", None, "b;c"]), None),
+        "o from integers": (pa.array([0, 5, None], pa.int32()), None),
+        "s from a struct": (pa.array([{"x": 1}]), "nested"),
+        "s from a decimal": (pa.array(["1.5"]).cast(pa.decimal128(5, 2)), "stored as FIXED_LEN_BYTE_ARRAY"),
+    }
+
+
+@pytest.mark.parametrize("case", _parquet_columns())
+def test_parquet(child: SegmentChild, source_dir: Path, case: str) -> None:
+    column, reason = _parquet_columns()[case]
+    path = source_dir / "rows.parquet"
+    pq.write_table(pa.table({case.split()[0]: column}), path)
+    _check(child, path, None, reason)
+
+
+def test_several_row_groups_and_other_columns(child: SegmentChild, source_dir: Path) -> None:
+    path = source_dir / "rows.parquet"
+    table = pa.table({"x": range(1000), "i": range(1000), "s": [f"v{each % 10}" for each in range(1000)]})
+    pq.write_table(table, path, row_group_size=77, compression="zstd")
+    # 0.11.0's class path has zstd for Parquet only where Hadoop's native library is; snappy is plain Java.
+    pq.write_table(table, path, row_group_size=77, compression="snappy")
+    _check(child, path, None, None)
+
+
+TABLE_CASES: dict[str, dict[str, Any]] = {
+    "ingestionConfig.transformConfigs": {
+        "transformConfigs": [{"columnName": "s", "transformFunction": "Groovy({x + 'y'}, x)"}]
+    },
+    "ingestionConfig.filterConfig": {"filterConfig": {"filterFunction": "Groovy({i == 2}, i)"}},
+    "ingestionConfig.complexTypeConfig": {"complexTypeConfig": {"fieldsToUnnest": ["x"], "delimiter": "."}},
+}
+
+
+@pytest.mark.parametrize("reason", TABLE_CASES)
+def test_rows_that_are_changed_on_their_way(child: SegmentChild, source_dir: Path, reason: str) -> None:
+    path = source_dir / "rows.json"
+    value = [{"y": "a"}] if "complex" in reason else "a"
+    path.write_text("".join(json.dumps({"x": value, "i": number}) + "\n" for number in range(4)))
+    config = table_config(ingestionConfig=TABLE_CASES[reason])
+    built = child.build(config, SCHEMA, path, "auto", read_back=True)
+    assert (built["reader"], built["fallback_reason"]) == ("pinot", f"the table config has {reason}")
+    assert built["rows"] == (3 if "filter" in reason else 4)
+    table = pa.table({"x": [value] * 4, "i": pa.array(range(4), pa.int32())})
+    from_arrow = child.build(config, SCHEMA, table, "auto", read_back=True)
+    assert from_arrow["read"] == built["read"]
+    if "transform" in reason:
+        assert {row["s"] for row in built["read"]} == {"ay"}
+
+
+def test_schemas_that_only_pinot_knows(child: SegmentChild, source_dir: Path) -> None:
+    path = source_dir / "rows.csv"
+    path.write_text("ts,s,i\n1600000000000,a,1\n")
+    derived = schema_of({"s": "STRING"}, extra={"s": {"transformFunction": "Groovy({i + 1}, i)"}})
+    times = schema_of({"s": "STRING"})
+    unit = {"format": "1:MILLISECONDS:TIMESTAMP", "granularity": "1:MILLISECONDS"}
+    times["dateTimeFieldSpecs"] = [{"name": "ts", "dataType": "TIMESTAMP", **unit}]
+    index = {"indexTypes": ["TIMESTAMP"], "timestampConfig": {"granularities": ["DAY"]}}
+    field = {"name": "ts", "encodingType": "DICTIONARY", **index}
+    for config, schema, reason in (
+        (table_config(), derived, "transform function"),
+        (table_config(fieldConfigList=[field]), times, "timestamp index"),
+    ):
+        built = child.build(config, schema, path, "auto", read_back=True)
+        assert built["reader"] == "pinot", built
+        assert reason in built["fallback_reason"]
+    assert built["read"][0]["$ts$DAY"] == 1_599_955_200_000
+
+
+def _check(
+    child: SegmentChild, path: Path, content: bytes | None, reason: str | None, *, reader_config: Any = None
+) -> None:
+    if content is not None:
+        path.write_bytes(content)
+    config = table_config()
+    by_pinot = child.build(config, SCHEMA, path, "pinot", read_back=True, reader_config=reader_config)
+    by_choice = child.build(config, SCHEMA, path, "auto", read_back=True, reader_config=reader_config)
+    if "error" in by_pinot:
+        assert reason is not None
+        assert by_choice == by_pinot
+        by_choice = child.build(config, SCHEMA, path, "arrow", reader_config=reader_config)
+        assert reason in by_choice["message"]
+        return
+    assert by_choice["crc"] == by_pinot["crc"]
+    assert by_choice["read"] == by_pinot["read"]
+    if reason is None:
+        assert by_choice["fallback_reason"] is None
+        assert by_choice["reader"] == "arrow"
+    else:
+        assert reason in by_choice["fallback_reason"]

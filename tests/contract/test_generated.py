@@ -1,0 +1,179 @@
+"""Generated tables and generated texts: what Arrow takes, it reads to the byte as Pinot's reader does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.contract.segment_child import SegmentChild
+from tests.contract.tables import schema_of, table_config
+
+pytestmark = pytest.mark.jvm
+
+# Each example builds two segments in the one child; the file is written anew each time.
+SETTINGS = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    derandomize=True,
+)
+SCHEMA = schema_of(
+    {"s": "STRING", "i": "INT", "l": "LONG", "f": "FLOAT", "o": "BOOLEAN", "b": "BYTES", "t": "TIMESTAMP"},
+    multi_values={"ms": "STRING", "mi": "INT", "md": "DOUBLE"},
+    metrics={"d": "DOUBLE"},
+)
+_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+_INT, _LONG = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "s": st.none() | _TEXT,
+            "i": st.none() | _INT,
+            "l": st.none() | _LONG,
+            "f": st.none() | st.floats(width=32),
+            "d": st.none() | st.floats(),
+            "o": st.none() | st.booleans(),
+            "b": st.none() | st.binary(max_size=6),
+            "t": st.none() | st.integers(2**32, 2**45),
+            "ms": st.none() | st.lists(st.none() | _TEXT, max_size=4),
+            "mi": st.none() | st.lists(_INT, max_size=4),
+            "md": st.none() | st.lists(st.floats(), max_size=3),
+        }
+    ),
+    min_size=1,
+    max_size=20,
+)
+ARROW_SCHEMA = pa.schema(
+    {
+        "s": pa.string(),
+        "i": pa.int32(),
+        "l": pa.int64(),
+        "f": pa.float32(),
+        "d": pa.float64(),
+        "o": pa.bool_(),
+        "b": pa.binary(),
+        "t": pa.int64(),
+        "ms": pa.list_(pa.string()),
+        "mi": pa.list_(pa.int32()),
+        "md": pa.list_(pa.float64()),
+    }.items()
+)
+
+
+def same_or_left_to_pinot(child: SegmentChild, path: Path, *, null_handling: bool = True) -> dict[str, Any]:
+    config = table_config(null_handling=null_handling)
+    by_pinot = child.build(config, SCHEMA, path, "pinot")
+    by_choice = child.build(config, SCHEMA, path, "auto")
+    if "error" in by_pinot:
+        assert by_choice == by_pinot
+    else:
+        assert by_choice["crc"] == by_pinot["crc"], by_choice
+    return by_choice
+
+
+@SETTINGS
+@given(rows=ROWS, null_handling=st.booleans())
+def test_parquet_tables(child: SegmentChild, source_dir: Path, rows: list[Any], null_handling: bool) -> None:
+    path = source_dir / "rows.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, schema=ARROW_SCHEMA), path)
+    built = same_or_left_to_pinot(child, path, null_handling=null_handling)
+    if built["reader"] == "pinot":
+        assert "two UTF-16 units" in built["fallback_reason"]
+
+
+@SETTINGS
+@given(rows=ROWS, ascii_only=st.booleans())
+def test_json_tables(child: SegmentChild, source_dir: Path, rows: list[Any], ascii_only: bool) -> None:
+    path = source_dir / "rows.json"
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            plain = {
+                key: value.hex() if isinstance(value, bytes) else value
+                for key, value in row.items()
+                # JSON has no NaN and no infinity
+                if value == value and "inf" not in repr(value) and "nan" not in repr(value)
+            }
+            file.write(json.dumps(plain, ensure_ascii=ascii_only) + "\n")
+    same_or_left_to_pinot(child, path)
+
+
+_CSV_PIECES = st.sampled_from(
+    [
+        "a",
+        "Ü",
+        "😀",
+        "1",
+        "-7",
+        "1.5",
+        "",
+        " ",
+        "\t",
+        ",",
+        ",",
+        "\n",
+        "\n",
+        "\r",
+        "\r\n",
+        '"',
+        '""',
+        ";",
+        "\\",
+        "#",
+        "x",
+    ]
+)
+
+
+@settings(SETTINGS, max_examples=250)
+@given(pieces=st.lists(_CSV_PIECES, max_size=25), header=st.sampled_from(["s,i", "s,ms", "i,s,d", "d"]))
+def test_csv_texts(child: SegmentChild, source_dir: Path, pieces: list[str], header: str) -> None:
+    path = source_dir / "rows.csv"
+    path.write_bytes((header + "\n" + "".join(pieces)).encode())
+    same_or_left_to_pinot(child, path)
+
+
+_JSON_PIECES = st.sampled_from(
+    [
+        *(
+            '{"s":"a"}',
+            '{"s":"b","i":1}',
+            '{"i":2.0}',
+            '{"i":3}',
+            '{"i":"4"}',
+            '{"d":1e3}',
+            '{"d":1}',
+            '{"d":-0}',
+        ),
+        *('{"d":-0.0}', '{"d":NaN}', '{"l":12345678901}', '{"s":null}', "{}", '{"ms":["a"]}', '{"ms":"a"}'),
+        *('{"o":true}', '{"o":1}', '{"o":"1"}', '{"s":"\\u0041"}', '{"s":"ü"}', '{"t":9999999999}'),
+        *("\n", "\n", "\n", "\r\n", " ", "[]", "null", "#", ","),
+    ]
+)
+
+
+@settings(SETTINGS, max_examples=250)
+@given(pieces=st.lists(_JSON_PIECES, max_size=12))
+def test_json_texts(child: SegmentChild, source_dir: Path, pieces: list[str]) -> None:
+    path = source_dir / "rows.json"
+    path.write_bytes("".join(pieces).encode())
+    same_or_left_to_pinot(child, path)
+
+
+_NUMBER_TEXTS = st.text("0123456789+-.eExXfdnaNInity _", min_size=1, max_size=7) | st.floats().map(repr)
+
+
+@settings(SETTINGS, max_examples=250)
+@given(
+    texts=st.lists(_NUMBER_TEXTS, min_size=1, max_size=3), column=st.sampled_from(["i", "l", "f", "d", "o"])
+)
+def test_number_texts(child: SegmentChild, source_dir: Path, texts: list[str], column: str) -> None:
+    path = source_dir / "rows.csv"
+    path.write_bytes((f"s,{column}\n" + "".join(f"a,{text}\n" for text in texts)).encode())
+    same_or_left_to_pinot(child, path)
