@@ -46,7 +46,7 @@ from minion_tasks.file_ingestion.session import (
 )
 from minion_tasks.file_ingestion.session_store import SessionStore
 from minion_tasks.file_ingestion.staging import open_staging, session_uri, staging_root
-from minion_tasks.file_ingestion.switch import switch
+from minion_tasks.file_ingestion.switch import switch, was_reverted
 from minion_tasks.filestore import open_store
 
 logger = logging.getLogger(__name__)
@@ -131,10 +131,10 @@ def run_task(tools: RunTools, table: str, *, lock_wait_s: float = 0.0) -> RunRep
         sessions = SessionStore(tools.store, table)
         run = _LockedRun(tools, table, params, sessions, lock)
         latest = sessions.latest()
-        if latest is not None and latest.state is SessionState.SWITCH:
-            return run.finish_switch(latest, RunOutcome.SWITCH_FINISHED, ())
         if latest is not None and latest.is_open:
-            run.throw_away(latest, "a new run began: there are no retries")
+            report = run.deal_with(latest)
+            if report is not None:
+                return report
         run.sweep_staging()
         return run.start()
 
@@ -288,9 +288,20 @@ class _LockedRun:
             if entry.segment is not None
         ]
 
-    def throw_away(self, session: Session, reason: str) -> None:
-        """Abandon a session before its switch and delete what it staged."""
-        self._sessions.save(abandon(session, reason, self._now_ms()))
+    def deal_with(self, session: Session) -> RunReport | None:
+        """Finish the switch of an earlier run, or clear the session away: then a new one can begin."""
+        if session.state is not SessionState.SWITCH:
+            self._throw_away(session, "a new run began: there are no retries")
+            return None
+        names = [segment.name for segment in self._staged_segments(session)]
+        if was_reverted(self._tools.client, self._table, names):
+            self._throw_away(session, "the lineage entry of its switch was reverted", entry_reverted=True)
+            return None
+        return self.finish_switch(session, RunOutcome.SWITCH_FINISHED, ())
+
+    def _throw_away(self, session: Session, reason: str, *, entry_reverted: bool = False) -> None:
+        """Abandon a session and delete what it staged."""
+        self._sessions.save(abandon(session, reason, self._now_ms(), entry_reverted=entry_reverted))
         if session.task_name is not None:
             self._tools.engine.cancel(session.task_name)
         self._delete_staging(session)
@@ -315,7 +326,7 @@ class _LockedRun:
         except (PinotPluginError, KeyboardInterrupt) as error:
             reason = str(error) or type(error).__name__
             try:
-                self.throw_away(saved.session, reason)
+                self._throw_away(saved.session, reason)
             except PinotPluginError as second:
                 # The first error matters to the caller; the next run clears what is left.
                 logger.warning("session %s could not be cleared: %s", session.session_id, second)

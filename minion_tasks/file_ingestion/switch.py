@@ -53,7 +53,9 @@ def switch(
         OutcomeUnknownError: The controller's last word is not known; run the switch again.
     """
     names = [segment.name for segment in segments]
-    with SegmentReplacement(client, table, [], names) as replacement:
+    # The names are in the staged segments, and a revert would use them up: an entry that failed waits for the
+    # next run, which goes on with it. Queries see none of its segments meanwhile.
+    with SegmentReplacement(client, table, [], names, keep_on_error=True) as replacement:
         if replacement.entry_id is not None:
             on_entry(replacement.entry_id)
         if replacement.state is LineageState.COMPLETED:
@@ -61,6 +63,18 @@ def switch(
         else:
             _push_missing(client, table, segments, staging, push_mode, on_pushed)
     return replacement.entry_id
+
+
+def was_reverted(client: ControllerClient, table: str, names: Sequence[str]) -> bool:
+    """Tell whether the entry of an earlier switch was reverted, by hand or by Pinot's cleaning after a day.
+
+    Its segments' names are then used up: Pinot hides segments of such names.
+    """
+    entries = client.lineage.list(table)
+    wanted = set(names)
+    return any(not entry.live and wanted & set(entry.segments_to) for entry in entries) and not any(
+        entry.live and wanted == set(entry.segments_to) for entry in entries
+    )
 
 
 def _push_missing(

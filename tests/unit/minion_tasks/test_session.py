@@ -56,6 +56,13 @@ def test_a_session_is_abandoned_only_before_its_switch(state: SessionState) -> N
             abandon(session, "why", 5)
 
 
+def test_a_switch_is_abandoned_only_when_its_entry_was_reverted() -> None:
+    session = make_session(state=SessionState.SWITCH)
+    assert abandon(session, "why", 5, entry_reverted=True).abandoned
+    with pytest.raises(ConflictError):
+        abandon(make_session(state=SessionState.DONE), "why", 5, entry_reverted=True)
+
+
 def test_a_session_survives_the_store() -> None:
     store, _ = make_store()
     created = store.create(make_session())
