@@ -68,7 +68,8 @@ def free_base() -> int:
     bases = range(FIRST_BASE, LAST_BASE, STEP)
     # Not the same for two test runs on one machine.
     first = os.getpid() % len(bases)
-    for base in (*bases[first:], *bases[:first]):
+    rotated: list[int] = [*bases[first:], *bases[:first]]
+    for base in rotated:
         if all(_is_free(port) for port in ClusterPorts.from_base(base).named().values()):
             return base
     raise AssertionError("no free ports")
