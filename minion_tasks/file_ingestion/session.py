@@ -12,7 +12,7 @@ completed.
 - ``DONE``: the new segments serve.
 
 A session that will not be taken further is *abandoned*: in INIT and IN_PROGRESS at any time. From SWITCH on the
-lineage decides: such a session is finished, and abandoned only where the lineage says that its entry was
+lineage decides: such a session is finished, and abandoned only if the lineage says that its entry was
 reverted.
 """
 

@@ -21,15 +21,18 @@ class WaitError(AssertionError):
     """What was waited for did not come."""
 
 
-def wait_for(predicate: Callable[[], T], what: str, timeout_s: float = 60.0) -> T:
+def wait_for(
+    predicate: Callable[[], T], what: str, timeout_s: float = 60.0, *, interval_s: float = _POLL_INTERVAL_S
+) -> T:
     """Call a predicate until it returns something true, and return that.
 
     Errors of the network and of this project's client mean "not yet".
 
     Args:
-        predicate: Asked every 0.1 s.
+        predicate: What is asked.
         what: Names the state, e.g. ``all rows of flights``.
         timeout_s: Seconds to wait.
+        interval_s: Seconds between two questions.
 
     Raises:
         WaitError: It did not come; tells what was seen last, each segment whose external view is not its
@@ -48,7 +51,7 @@ def wait_for(predicate: Callable[[], T], what: str, timeout_s: float = 60.0) -> 
             seen = value
         if time.monotonic() >= deadline:
             break
-        time.sleep(_POLL_INTERVAL_S)
+        time.sleep(interval_s)
     text = f"waited {timeout_s:g} s for {what}; seen last: {seen!r}"
     raise WaitError("\n\n".join([text, *(describe() for describe in _describers)]))
 
