@@ -7,7 +7,7 @@ import logging
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 _POLL_INTERVAL_S = 0.2
 _STOP_TIMEOUT_S = 30.0
 _LOG_TAIL_LINES = 15
+_STACK_FRAME = "\tat "
+_NOT_IN_PROPERTIES = ",\\$"
 _OWN_FOLDERS = ("zookeeper", "controller", "minion", "conf", "logs", "tmp")
 
 
@@ -125,6 +127,7 @@ class LocalCluster:
             ConfigError: The folder's cluster has other ports than asked for.
             WaitTimeoutError: Not all roles answered in time.
         """
+        self._check_folder()
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._locked():
             state = self._state_for_up()
@@ -191,6 +194,17 @@ class LocalCluster:
     def role_names(self) -> list[str]:
         """The names of the roles, in the order of their start."""
         return [role.name for role in plan_roles(self.folder, self.ports)]
+
+    def _check_folder(self) -> None:
+        """Refuse names that mean something else in Java's properties files or in a class path."""
+        odd = sorted(set(str(self.folder)) & set(_NOT_IN_PROPERTIES))
+        if odd or not str(self.folder).isprintable():
+            raise ConfigError(
+                f"The folder's name holds {' '.join(map(repr, odd)) or 'characters that cannot be shown'}",
+                expected="a name that Java's properties files can hold",
+                where=str(self.folder),
+                remedy="Choose another folder with --dir.",
+            )
 
     def _state_for_up(self) -> ClusterState:
         state = read_state(self.folder)
@@ -281,16 +295,12 @@ class LocalCluster:
             wanted = {role.instance for role in others if role.instance}
             wait("an instance is not live in Helix", lambda: wanted <= instances.names())
 
-    def _check_alive(self, processes: dict[str, ProcessRecord]) -> None:
+    def _check_alive(self, processes: Mapping[str, ProcessRecord]) -> None:
         for name, record in processes.items():
             if record.process(self.folder) is None:
                 log = self.log_file(name)
-                lines = (
-                    log.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:] if log.exists() else []
-                )
                 raise SetupError(
-                    f"{name} ended while the cluster started; its last lines:\n    " + "\n    ".join(lines),
-                    where=str(log),
+                    f"{name} ended while the cluster started; its last lines:{_log_end(log)}", where=str(log)
                 )
 
     def _stop(self, roles: Sequence[Role], running: dict[str, ProcessRecord]) -> None:
@@ -333,6 +343,13 @@ class LocalCluster:
                     remedy="Wait for it to end.",
                 ) from error
             yield
+
+
+def _log_end(log: Path) -> str:
+    """The last lines of a log, indented; without Java's stack frames, which would push out what happened."""
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    telling = [line for line in lines if not line.startswith(_STACK_FRAME)]
+    return "".join(f"\n    {line}" for line in telling[-_LOG_TAIL_LINES:])
 
 
 def default_folder() -> Path:

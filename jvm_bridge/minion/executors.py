@@ -89,7 +89,7 @@ def load_executors() -> dict[str, ExecutorFactory]:
     for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
         try:
             factories[point.name] = point.load()
-        except (ImportError, AttributeError) as error:
+        except Exception as error:  # noqa: BLE001  # a module may raise anything while it is imported
             logger.warning(
                 "task type %s is left out: %s cannot be imported: %s", point.name, point.value, error
             )
