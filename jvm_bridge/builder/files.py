@@ -48,10 +48,10 @@ def check_file(
         )
 
 
-def _column_names(path: Path, file_format: FileFormat, reader_config: Mapping[str, str] | None) ->
-Sequence[str]:
-    """Return the names that the file's head tells; none where it tells none, or Pinot's reader must say
-    why."""
+def _column_names(
+    path: Path, file_format: FileFormat, reader_config: Mapping[str, str] | None
+) -> Sequence[str]:
+    """Return the names in the file's head; none where it has none, or where Pinot's reader must say why."""
     if file_format is FileFormat.AVRO:
         return check_avro(path)
     try:
