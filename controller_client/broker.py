@@ -42,6 +42,7 @@ class QueryStats:
     servers_responded: int
     segments_queried: int
     segments_processed: int
+    segments_pruned: int
     docs_scanned: int
     total_docs: int
     time_ms: int
@@ -206,6 +207,7 @@ def _stats(document: Mapping[str, Any]) -> QueryStats:
         servers_responded=document.get("numServersResponded", 0),
         segments_queried=document.get("numSegmentsQueried", 0),
         segments_processed=document.get("numSegmentsProcessed", 0),
+        segments_pruned=document.get("numSegmentsPrunedByServer", 0),
         docs_scanned=document.get("numDocsScanned", 0),
         total_docs=document.get("totalDocs", 0),
         time_ms=document.get("timeUsedMs", 0),
@@ -219,10 +221,16 @@ def _check(document: Mapping[str, Any], stats: QueryStats, url: str, *, allow_pa
     if fatal:
         raise QueryError(_texts(fatal), where=url)
     missing = stats.servers_responded < stats.servers_queried or stats.partial or bool(exceptions)
+    # Each queried segment is processed or pruned by its server, LIMIT or not; only a plan (which has a column
+    # of this name) processes none.
+    seen = stats.segments_processed + stats.segments_pruned
+    columns = (document.get("resultTable") or {}).get("dataSchema", {}).get("columnNames", ())
+    missing = missing or (seen < stats.segments_queried and "Operator_Id" not in columns)
     if missing and not allow_partial:
         told = f": {_texts(exceptions)}" if exceptions else ""
         raise PartialResultError(
-            f"{stats.servers_responded} of {stats.servers_queried} servers answered{told}",
+            f"{stats.servers_responded} of {stats.servers_queried} servers answered, with {seen} of"
+            f" {stats.segments_queried} segments{told}",
             where=url,
             remedy="look whether all servers are up, then ask again; allow_partial takes the answer as it is",
         )

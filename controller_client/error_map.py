@@ -87,7 +87,8 @@ OVERRIDES: tuple[Override, ...] = (
     ),
     # The table is looked up after the tar was received, and answered as a bad request.
     _row("POST", _UPLOAD, 400, "Failed to find table", NotFoundError, "create the table first"),
-    # 403 of an upload is a refused segment (time range, quota), not refused credentials.
+    # 403 of an upload is a refused segment (time range, quota), not refused credentials. The first of these
+    # is read from SegmentValidationUtils: Pinot's own builder makes no such segment.
     _row(
         "POST",
         _UPLOAD,

@@ -167,6 +167,22 @@ def test_queries_that_fail(broker: BrokerClient, table: str, filled: list[BuiltS
     assert broker.query(f"select count(*) from {name}", options={"timeoutMs": 5000}).scalar() == 20
 
 
+def test_queries_that_leave_segments_out_are_whole(
+    broker: BrokerClient, table: str, filled: list[BuiltSegment]
+) -> None:
+    name = table.removesuffix("_OFFLINE")
+    for sql, rows in (
+        (f"select * from {name} limit 1", 1),
+        (f"select * from {name} limit 0", 0),
+        (f"select n from {name} where x > 0 limit 1", 1),
+        (f"select n from {name} where n = 5", 1),
+        (f"select n from {name} order by n limit 2", 2),
+        (f"select city, count(*) from {name} group by city limit 3", 3),
+    ):
+        assert len(broker.query(sql).rows) == rows, sql
+    assert broker.query(f"explain plan for select n from {name}").rows
+
+
 def test_a_dead_broker_is_passed_over(pinot: PinotCluster, table: str, filled: list[BuiltSegment]) -> None:
     name = table.removesuffix("_OFFLINE")
     for urls in (("http://127.0.0.1:9", pinot.broker_url), (pinot.broker_url, "http://127.0.0.1:9")):

@@ -138,6 +138,7 @@ def test_exceptions_are_a_query_error_without_javas_stack() -> None:
     [
         {"numServersResponded": 1},
         {"partialResult": True},
+        {"numSegmentsQueried": 6, "numSegmentsProcessed": 3, "numSegmentsPrunedByServer": 2},
         {"exceptions": [{"errorCode": 427, "message": "1 servers [S] not responded"}]},
         {"exceptions": [{"errorCode": 305, "message": "2 segments unavailable: [a, b]"}]},
     ],
@@ -150,6 +151,20 @@ def test_less_than_the_table_is_an_error_unless_allowed(lack: dict[str, Any]) ->
         assert broker.query("select 1", allow_partial=True).scalar() == 3
     for fault in lack.get("exceptions", []):
         assert fault["message"] in str(caught.value)
+
+
+def test_pruned_segments_and_plans_are_not_less() -> None:
+    pruned = document(numSegmentsQueried=6, numSegmentsProcessed=1, numSegmentsPrunedByServer=5)
+    columns = ["Operator", "Operator_Id", "Parent_Id"]
+    schema = {"columnNames": columns, "columnDataTypes": ["STRING", "INT", "INT"]}
+    plan = document(
+        numSegmentsQueried=6,
+        numSegmentsPrunedByServer=5,
+        resultTable={"dataSchema": schema, "rows": [["BROKER_REDUCE(limit:10)", 1, 0]]},
+    )
+    with ScriptedServer(answer(200, pruned), answer(200, plan)) as server, client(server.url) as broker:
+        assert broker.query("select * from t limit 1").stats.segments_pruned == 5
+        assert broker.query("explain plan for select * from t").rows[0][1] == 1
 
 
 def test_partial_does_not_hide_a_real_exception() -> None:
