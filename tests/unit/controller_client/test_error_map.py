@@ -93,7 +93,7 @@ CAPTURED: list[tuple[str, str, int, str, type[PinotPluginError]]] = [
         "POST",
         "/v2/segments",
         403,
-        "Storage quota check failed for segment: s of table: t_OFFLINE, reason: t_OFFLINE already over quota.",
+        "Storage quota check failed for segment: s of table: t_OFFLINE, reason: Table already over quota.",
         RejectedError,
     ),
     ("GET", "/tasks/task/nope/state", 500, "Index 1 out of bounds for length 1", NotFoundError),
