@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from controller_client.errors import ConfigError, SetupError
+from jvm_bridge.jars import JarSet
+from jvm_bridge.jdk import Java
+from jvm_bridge.local_cluster import HOST, ClusterPorts, LocalCluster
+from jvm_bridge.local_cluster.roles import RoleRunner, plan_roles
+
+FOLDER = Path("/data/cluster")
+PORTS = ClusterPorts.from_base(21000, servers=2)
+
+
+def runner() -> RoleRunner:
+    java = Java(Path("/jdk"), Path("/jdk/bin/java"), 17, "17.0.1", "JAVA_HOME")
+    return RoleRunner(FOLDER, PORTS, java, JarSet("0.11.0", (Path("/b.jar"), Path("/a.jar")), "test"))
+
+
+def test_roles_in_the_order_of_their_start() -> None:
+    roles = plan_roles(FOLDER, PORTS)
+    assert [(role.name, role.instance) for role in roles] == [
+        ("zookeeper", None),
+        ("controller", f"Controller_{HOST}_21001"),
+        ("broker", f"Broker_{HOST}_21002"),
+        ("server-1", f"Server_{HOST}_21010"),
+        ("server-2", f"Server_{HOST}_21013"),
+        ("minion", f"Minion_{HOST}_21003"),
+    ]
+
+
+def test_each_port_belongs_to_one_role() -> None:
+    ports = [port for role in plan_roles(FOLDER, PORTS) for port in role.ports.values()]
+    assert sorted(ports) == sorted(PORTS.named().values())
+
+
+def test_http_listeners_are_bound_to_loopback_only() -> None:
+    properties = {key: value for role in plan_roles(FOLDER, PORTS) for key, value in role.properties.items()}
+    hosts = {key: value for key, value in properties.items() if key.endswith("access.protocols.http.host")}
+    assert len(hosts) == 3
+    assert set(hosts.values()) == {HOST}
+    # Pinot binds these to every address.
+    assert not {"controller.port", "pinot.broker.client.queryPort", "pinot.server.adminapi.port"} & set(
+        properties
+    )
+
+
+def test_two_servers_share_nothing() -> None:
+    one, two = (role for role in plan_roles(FOLDER, PORTS) if role.name.startswith("server"))
+    keys = ("netty.port", "grpc.port", "instance.dataDir", "instance.segmentTarDir")
+    for key in (f"pinot.server.{key}" for key in keys):
+        assert one.properties[key] != two.properties[key]
+
+
+def test_command_lines_carry_the_marks_and_the_class_path_in_order() -> None:
+    for role in plan_roles(FOLDER, PORTS):
+        words = runner().command(role)
+        dash = "" if role.name == "minion" else "-D"
+        assert f"{dash}pinotPlugins.cluster=/data/cluster" in words
+        assert f"{dash}pinotPlugins.role={role.name}" in words
+        if role.name != "minion":
+            assert words[words.index("-cp") + 1] == "/b.jar:/a.jar"
+
+
+@pytest.mark.parametrize("name", ["a b", "a,b", "a$b", "a%20b", "ä", "a\\b"])
+def test_folders_that_pinot_cannot_have(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match="characters") as caught:
+        LocalCluster(tmp_path / name).up()
+    assert caught.value.where == str(tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
+def test_a_folder_without_a_cluster(tmp_path: Path) -> None:
+    for call in (LocalCluster(tmp_path).status, LocalCluster(tmp_path).down):
+        with pytest.raises(SetupError, match="no local cluster"):
+            call()
+    assert list(tmp_path.iterdir()) == []
