@@ -23,8 +23,9 @@ __all__ = ["check_file", "open_file"]
 def check_file(
     path: Path, file_format: FileFormat, table: TablePlan | None, reader_config: Mapping[str, str] | None
 ) -> None:
-    """Refuse what Pinot's reader would take without a word: no file, a cut Avro file, another table's
-    columns.
+    """Refuse what Pinot's reader would take without a word.
+
+    That is an Avro file that is cut short and a file with none of the table's columns.
 
     Args:
         path: The file.
@@ -34,7 +35,7 @@ def check_file(
         reader_config: Properties of Pinot's record reader config.
 
     Raises:
-        DataError: It is one of these.
+        DataError: It is one of these, or there is no such file.
     """
     if not path.is_file():
         raise DataError("There is no such file", where=str(path))
