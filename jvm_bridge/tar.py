@@ -26,7 +26,7 @@ _COMPRESSION_LEVEL = 1
 _COPY_BYTES = 1 << 20
 _MAX_ENTRIES = 100_000
 _CORRUPT_GZIP = (EOFError, zlib.error, cast("type[Exception]", isal_zlib.error))
-_open_gzip: Callable[..., Any] = igzip.open  # python-isal has types for some of its functions only
+_GzipFile: Callable[..., Any] = igzip.IGzipFile  # python-isal has types for some of its functions only
 
 
 def create_tar(folder: Path, tar_path: Path) -> int:
@@ -79,7 +79,7 @@ def unpack_tar(tar_path: Path, into: Path, *, max_size_bytes: int = 1 << 40) -> 
     total_bytes = 0
     tops: set[str] = set()
     try:
-        with _open_gzip(tar_path, "rb") as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
+        with _GzipFile(str(tar_path), "rb") as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
             for number, member in enumerate(tar, start=1):
                 path = _safe_path(member, tar_path)
                 total_bytes += member.size
@@ -118,7 +118,9 @@ def _write(tar_path: Path, top: str, files: Iterable[tuple[str, Path]]) -> int:
     part = tar_path.with_name(tar_path.name + ".part")
     try:
         with (
-            _open_gzip(part, "wb", compresslevel=_COMPRESSION_LEVEL) as stream,
+            part.open("wb") as file,
+            # Neither name nor time in the gzip header: the same segment gives the same tar.
+            _GzipFile("", "wb", compresslevel=_COMPRESSION_LEVEL, fileobj=file, mtime=0) as stream,
             tarfile.TarFile(
                 fileobj=stream, mode="w", format=tarfile.GNU_FORMAT, copybufsize=_COPY_BYTES
             ) as tar,

@@ -26,6 +26,9 @@ class _CutShortError(Exception):
     pass
 
 
+_CUT_SHORT: tuple[type[Exception], ...] = (_CutShortError, *CORRUPT_GZIP)
+
+
 def check_avro(path: Path) -> list[str]:
     """Read through the file's blocks.
 
@@ -51,7 +54,7 @@ def check_avro(path: Path) -> list[str]:
                 if _exactly(stream, _SYNC_BYTES) != sync:
                     raise _error(path, f"the block after row {rows} does not end where it should")
                 rows += rows_here
-        except (_CutShortError, *CORRUPT_GZIP) as error:
+        except _CUT_SHORT as error:
             raise _error(path, "it is cut short") from error
     schema: Any = json.loads(metadata.get("avro.schema", b"{}"))
     fields = schema.get("fields", []) if isinstance(schema, dict) else []

@@ -26,6 +26,7 @@ __all__ = ["QuoteGuard", "open_csv", "read_header"]
 
 _BLOCK_BYTES = 4 << 20
 _HEADER_BYTES = 1 << 20
+_UNREADABLE: tuple[type[Exception], ...] = (pa.ArrowException, OSError, *CORRUPT_GZIP)
 _QUOTE, _LF, _CR = b'"\n\r'
 
 
@@ -96,7 +97,7 @@ def read_header(path: Path, delimiter: str) -> list[str]:
     with closing(open_bytes(path)) as stream:
         try:
             text = stream.read(_HEADER_BYTES).decode("utf-8", errors="ignore")
-        except (*CORRUPT_GZIP, OSError) as error:
+        except _UNREADABLE as error:
             raise Unsuitable(f"unreadable: {error}") from error
     if text.startswith("\ufeff"):
         raise Unsuitable("the file begins with a byte-order mark")
@@ -140,7 +141,7 @@ def _batches(path: Path, plan: CsvPlan, names: list[str], multi_value: frozenset
                         for name, column in columns.items()
                     }
                 yield Batch(columns, batch.num_rows)
-    except (pa.ArrowInvalid, *CORRUPT_GZIP, OSError) as error:
+    except _UNREADABLE as error:
         raise Unsuitable(f"Arrow does not read it: {str(error).splitlines()[0][:200]}") from error
 
 

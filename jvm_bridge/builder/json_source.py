@@ -22,6 +22,7 @@ __all__ = ["open_json"]
 
 _BLOCK_BYTES = 4 << 20
 _PEEK_BYTES = 256 << 10
+_UNREADABLE: tuple[type[Exception], ...] = (pa.ArrowException, OSError, *CORRUPT_GZIP)
 _INTEGER_MAX = 2**31 - 1
 
 _NUMBER_TYPES = {"INT": pa.int32(), "FLOAT": pa.float64(), "DOUBLE": pa.float64()}
@@ -47,7 +48,7 @@ def _peek(path: Path) -> Mapping[str, Any]:
     with closing(open_bytes(path)) as stream:
         try:
             lines = stream.read(_PEEK_BYTES).split(b"\n")
-        except (*CORRUPT_GZIP, OSError) as error:
+        except _UNREADABLE as error:
             raise Unsuitable(f"unreadable: {error}") from error
     kinds: dict[str, Any] = {}
     for line in lines[:-1] if len(lines) > 1 else lines:
@@ -99,7 +100,7 @@ def _batches(path: Path, table: TablePlan, types: Mapping[str, pa.DataType]) -> 
                 for name in floats:
                     _refuse_odd_floats(name, columns[name])
                 yield Batch(columns, batch.num_rows)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, *CORRUPT_GZIP, OSError) as error:
+    except _UNREADABLE as error:
         raise Unsuitable(f"Arrow does not read it: {str(error).splitlines()[0][:200]}") from error
 
 

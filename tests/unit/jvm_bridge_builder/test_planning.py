@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from jvm_bridge.builder.planning import (
+    Conversion,
+    CsvPlan,
+    Field,
+    Unsuitable,
+    is_foreign,
+    plan_column,
+    plan_csv,
+    plan_table,
+)
+
+SCHEMA: dict[str, Any] = {
+    "dimensionFieldSpecs": [
+        {"name": "s", "dataType": "STRING", "maxLength": 9},
+        {"name": "mv", "dataType": "INT", "singleValueField": False},
+        {"name": "$virtual", "dataType": "STRING", "virtualColumnProvider": "x.Y"},
+    ],
+    "metricFieldSpecs": [{"name": "m", "dataType": "BIG_DECIMAL"}],
+    "dateTimeFieldSpecs": [
+        {"name": "ts", "dataType": "LONG", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"}
+    ],
+}
+
+
+def field(data_type: str, *, single_value: bool = True) -> Field:
+    return Field("c", data_type, single_value, 512)
+
+
+def test_a_plain_table() -> None:
+    config = {
+        "segmentsConfig": {"timeColumnName": "ts"},
+        "tableIndexConfig": {"nullHandlingEnabled": True},
+        "ingestionConfig": {"batchIngestionConfig": {"x": 1}, "transformConfigs": [], "filterConfig": None},
+    }
+    plan = plan_table(config, SCHEMA)
+    assert [each.name for each in plan.fields] == ["s", "mv", "m", "ts"]
+    assert plan.fields[0] == Field("s", "STRING", True, 9)
+    assert plan.fields[1] == Field("mv", "INT", False, 512)
+    assert plan.with_nulls
+    assert not plan_table({}, SCHEMA).with_nulls
+    assert plan_table({}, {**SCHEMA, "enableColumnBasedNullHandling": "true"}).with_nulls
+
+
+@pytest.mark.parametrize(
+    ("config", "schema", "reason"),
+    [
+        ({"ingestionConfig": {"transformConfigs": [{}]}}, {}, r"ingestionConfig\.transformConfigs"),
+        ({"ingestionConfig": {"filterConfig": {"filterFunction": "x"}}}, {}, "filterConfig"),
+        ({"ingestionConfig": {"complexTypeConfig": {"delimiter": "."}}}, {}, "complexTypeConfig"),
+        ({"ingestionConfig": {"continueOnError": True}}, {}, "continueOnError"),
+        ({"ingestionConfig": {"somethingOfTheFuture": 1}}, {}, "somethingOfTheFuture"),
+        ({"fieldConfigList": [{"name": "t", "indexTypes": ["TIMESTAMP"]}]}, {}, "timestamp index"),
+        ({}, {"complexFieldSpecs": [{"name": "x"}]}, "complex"),
+        ({}, {"dimensionFieldSpecs": [{"name": "a__KEYS", "dataType": "STRING"}]}, "map"),
+        (
+            {},
+            {"dimensionFieldSpecs": [{"name": "a", "dataType": "INT", "transformFunction": "x"}]},
+            "transform",
+        ),
+        ({}, {"dimensionFieldSpecs": [{"name": "a", "dataType": "VECTOR"}]}, "VECTOR"),
+        (
+            {},
+            {"dimensionFieldSpecs": [{"name": "a", "dataType": "BOOLEAN", "singleValueField": False}]},
+            "multi-value BOOLEAN",
+        ),
+        (
+            {},
+            {
+                "timeFieldSpec": {
+                    "incomingGranularitySpec": {"name": "a", "dataType": "LONG", "timeType": "SECONDS"},
+                    "outgoingGranularitySpec": {"name": "b", "dataType": "INT", "timeType": "DAYS"},
+                }
+            },
+            "granularities",
+        ),
+    ],
+)
+def test_tables_for_pinot(config: dict[str, Any], schema: dict[str, Any], reason: str) -> None:
+    with pytest.raises(Unsuitable, match=reason):
+        plan_table(config, schema)
+
+
+def test_an_old_time_field_without_conversion() -> None:
+    incoming = {"name": "day", "dataType": "INT", "timeType": "DAYS"}
+    plan = plan_table({}, {"timeFieldSpec": {"incomingGranularitySpec": incoming}})
+    assert plan.fields == (Field("day", "INT", True, 512),)
+
+
+def test_csv_options() -> None:
+    assert plan_csv(None) == CsvPlan()
+    # With any config, even an empty one, Pinot's reader drops spaces around values.
+    assert plan_csv({}) == CsvPlan(no_edge_spaces=True)
+    plan = plan_csv({"delimiter": "|", "multiValueDelimiterEnabled": "false", "header": "a||b"})
+    assert plan == CsvPlan("|", None, ("a", "b"), no_edge_spaces=True)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"delimiter": "||"},
+        {"delimiter": '"'},
+        {"delimiter": "§"},
+        {"multiValueDelimiter": ""},
+        {"escapeCharacter": "x"},
+    ],
+)
+def test_csv_options_for_pinot(config: dict[str, str]) -> None:
+    with pytest.raises(Unsuitable, match="the reader property"):
+        plan_csv(config)
+
+
+@pytest.mark.parametrize(
+    ("data_type", "source", "conversion"),
+    [
+        ("INT", pa.int32(), Conversion.SAME),
+        ("INT", pa.int64(), Conversion.NUMBER),
+        ("LONG", pa.uint64(), Conversion.NUMBER),
+        ("DOUBLE", pa.float64(), Conversion.SAME),
+        ("FLOAT", pa.float64(), Conversion.NUMBER),
+        ("INT", pa.string(), Conversion.TEXT_TO_NUMBER),
+        ("STRING", pa.large_string(), Conversion.SAME),
+        ("STRING", pa.int16(), Conversion.TO_TEXT),
+        ("STRING", pa.bool_(), Conversion.TO_TEXT),
+        ("STRING", pa.float64(), None),
+        ("STRING", pa.binary(), None),
+        ("BOOLEAN", pa.bool_(), Conversion.SAME),
+        ("BOOLEAN", pa.int64(), Conversion.NUMBER_TO_BOOLEAN),
+        ("BOOLEAN", pa.float64(), None),
+        ("INT", pa.bool_(), None),
+        ("TIMESTAMP", pa.int64(), Conversion.SAME),
+        ("TIMESTAMP", pa.int32(), None),
+        ("TIMESTAMP", pa.timestamp("us"), Conversion.TO_MILLIS),
+        ("TIMESTAMP", pa.string(), Conversion.LATE),
+        ("LONG", pa.date32(), Conversion.TO_MILLIS),
+        ("INT", pa.date32(), None),
+        ("BYTES", pa.binary(), Conversion.SAME),
+        ("BYTES", pa.string(), Conversion.HEX_TO_BYTES),
+        ("JSON", pa.string(), Conversion.LATE),
+        ("JSON", pa.struct([]), None),
+        ("BIG_DECIMAL", pa.decimal128(10, 2), Conversion.LATE),
+        ("BIG_DECIMAL", pa.float64(), None),
+        ("STRING", pa.null(), Conversion.MISSING),
+        ("STRING", None, Conversion.MISSING),
+    ],
+)
+def test_columns(data_type: str, source: pa.DataType | None, conversion: Conversion | None) -> None:
+    if conversion is None:
+        with pytest.raises(Unsuitable, match="column c is"):
+            plan_column(field(data_type), source)
+    else:
+        assert plan_column(field(data_type), source).conversion is conversion
+
+
+def test_lists() -> None:
+    assert plan_column(field("INT", single_value=False), pa.list_(pa.int64())).conversion is Conversion.NUMBER
+    assert plan_column(field("INT", single_value=False), pa.int32()).conversion is Conversion.SAME
+    with pytest.raises(Unsuitable, match="has lists"):
+        plan_column(field("INT"), pa.list_(pa.int32()))
+
+
+def test_late_columns() -> None:
+    # A BigDecimal cannot be in the row file, so even a column of nulls goes through Pinot's transformer.
+    assert plan_column(field("BIG_DECIMAL"), None).is_late
+    assert plan_column(field("TIMESTAMP"), pa.string()).is_late
+    assert not plan_column(field("TIMESTAMP"), None).is_late
+
+
+def test_a_foreign_source() -> None:
+    assert is_foreign([field("INT")], ["x", "y"])
+    assert not is_foreign([field("INT")], ["x", "c"])
+    assert not is_foreign([field("INT")], [])

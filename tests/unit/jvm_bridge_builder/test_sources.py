@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+
+import fastavro
+import pyarrow as pa
+import pytest
+
+from controller_client.errors import ConfigError, DataError
+from jvm_bridge.builder.arrow_source import open_arrow, plain_type, record_batches
+from jvm_bridge.builder.avro_file import check_avro
+from jvm_bridge.builder.csv_source import QuoteGuard, open_csv
+from jvm_bridge.builder.files import check_file
+from jvm_bridge.builder.model import FileFormat, check_custom_metadata, check_segment_name
+from jvm_bridge.builder.planning import CsvPlan, Field, TablePlan, Unsuitable
+
+TABLE = TablePlan((Field("s", "STRING", True, 512), Field("mv", "INT", False, 512)), None, True)
+
+
+def guarded(text: str, block: int) -> bytes:
+    guard = QuoteGuard(io.BytesIO(text.encode()), ",")
+    result = b""
+    while data := guard.read(block):
+        result += data
+    return result
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 100])
+@pytest.mark.parametrize("text", ['a,"b"\n', '"a""b",""""\r\n"x\ny",1', "", '""', '"",""\n"a,b"'])
+def test_quotes_at_the_edges_pass(text: str, block: int) -> None:
+    assert guarded(text, block) == text.encode()
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 100])
+@pytest.mark.parametrize("text", ['a"b\n', '"a"b\n', '"a" ,b\n', ' "a"\n', 'a,"b', '"a"x', '"'])
+def test_other_quotes_are_refused(text: str, block: int) -> None:
+    with pytest.raises(Unsuitable, match="quote"):
+        guarded(text, block)
+
+
+def test_csv_batches(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b'x,s,mv\n1,"a,b",1;2\n2,,3\n'))
+    source = open_csv(path, TABLE, CsvPlan())
+    (batch,) = source.batches
+    assert batch.columns["s"].to_pylist() == ["a,b", None]
+    assert batch.columns["mv"].to_pylist() == [["1", "2"], ["3"]]
+
+
+def test_avro_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "a.avro"
+    schema = {"type": "record", "name": "r", "fields": [{"name": "s", "type": "string"}]}
+    with path.open("wb") as file:
+        fastavro.writer(file, schema, [{"s": "x" * 100}] * 500, sync_interval=1000)
+    whole = path.read_bytes()
+    assert check_avro(path) == ["s"]
+    for end in (0, 3, 30, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:end])
+        with pytest.raises(DataError, match=r"a\.avro cannot be read as AVRO"):
+            check_avro(path)
+    path.write_bytes(whole[:-1] + b"?")
+    with pytest.raises(DataError, match="does not end where it should"):
+        check_avro(path)
+
+
+def test_another_tables_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n1,2\n")
+    with pytest.raises(DataError, match="none of the table's columns; it has x, y"):
+        check_file(path, FileFormat.CSV, TABLE, None)
+    check_file(path, FileFormat.CSV, None, None)
+    check_file(path, FileFormat.CSV, TABLE, {"header": "s,y"})
+    path.write_text(json.dumps({"x": 1}))
+    check_file(path, FileFormat.JSON, TABLE, None)
+
+
+def test_arrow_batches() -> None:
+    table = pa.table({"s": pa.array(["a", "b"]).dictionary_encode(), "other": [1, 2]})
+    schema, batches = record_batches(table)
+    (batch,) = open_arrow(schema, batches, TABLE).batches
+    assert batch.columns["s"].to_pylist() == ["a", "b"]
+    assert plain_type(pa.list_(pa.dictionary(pa.int8(), pa.string()))) == pa.large_list(pa.string())
+    first, second = pa.record_batch({"s": ["a"]}), pa.record_batch({"s": [1]})
+    _, batches = record_batches([first, second])
+    with pytest.raises(DataError, match="Batch 2 has another schema"):
+        list(batches)
+    for wrong in ([], ["x"], 5):
+        with pytest.raises(DataError):
+            record_batches(wrong)
+
+
+def test_formats_and_names() -> None:
+    assert FileFormat.parse(" json") is FileFormat.JSON
+    with pytest.raises(ConfigError, match="did you mean 'parquet'"):
+        FileFormat.parse("parket")
+    check_segment_name("flights_2020-01-01_0")
+    for name in ("", "a/b", "a b", "..", "ü" * 256, "a\n"):
+        with pytest.raises(ConfigError):
+            check_segment_name(name)
+    check_custom_metadata({"input.uri": "czM6Ly9iL2s=", "empty": ""})
+    for custom in ({"": "x"}, {"a": "x,y"}, {"a": "\n"}, {"a": "x "}):
+        with pytest.raises(ConfigError):
+            check_custom_metadata(custom)
