@@ -14,10 +14,11 @@ from pathlib import Path
 
 from controller_client.clock import Clock, SystemClock
 from controller_client.errors import ConfigError, SetupError, WaitTimeoutError
+from jvm_bridge.free_ports import check_free
 from jvm_bridge.jars import Progress, pinot_jars
 from jvm_bridge.jdk import find_java
 from jvm_bridge.local_cluster.health import LiveInstances, is_healthy
-from jvm_bridge.local_cluster.ports import HOST, ClusterPorts, check_free
+from jvm_bridge.local_cluster.ports import HOST, ClusterPorts
 from jvm_bridge.local_cluster.processes import ProcessRecord, find_processes, spawn, stop
 from jvm_bridge.local_cluster.roles import CLUSTER_NAME, Role, RoleRunner, plan_roles
 from jvm_bridge.local_cluster.state import STATE_FILE, ClusterState, read_state, write_state
@@ -195,7 +196,7 @@ class LocalCluster:
         return [role.name for role in plan_roles(self.folder, self.ports)]
 
     def _check_folder(self) -> None:
-        """Pinot takes the folder of the deep store for a URI, and Java's properties files have escapes too."""
+        """Pinot takes the deep store's folder for a URI, and Java's properties files have escapes too."""
         if self.folder.as_uri() != f"file://{self.folder}":
             raise ConfigError(
                 "The folder's name has characters that Pinot cannot have in the name of a data folder",

@@ -12,6 +12,7 @@ from typing import Any
 
 from controller_client.config import ControllerConfig
 from controller_client.errors import SetupError
+from jvm_bridge.free_ports import check_free
 from jvm_bridge.jvm import start_jvm
 from jvm_bridge.minion.executors import ExecutorFactory, MinionContext, load_executors
 from jvm_bridge.zookeeper_address import check_reachable
@@ -91,12 +92,14 @@ class HostedMinion:
         """Start the JVM if need be, register the minion and join the cluster; returns when it takes work.
 
         Raises:
-            SetupError: The JVM or the minion does not start.
+            SetupError: The port is taken, or the JVM or the minion does not start.
             UnreachableError: ZooKeeper does not answer.
             NotFoundError: There is no such cluster.
         """
         settings = self._settings
         check_reachable(settings.zookeeper_address)
+        # Before the registration: this may be another minion of the same name, which must stay as it is.
+        check_free({settings.instance_id: settings.port})
         start_jvm(
             max_heap_mb=settings.max_heap_mb,
             system_properties=settings.system_properties,
@@ -129,7 +132,7 @@ class HostedMinion:
             raise SetupError(
                 f"The minion does not start: {error}",
                 where=f"{settings.instance_id}, ZooKeeper {settings.zookeeper_address}",
-                remedy="Another process may have the port, or the same minion may run already.",
+                remedy="A minion of the same host and port may run elsewhere; else look at the lines above.",
             ) from error
         self._starter = starter
         logger.info("%s runs %s", settings.instance_id, ", ".join(sorted(executors)) or "nothing")
