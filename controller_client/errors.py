@@ -6,13 +6,13 @@
     ├── InputError                the caller's input is wrong; nothing was applied: mend the input, run again
     │   ├── ConfigError           an option or parameter (named, with the nearest right one)
     │   ├── DataError             a file, row or field of the source data
-    │   └── SourceError           the place the data comes from: missing folder or bucket, refused credentials
-    ├── SetupError                this machine or process: no JDK, jars that do not fit, a port in use, a full disk
+    │   └── SourceError           where the data comes from: missing folder or bucket, refused credentials
+    ├── SetupError                this machine or process: no JDK, jars that do not fit, a port in use ...
     ├── NotAppliedError           the cluster certainly did not apply the call: it may be made again
     │   ├── UnreachableError      no connection could be made, nothing was sent
     │   ├── AuthError             the cluster refused the credentials
-    │   ├── NotFoundError         the table, schema, segment, entry ... is not there
-    │   ├── ConflictError         the state is not what the call was based on (exists already, changed meanwhile)
+    │   ├── NotFoundError         the table, schema, segment ... is not there
+    │   ├── ConflictError         the state is not what the call was based on: changed meanwhile
     │   │   └── LockHeldError     somebody else holds the lock
     │   ├── RejectedError         the cluster read the call and said no
     │   └── UnsupportedError      this cluster's version does not have it (says since which version)
@@ -109,7 +109,7 @@ class InputError(PinotPluginError):
 
 
 class ConfigError(InputError):
-    """An option or parameter is wrong; the message names it and, for a misspelt one, the nearest right one."""
+    """An option or parameter is wrong; the message names it, and the nearest right one of a misspelt one."""
 
     exit_code = 2
 

@@ -11,8 +11,8 @@ retry of the files
 completed.
 - ``DONE``: the new segments serve.
 
-A session that will not be taken further is *abandoned*: in INIT and IN_PROGRESS at any time. From SWITCH on the
-lineage decides: such a session is finished, and abandoned only if the lineage says that its entry was
+A session that will not be taken further is *abandoned*: in INIT and IN_PROGRESS at any time. From SWITCH on
+the lineage decides: such a session is finished, and abandoned only if the lineage says that its entry was
 reverted.
 """
 

@@ -132,7 +132,7 @@ def test_the_minion_is_killed_in_a_subtask(
         pinot.kill("minion")
         reader.poll_until(reader.polls + 50)
         pinot.start("minion")
-        # The run may end well, since Helix gives the subtask to the minion again, or fail: the table is whole.
+        # The run may end well, since Helix gives the subtask to the minion again, or fail: both are right.
         process.communicate(timeout=600)
         loaded.run()
         reader.poll_until(reader.polls + 50)
