@@ -7,8 +7,6 @@ import threading
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-CHUNK_BYTES = 16 * 1024
-
 
 class Mirror:
     """Serves made-up jars; a context manager."""
@@ -60,19 +58,22 @@ class Mirror:
                 if busy or content is None:
                     self.send_error(503 if busy else 404)
                     return
+                try:
+                    self._send(content, hold=mirror.hold_after is not None and count > mirror.hold_after)
+                except ConnectionError:
+                    return  # the client was killed: that is the test
+
+            def _send(self, content: bytes, *, hold: bool) -> None:
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 half = len(content) // 2
                 self.wfile.write(content[:half])
-                if mirror.hold_after is not None and count > mirror.hold_after:
+                if hold:
                     self.wfile.flush()
                     mirror.held.set()
                     mirror.release.wait(timeout=60)
-                try:
-                    self.wfile.write(content[half:])
-                except ConnectionError:
-                    return  # the client was killed: that is the test
+                self.wfile.write(content[half:])
 
             def log_message(self, *_: object) -> None:
                 """Say nothing."""

@@ -68,7 +68,9 @@ def test_a_killed_process_is_continued(tmp_path: Path, mirror: Mirror) -> None:
     mirror.release.set()
     mirror.requests.clear()
     check(answer(fetcher(tmp_path, mirror)))
-    assert sum(mirror.jar_requests.values()) == JARS - len(whole)
+    # Not counted: a last request of the killed process may arrive only now.
+    asked = {path.rpartition("/")[2] for path in mirror.jar_requests}
+    assert asked == {f"j{n}-1.jar" for n in range(JARS)} - {jar.name for jar in whole}
 
 
 def test_a_complete_cache_asks_nobody(tmp_path: Path, mirror: Mirror) -> None:
