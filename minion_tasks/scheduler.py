@@ -16,7 +16,7 @@ from typing import Protocol
 
 from controller_client.client import ControllerClient
 from controller_client.clock import Clock
-from controller_client.errors import PinotPluginError
+from controller_client.errors import LockHeldError, NotFoundError, PinotPluginError
 from minion_tasks.file_ingestion.params import TASK_TYPE
 
 logger = logging.getLogger(__name__)
@@ -56,6 +56,7 @@ class Triggers:
         for name in [name for name in self._tables if name not in schedules]:
             if not self._tables[name].running:
                 del self._tables[name]
+        self._wrong = {name: wrong for name, wrong in self._wrong.items() if name in schedules}
         for name, expression in schedules.items():
             known = self._tables.get(name)
             if self._wrong.get(name) == expression or (known is not None and known.expression == expression):
@@ -85,10 +86,11 @@ class Triggers:
                 start.append(name)
         return start
 
-    def ended(self, name: str) -> None:
-        """Say that the table's run has ended."""
+    def ended(self, name: str, *, again: bool = False) -> None:
+        """Say that the table's run has ended; ``again``: it could not begin, and is due at once."""
         if name in self._tables:
             self._tables[name].running = False
+            self._tables[name].waiting |= again
 
     def next_times(self) -> dict[str, float | None]:
         """Return the next time of each table, epoch seconds."""
@@ -157,22 +159,30 @@ class Scheduler:
 
     def _run_one(self, name: str) -> None:
         logger.info("%s: triggered by its schedule", name)
+        again = False
         try:
             self._run(name)
+        except LockHeldError as error:
+            # Not waited for inside the run: the scheduler could not be stopped meanwhile.
+            logger.info("%s: still waits: %s", name, error)
+            again = True
         except PinotPluginError as error:
             logger.error("%s: the run failed: %s", name, error)
         except Exception:
             logger.exception("%s: the run failed unexpectedly", name)
         finally:
             with self._lock:
-                self._triggers.ended(name)
+                self._triggers.ended(name, again=again)
 
 
 def read_schedules(client: ControllerClient) -> dict[str, str]:
     """Map each OFFLINE table that has a schedule for this task to its cron expression."""
     schedules = {}
     for table in client.tables.list("OFFLINE"):
-        configs = client.tables.task_config(table, TASK_TYPE)
+        try:
+            configs = client.tables.task_config(table, TASK_TYPE)
+        except NotFoundError:
+            continue  # dropped since it was listed
         if configs and configs.get("schedule"):
             schedules[table] = configs["schedule"]
     return schedules

@@ -14,6 +14,8 @@ from minion_tasks.cli.task import open_tools
 from minion_tasks.file_ingestion.run import run_task
 from minion_tasks.scheduler import Scheduler
 
+_LOCK_WAIT_S = 5.0
+
 
 @click.command()
 @click.option(
@@ -46,7 +48,7 @@ def scheduler(cli: CliContext, refresh_s: float, parallel: int) -> None:
     with open_tools(cli) as tools:
 
         def run(table: str) -> None:
-            report = run_task(tools, table, lock_wait_s=3600.0)
+            report = run_task(tools, table, lock_wait_s=_LOCK_WAIT_S)
             did = f"{report.outcome}, {report.files} files, {report.rows} rows"
             cli.out.note(f"{table}: {did}, session {report.session_id}")
 

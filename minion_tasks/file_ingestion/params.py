@@ -198,11 +198,14 @@ class FileIngestionParams:
         input_fs = _with_prefix(configs, "input.fs.prop.")
         output_fs = _with_prefix(configs, "output.fs.prop.")
         output_uri = values["outputDirURI"]
-        # Opening a store only checks scheme and class; nothing is contacted.
+        # First of all, since other errors show the URI.
+        _check_uri("inputDirURI", input_uri)
+        if output_uri is not None:
+            _check_uri("outputDirURI", output_uri)
+        # Opening a store checks scheme, class and property names; nothing is contacted.
         open_store(input_uri, input_fs, class_name=values["input.fs.className"], key="inputDirURI")
         if output_uri is not None:
             open_store(output_uri, output_fs, class_name=values["output.fs.className"], key="outputDirURI")
-        _check_uri("inputDirURI", input_uri)
         if not values["consistentPushEnabled"]:
             raise ConfigError(
                 "consistentPushEnabled is not true",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minion_tasks.file_ingestion.session import FileGroup, FileStatus, Session
+from minion_tasks.file_ingestion.session import FileGroup, FileStatus, Session, SessionState
 from minion_tasks.file_ingestion.session_store import SessionStore
 
 
@@ -67,5 +67,7 @@ def group_progress(group: FileGroup) -> GroupProgress:
 
 
 def read_progress(sessions: SessionStore, session: Session) -> SessionProgress:
-    """Read and count all groups of a session."""
+    """Read and count all groups of a session; none in INIT, where they are still being written."""
+    if session.state is SessionState.INIT:
+        return SessionProgress(session, ())
     return SessionProgress(session, tuple(group_progress(group) for group in sessions.groups(session)))

@@ -45,7 +45,7 @@ from minion_tasks.file_ingestion.session import (
     move,
 )
 from minion_tasks.file_ingestion.session_store import SessionStore
-from minion_tasks.file_ingestion.staging import open_staging, session_uri, staging_root
+from minion_tasks.file_ingestion.staging import is_below, open_staging, session_uri, staging_root
 from minion_tasks.file_ingestion.switch import switch, was_reverted
 from minion_tasks.filestore import open_store
 
@@ -173,7 +173,9 @@ class _LockedRun:
     def _diff(self) -> SourceDiff:
         params = self._params
         source = open_store(params.input_dir_uri, params.input_fs)
-        listed = list(select(source.list(params.input_dir_uri), params.include, params.exclude))
+        # The staging folder may lie in the source folder; what other runs stage there is no source file.
+        found = (f for f in source.list(params.input_dir_uri) if not is_below(f.uri, self._staging_root))
+        listed = list(select(found, params.include, params.exclude))
         if not listed:
             raise SourceError(
                 f"no file below {params.input_dir_uri} matches",

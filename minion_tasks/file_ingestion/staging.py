@@ -5,6 +5,7 @@ from __future__ import annotations
 from controller_client.client import ControllerClient
 from controller_client.errors import ConfigError
 from minion_tasks.file_ingestion.params import FileIngestionParams
+from minion_tasks.file_ingestion.patterns import path_of
 from minion_tasks.filestore import FileStore, open_store, scheme_of
 
 _FOLDER = "pinot-plugins-staging"
@@ -13,21 +14,31 @@ _FOLDER = "pinot-plugins-staging"
 def staging_root(params: FileIngestionParams, client: ControllerClient) -> str:
     """Return the folder below which sessions of this cluster stage their segments.
 
-    It is ``outputDirURI``, or a folder of its own in the controller's deep store: on the same store, the
-    controller copies a staged segment to its place by itself.
+    It is a folder of its own, since all in it is deleted, in ``outputDirURI`` or in the controller's deep
+    store: on the same store, the controller copies a staged segment to its place by itself.
 
     Raises:
-        ConfigError: ``outputDirURI`` is not set and the controller does not tell where its deep store is.
+        ConfigError: ``outputDirURI`` is not set and the controller does not tell where its deep store is, or
+            the input lies in the staging folder.
     """
-    if params.output_dir_uri is not None:
-        return params.output_dir_uri.rstrip("/")
-    deep_store = client.cluster.deep_store_uri()
-    if deep_store is None:
+    place = params.output_dir_uri or client.cluster.deep_store_uri()
+    if place is None:
         raise ConfigError(
             "no place to stage segments: outputDirURI is not set, nor tells the controller its data dir",
             remedy="set outputDirURI to a folder that all minions and the controller reach",
         )
-    return f"{deep_store.rstrip('/')}/{_FOLDER}"
+    root = f"{place.rstrip('/')}/{_FOLDER}"
+    if is_below(params.input_dir_uri, root):
+        raise ConfigError(
+            f"inputDirURI {params.input_dir_uri} lies in the staging folder {root}, which runs empty",
+            remedy="move the files elsewhere, or set another outputDirURI",
+        )
+    return root
+
+
+def is_below(uri: str, folder_uri: str) -> bool:
+    """Tell whether a URI is a folder's own or names something in it."""
+    return f"{path_of(uri).rstrip('/')}/".startswith(f"{path_of(folder_uri).rstrip('/')}/")
 
 
 def session_uri(root: str, table: str, session_id: str) -> str:

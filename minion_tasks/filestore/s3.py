@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -12,12 +14,16 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from controller_client.errors import SourceError
+from controller_client.errors import ConfigError, SourceError
 from minion_tasks.filestore.base import FileInfo, SourceChangedError
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
+# On DEBUG boto writes each request with its Authorization header, which holds the access key.
+logging.getLogger("botocore").setLevel(logging.INFO)
+
+_PROPERTIES = ("region", "endpoint", "accessKey", "secretKey")
 _MISSING = {"404", "NoSuchKey", "NotFound"}
 _REFUSED = {"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch"}
 
@@ -27,25 +33,36 @@ class S3Store:
 
     Args:
         properties: ``region``, ``endpoint``, ``accessKey``, ``secretKey`` as S3PinotFS names them; what is
-            missing comes
-            from boto3's own chain (environment, profile, instance role).
+            missing comes from boto3's own chain (environment, profile, instance role).
+
+    Raises:
+        ConfigError: A property is unknown, or they do not make a client together.
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
+        _check_properties(properties)
         self._endpoint = properties.get("endpoint")
-        self._s3: S3Client = boto3.client(
-            "s3",
-            region_name=properties.get("region"),
-            endpoint_url=self._endpoint,
-            aws_access_key_id=properties.get("accessKey"),
-            aws_secret_access_key=properties.get("secretKey"),
-            config=Config(
-                retries={"mode": "standard", "max_attempts": 5},
-                connect_timeout=5,
-                read_timeout=60,
-                max_pool_connections=16,
-            ),
-        )
+        try:
+            self._s3: S3Client = boto3.client(
+                "s3",
+                region_name=properties.get("region"),
+                endpoint_url=self._endpoint,
+                aws_access_key_id=properties.get("accessKey"),
+                aws_secret_access_key=properties.get("secretKey"),
+                config=Config(
+                    retries={"mode": "standard", "max_attempts": 5},
+                    connect_timeout=5,
+                    read_timeout=60,
+                    max_pool_connections=16,
+                ),
+            )
+        except (BotoCoreError, ValueError) as error:
+            # ValueError is a malformed endpoint. boto's text is not told: it may quote a property.
+            raise ConfigError(
+                f"no S3 client can be made of the file system's properties: {type(error).__name__}",
+                expected="endpoint as a URL with http:// or https://, a region, accessKey and secretKey "
+                "both or neither",
+            ) from None
 
     def __repr__(self) -> str:
         return f"S3Store(endpoint={self._endpoint!r})"
@@ -70,7 +87,8 @@ class S3Store:
     def local_copy(self, file: FileInfo, work_dir: Path) -> Iterator[Path]:
         """Download the object as listed (If-Match on its ETag), and delete the copy afterwards."""
         bucket, key = _split(file.uri)
-        path = work_dir / PurePosixPath(key).name
+        # Only the endings of the key's name count, to the reader; the rest may be too long for a file system.
+        path = work_dir / ("object" + "".join(PurePosixPath(key).suffixes[-2:]))
         try:
             answer = self._s3.get_object(Bucket=bucket, Key=key, IfMatch=file.etag or "*")
             with path.open("wb") as out:
@@ -147,6 +165,18 @@ class S3Store:
         else:
             remedy = "check that the endpoint is reachable, then run again"
         raise SourceError(f"S3 refused to {verb} {uri}: {code}", where=where, remedy=remedy) from None
+
+
+def _check_properties(properties: Mapping[str, str]) -> None:
+    for name in properties:
+        if name not in _PROPERTIES:
+            folded = {known.lower(): known for known in _PROPERTIES}
+            near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+            raise ConfigError(
+                f"the S3 file system has no property {name!r} here",
+                expected="one of " + ", ".join(_PROPERTIES),
+                remedy=f"did you mean {folded[near[0]]!r}?" if near else "remove it",
+            )
 
 
 def _code(error: Exception) -> str:
