@@ -28,6 +28,24 @@ NUMBERS_SCHEMA: Mapping[str, Any] = {
 }
 
 
+def start_pinotctl(controller_url: str, *arguments: str) -> subprocess.Popen[str]:
+    """Start ``pinotctl`` as its own process, in a process group of its own."""
+    return subprocess.Popen(
+        [str(Path(sys.executable).with_name("pinotctl")), *arguments],
+        env={**os.environ, "PINOT_CONTROLLER_URL": controller_url, "PINOTCTL_CONFIG": "/no/such/file"},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def ended(process: subprocess.Popen[str], timeout_s: float = 600) -> Ran:
+    """Wait for the end of a process and take what it wrote."""
+    out, err = process.communicate(timeout=timeout_s)
+    return Ran(process.returncode, out, err)
+
+
 @dataclass
 class Ran:
     """The end of one ``pinotctl`` call."""
@@ -89,17 +107,10 @@ class IngestionTable:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start ``pinotctl task run`` as its own process."""
-        pinotctl = Path(sys.executable).with_name("pinotctl")
-        command = [str(pinotctl), "task", "run", self.name, "--output", "json"]
-        env = {**os.environ, "PINOT_CONTROLLER_URL": self.controller_url}
-        return subprocess.Popen(
-            [*command, *arguments], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        return start_pinotctl(self.controller_url, "task", "run", self.name, "--output", "json", *arguments)
 
     def run(self, *arguments: str) -> Ran:
-        process = self.start(*arguments)
-        out, err = process.communicate(timeout=600)
-        return Ran(process.returncode, out, err)
+        return ended(self.start(*arguments))
 
     def value(self, sql: str) -> Any:
         """The single value of a query's answer."""
