@@ -1,0 +1,164 @@
+"""From S3 as the seed's sample configuration says: rows exactly once, staging empty, secrets hidden."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from controller_client.zookeeper import PropertyStore
+from minion_tasks.file_ingestion.params import TASK_TYPE
+from tests.integration.file_ingestion.ingestion import IngestionTable, ended, start_pinotctl
+from tests.integration.file_ingestion.secrecy import assert_hidden
+from tests.support.cluster import PinotCluster
+from tests.support.s3 import S3Access
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+pytestmark = [pytest.mark.cluster, pytest.mark.s3]
+
+ROWS = 100
+KEYS = ["plain", "with space", "ünïcödé 日本語", "sub folder/a+b&c=d", "percent%20sign"]
+
+
+@pytest.fixture
+def client(s3: S3Access) -> Iterator[S3Client]:
+    client = s3.client()
+    yield client
+    client.close()
+
+
+class Source:
+    """JSON lines below ``in/`` of a bucket, and the task that ingests them."""
+
+    def __init__(self, s3: S3Access, client: S3Client, bucket: str, table: IngestionTable) -> None:
+        self.bucket = bucket
+        self.table = table
+        self.rows = 0
+        self._s3 = s3
+        self._client = client
+
+    def put(self, name: str) -> None:
+        ids = range(self.rows, self.rows + ROWS)
+        lines = (json.dumps({"id": n, "word": f"w {n % 7} ü", "amount": n / 4}) + "\n" for n in ids)
+        body = gzip.compress("".join(lines).encode())
+        self._client.put_object(Bucket=self.bucket, Key=f"in/{name}.json.gz", Body=body)
+        self.rows += ROWS
+
+    def register(self, **changes: str) -> None:
+        """The seed's sample, with the endpoint of this server."""
+        self.table.configs = {
+            "input.fs.className": "org.apache.pinot.plugin.filesystem.S3PinotFS",
+            "input.fs.prop.region": self._s3.region,
+            "input.fs.prop.endpoint": self._s3.endpoint,
+            "input.fs.prop.secretKey": self._s3.secret_key,
+            "input.fs.prop.accessKey": self._s3.access_key,
+            "inputDirURI": f"s3://{self.bucket}/in/",
+            "inputFormat": "json",
+            "includeFileNamePattern": "glob:**/*.json.gz",
+            "consistentPushEnabled": "true",
+            "schedule": "0 */30 * * * ?",
+            **{key.replace("__", "."): value for key, value in changes.items()},
+        }
+        self.table.client.tables.set_task_config(self.table.with_type, TASK_TYPE, self.table.configs)
+
+    def keys(self, bucket: str, prefix: str = "") -> list[str]:
+        answer = self._client.list_objects_v2(Bucket=bucket, Prefix=prefix)
+        assert not answer["IsTruncated"]
+        return [item["Key"] for item in answer.get("Contents", [])]
+
+    def assert_served_once(self, pinot: PinotCluster, segments: int) -> None:
+        """Every row once, every segment from the controller's own place in the deep store."""
+        assert self.table.count() == self.rows
+        assert self.table.value("select distinctcount(id) from {t}") == self.rows
+        assert self.table.value("select sum(id) from {t}") == sum(range(self.rows))
+        uris = download_urls(pinot, self.table)
+        assert len(uris) == segments
+        for name, uri in uris.items():
+            assert uri.startswith(f"{pinot.deep_store_uri}/{self.table.name}/{name}"), uri
+        stored = self.keys("deep-store", f"segments/{self.table.name}/")
+        assert len(stored) == segments
+        assert self.keys("deep-store", "segments/pinot-plugins-staging/") == []
+
+
+def download_urls(pinot: PinotCluster, table: IngestionTable) -> Mapping[str, str]:
+    names = table.segments()
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        found = store.get_many([f"/SEGMENTS/{table.with_type}/{name}" for name in names])
+    urls = {}
+    for name, versioned in zip(names, found, strict=True):
+        assert versioned is not None
+        urls[name] = versioned.record.simple_fields["segment.download.url"]
+    return urls
+
+
+@pytest.fixture
+def source(s3: S3Access, client: S3Client, s3_bucket: str, ingestion_table: IngestionTable) -> Source:
+    return Source(s3, client, s3_bucket, ingestion_table.create())
+
+
+def test_the_seeds_sample(pinot: PinotCluster, source: Source, s3: S3Access) -> None:
+    for key in KEYS:
+        source.put(key)
+    source.register()
+    first = source.table.run()
+    assert first.report["rows"] == len(KEYS) * ROWS
+    source.assert_served_once(pinot, len(KEYS))
+    source.put("added later")
+    second = source.table.run()
+    assert (second.report["files"], second.report["rows"]) == (1, ROWS)
+    source.assert_served_once(pinot, len(KEYS) + 1)
+    assert source.keys(source.bucket) == sorted(source.keys(source.bucket, "in/"))
+    assert_hidden(pinot, [s3.secret_key], first, second)
+    _bad_access(pinot, source)
+
+
+def _bad_access(pinot: PinotCluster, source: Source) -> None:
+    """Wrong credentials and a missing bucket, on the loaded table: it stays as it is."""
+    segments = len(source.table.segments())
+    wrong = {"input.fs.prop.secretKey": "canary-secret", "input.fs.prop.accessKey": "canary-access"}
+    source.register(**wrong)
+    refused = ended(start_pinotctl(source.table.controller_url, "-vv", "task", "run", source.table.name))
+    assert refused.code == 1, refused
+    for text in (f"s3://{source.bucket}/in/", "InvalidAccessKeyId", "check accessKey, secretKey"):
+        assert text in refused.err
+    source.register(inputDirURI="s3://there-is-no-such-bucket/in/")
+    missing = source.table.run()
+    assert missing.code == 1, missing
+    for text in ("s3://there-is-no-such-bucket/in/", "NoSuchBucket", "create the bucket"):
+        assert text in missing.err
+    assert_hidden(pinot, [*wrong.values(), "pinot-tests-secret"], refused, missing)
+    source.assert_served_once(pinot, segments)
+
+
+def test_staging_in_another_bucket(pinot: PinotCluster, source: Source, client: S3Client) -> None:
+    staging = f"{source.bucket}-staging"
+    client.create_bucket(Bucket=staging)
+    try:
+        for number, folder in enumerate(["staging/", "a folder/ü"], start=1):
+            source.put(f"{number}")
+            source.register(outputDirURI=f"s3://{staging}/{folder}")
+            ran = source.table.run()
+            assert ran.report["rows"] == ROWS
+            assert "sent through the controller" not in ran.err
+            source.assert_served_once(pinot, number)
+            assert source.keys(staging) == []
+    finally:
+        client.delete_bucket(Bucket=staging)
+
+
+def test_staging_in_a_local_folder(pinot: PinotCluster, source: Source, tmp_path: Path) -> None:
+    source.put("a")
+    source.put("b")
+    staging = tmp_path / "staging"
+    source.register(outputDirURI=f"file://{staging}")
+    ran = source.table.run()
+    assert ran.report["rows"] == 2 * ROWS
+    assert "sent through the controller" in ran.err
+    source.assert_served_once(pinot, 2)
+    assert [path for path in staging.rglob("*") if path.is_file()] == []
