@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.cluster import PinotCluster
 from tests.support.kafka import Kafka
@@ -20,6 +21,10 @@ _HIDDEN_VARIABLES = (
     *("PINOT_CONNECT_TIMEOUT_S", "PINOT_READ_TIMEOUT_S", "PINOT_ZOOKEEPER"),
     *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_ENDPOINT_URL"),
 )
+
+# How long an example takes says more about what else the machine does than about the code.
+settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy machine")
 
 
 def pytest_report_header() -> str:

@@ -111,7 +111,7 @@ class PinotLayout:
         properties = {
             "pinot.cluster.name": CLUSTER_NAME,
             "pinot.zk.server": self.zookeeper,
-            # Else a server asks for its outside address even when it is told one, and ends where there is no route.
+            # Else a server asks for its outside address even when told one, and ends where there is no route.
             "pinot.set.instance.id.to.hostname": "true",
             "pinot.server.netty.host": address,
             "pinot.server.netty.port": str(netty),
