@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,8 +10,9 @@ import pytest
 from controller_client.lineage import LineageState
 from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.progress import read_progress
-from minion_tasks.file_ingestion.session import Session, SessionState
+from minion_tasks.file_ingestion.session import SessionState
 from minion_tasks.file_ingestion.session_store import SessionStore
+from tests.faults.file_ingestion.killing import kill_when, new_session
 from tests.integration.file_ingestion.ingestion import IngestionTable, write_numbers
 from tests.support.cluster import PinotCluster
 from tests.support.wait import wait_for
@@ -40,21 +38,6 @@ def loaded(ingestion_table: IngestionTable, shared_folder: Path) -> IngestionTab
     for n in range(1, FILES + 1):
         write_numbers(shared_folder, f"new-{n:02d}.csv", n * ROWS, ROWS)
     return table
-
-
-def kill_when(process: subprocess.Popen[str], moment: Callable[[], bool], what: str) -> None:
-    def moment_or_end() -> bool:
-        return moment() or process.poll() is not None
-
-    wait_for(moment_or_end, what, timeout_s=240, interval_s=0.005)
-    assert process.poll() is None, f"the run ended before {what}: {process.communicate()}"
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-
-
-def new_session(sessions: SessionStore, before: list[str]) -> Session | None:
-    fresh = [name for name in sessions.ids() if name not in before]
-    return sessions.load(fresh[-1]) if fresh else None
 
 
 @pytest.mark.parametrize("moment", ["state SWITCH", "lineage entry open", "half of the segments pushed"])

@@ -1,0 +1,27 @@
+"""Kills a run at a moment that ZooKeeper or the controller shows."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+
+from minion_tasks.file_ingestion.session import Session
+from minion_tasks.file_ingestion.session_store import SessionStore
+from tests.support.wait import wait_for
+
+
+def kill_when(process: subprocess.Popen[str], moment: Callable[[], bool], what: str) -> None:
+    def moment_or_end() -> bool:
+        return moment() or process.poll() is not None
+
+    wait_for(moment_or_end, what, timeout_s=240, interval_s=0.005)
+    assert process.poll() is None, f"the run ended before {what}: {process.communicate()}"
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def new_session(sessions: SessionStore, before: list[str]) -> Session | None:
+    fresh = [name for name in sessions.ids() if name not in before]
+    return sessions.load(fresh[-1]) if fresh else None

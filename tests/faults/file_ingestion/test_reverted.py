@@ -1,0 +1,79 @@
+"""The entry of a switch is reverted by hand: the next run starts from scratch, every row is there once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from controller_client.cli import cli
+from controller_client.lineage import LineageEntry, LineageState
+from controller_client.zookeeper import PropertyStore
+from minion_tasks.file_ingestion.session import SessionState
+from minion_tasks.file_ingestion.session_store import SessionStore
+from tests.faults.file_ingestion.killing import kill_when
+from tests.integration.file_ingestion.ingestion import IngestionTable, write_numbers
+from tests.support.cluster import PinotCluster
+
+pytestmark = pytest.mark.cluster
+
+FILES, ROWS = 8, 500
+OLD, NEW = ROWS, ROWS * (FILES + 1)
+
+
+def _by_the_doctor(table: IngestionTable, _entry: LineageEntry) -> None:
+    env = {"PINOT_CONTROLLER_URL": table.controller_url, "PINOTCTL_CONFIG": "/no/such/file"}
+    arguments = ["lineage", "doctor", table.with_type, "--older-than", "0", "--repair", "--yes"]
+    result = CliRunner().invoke(cli, arguments, env=env)
+    assert result.exit_code == 0, result.output
+
+
+def _by_the_call(table: IngestionTable, entry: LineageEntry) -> None:
+    table.client.lineage.revert(table.with_type, entry.entry_id, force=True)
+
+
+@pytest.fixture
+def sessions(pinot: PinotCluster, ingestion_table: IngestionTable) -> Iterator[SessionStore]:
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        yield SessionStore(store, ingestion_table.with_type)
+
+
+@pytest.mark.parametrize("revert", [_by_the_doctor, _by_the_call])
+def test_the_open_entry_of_a_killed_run_is_reverted(
+    ingestion_table: IngestionTable,
+    sessions: SessionStore,
+    shared_folder: Path,
+    revert: Callable[[IngestionTable, LineageEntry], None],
+) -> None:
+    write_numbers(shared_folder, "old.csv", 0, ROWS)
+    table = ingestion_table.create(replication=2).register(shared_folder, "csv")
+    assert table.run().report["rows"] == OLD
+    for n in range(1, FILES + 1):
+        write_numbers(shared_folder, f"new-{n:02d}.csv", n * ROWS, ROWS)
+
+    def open_entries() -> list[LineageEntry]:
+        return [e for e in table.client.lineage.list(table.with_type) if e.state is LineageState.IN_PROGRESS]
+
+    def half_pushed() -> bool:
+        return bool(open_entries()) and len(table.segments()) > FILES // 2
+
+    with table.polled() as reader:
+        kill_when(table.start(), half_pushed, "the entry to be open, half of the segments pushed")
+        interrupted = sessions.latest()
+        (entry,) = open_entries()
+        revert(table, entry)
+        reader.poll_until(reader.polls + 50)
+        report = table.run().report
+        reader.poll_until(reader.polls + 50)
+    assert interrupted is not None
+    assert interrupted.state is SessionState.SWITCH
+    assert report["outcome"] == "switched"
+    assert report["session"] != interrupted.session_id
+    assert (report["files"], report["rows"]) == (FILES, NEW - OLD)
+    assert sessions.load(interrupted.session_id).abandoned
+    assert [row[0] for row in reader.seen] == [OLD, NEW]
+    assert reader.errors == []
+    assert table.value("select sum(id) from {t}") == sum(range(NEW))
+    assert table.run().report["outcome"] == "nothing new"

@@ -1,0 +1,178 @@
+"""``pinotctl task``: what each command shows, changes and ends with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller_client.cli import cli
+from minion_tasks.file_ingestion.params import TASK_TYPE
+from tests.integration.file_ingestion.ingestion import IngestionTable, ended, write_numbers
+from tests.integration.file_ingestion.secrecy import assert_hidden
+from tests.support.cluster import PinotCluster
+from tests.support.wait import wait_for
+
+pytestmark = pytest.mark.cluster
+
+Pinotctl = Callable[..., Result]
+SECRETS = {"input.fs.prop.accessKey": "canary-access", "input.fs.prop.secretKey": "canary-secret"}
+
+
+@pytest.fixture
+def pinotctl(pinot: PinotCluster) -> Pinotctl:
+    """Runs a command that needs no JVM, in this process."""
+
+    def invoke(*arguments: str, code: int | None = 0, stdin: str | None = None) -> Result:
+        env = {"PINOT_CONTROLLER_URL": pinot.controller_url, "PINOTCTL_CONFIG": "/no/such/file"}
+        result = CliRunner().invoke(cli, arguments, env=env, input=stdin)
+        assert code in (None, result.exit_code), result.output
+        return result
+
+    return invoke
+
+
+@pytest.fixture(scope="module")
+def table(module_table: IngestionTable) -> IngestionTable:
+    return module_table.create()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("source")
+
+
+@pytest.fixture
+def parameters(folder: Path, tmp_path: Path) -> Path:
+    file = tmp_path / "task.json"
+    configs = {"inputDirURI": str(folder), "inputFormat": "csv", "consistentPushEnabled": "true", **SECRETS}
+    file.write_text(json.dumps(configs), encoding="utf-8")
+    return file
+
+
+def registered(table: IngestionTable) -> dict[str, str] | None:
+    return table.client.tables.task_config(table.with_type, TASK_TYPE)
+
+
+def assert_masked(result: Result) -> None:
+    assert "canary" not in result.stdout
+    assert "canary" not in result.stderr
+
+
+def test_register_show_unregister(pinotctl: Pinotctl, table: IngestionTable, parameters: Path) -> None:
+    task = ("task", "register", table.name, "--file", str(parameters), "--set", "taskMaxNumFilesPerTask=7")
+    dry = pinotctl(*task, "--dry-run", "--output", "json")
+    assert "would" in dry.stderr
+    assert registered(table) is None
+    done = pinotctl(*task, "--output", "json")
+    wanted = {**json.loads(parameters.read_text()), "taskMaxNumFilesPerTask": "7"}
+    assert registered(table) == wanted
+    shown = pinotctl("task", "show", table.name, "--output", "json")
+    masked = {key: "***" if key in SECRETS else value for key, value in wanted.items()}
+    assert json.loads(dry.stdout) == json.loads(done.stdout) == json.loads(shown.stdout) == masked
+    as_table = pinotctl("task", "show", table.with_type)
+    assert "taskMaxNumFilesPerTask" in as_table.stdout
+    for result in (dry, done, shown, as_table):
+        assert_masked(result)
+
+    pinotctl("task", "unregister", table.name, "--dry-run")
+    assert registered(table) == wanted
+    pinotctl("task", "unregister", table.name, stdin="n\n", code=130)
+    assert registered(table) == wanted
+    pinotctl("task", "unregister", table.name, "--yes")
+    assert registered(table) is None
+    assert "pinotctl task register" in pinotctl("task", "show", table.name, code=1).stderr
+    assert "pinotctl task register" in pinotctl("task", "unregister", table.name, "--yes", code=2).stderr
+    assert "pinotctl task register" in pinotctl("task", "run", table.name, code=2).stderr
+
+
+def test_register_refuses_what_is_wrong_and_changes_nothing(
+    pinotctl: Pinotctl, table: IngestionTable, parameters: Path, tmp_path: Path
+) -> None:
+    before = registered(table)
+
+    def refused(*arguments: str, name: str = table.name, code: int = 2) -> str:
+        result = pinotctl("task", "register", name, *arguments, code=code)
+        assert_masked(result)
+        assert registered(table) == before
+        return result.stderr
+
+    file = ("--file", str(parameters))
+    assert "did you mean 'inputDirURI'" in refused(*file, "--set", "inputDirUri=x")
+    assert "taskMaxNumFilesPerTask is 'many'" in refused(*file, "--set", "taskMaxNumFilesPerTask=many")
+    assert "KEY=VALUE" in refused(*file, "--set", "inputFormat")
+    assert "inputDirURI is missing" in refused("--set", "inputFormat=csv")
+    assert "no_such_table_OFFLINE" in refused(*file, name="no_such_table", code=1)
+    assert "realtime" in refused(*file, name=f"{table.name}_REALTIME")
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"input.fs.prop.secretKey": "canary-secret"', encoding="utf-8")
+    assert "broken.json" in refused("--file", str(broken))
+    broken.write_text('{"taskMaxNumFilesPerTask": 7}', encoding="utf-8")
+    assert "object of strings" in refused("--file", str(broken))
+
+
+def test_watch_shows_each_subtask_during_and_after_the_run(
+    pinot: PinotCluster,
+    pinotctl: Pinotctl,
+    table: IngestionTable,
+    folder: Path,
+) -> None:
+    assert "pinotctl task run" in pinotctl("task", "watch", table.name, code=1).stderr
+    files = [write_numbers(folder, f"{n}.csv", n * 40_000, 40_000) for n in range(4)]
+    sizes = [file.stat().st_size for file in files]
+    table.register(folder, "csv", **SECRETS, taskMaxNumFilesPerTask="1", numConcurrentTasksPerInstance="1")
+
+    def watched(*arguments: str) -> list[dict[str, Any]]:
+        shown = pinotctl("task", "watch", table.name, "--output", "json", *arguments)
+        rows: list[dict[str, Any]] = json.loads(shown.stdout)
+        return rows
+
+    running = table.start()
+    wait_for(lambda: pinotctl("task", "watch", table.name, "--once", code=None).exit_code == 0, "a session")
+
+    def in_the_middle() -> list[dict[str, Any]] | None:
+        rows = watched("--once")
+        assert running.poll() is None, "the run was over before it was seen in the middle"
+        return rows if 0 < sum(row["staged"] for row in rows) < 4 else None
+
+    middle = wait_for(in_the_middle, "a part of the subtasks to be done", 120, interval_s=0.05)
+    assert middle is not None
+    for row, size in zip(middle, sizes, strict=True):
+        part = row["staged"]
+        assert (row["files"], row["bytes"], row["failed"]) == (1, size, 0)
+        assert (row["rows"], row["bytes read"]) == (part * 40_000, part * size)
+    after = watched()
+    ran = ended(running)
+    assert ran.report["rows"] == 160_000
+    assert ran.report["bytes read"] == sum(sizes)
+    assert [(row["subtask"], row["staged"], row["rows"], row["bytes read"]) for row in after] == [
+        (n, 1, 40_000, size) for n, size in enumerate(sizes)
+    ]
+    as_table = pinotctl("task", "watch", table.name)
+    assert "DONE" in as_table.stderr
+    assert str(sizes[0]) in as_table.stdout
+    assert "40000" in as_table.stdout
+    assert_hidden(pinot, list(SECRETS.values()), ran)
+
+
+def test_a_run_without_a_fitting_minion_says_which_tag_and_what_to_start(
+    pinot: PinotCluster, pinotctl: Pinotctl, ingestion_table: IngestionTable, tmp_path: Path
+) -> None:
+    write_numbers(tmp_path / "in", "a.csv", 0, 10)
+    staging = tmp_path / "staging"
+    table = ingestion_table.create().register(
+        tmp_path / "in", "csv", minionInstanceTag="nobody", outputDirURI=f"file://{staging}"
+    )
+    ran = table.run()
+    assert ran.code == 1
+    assert "'nobody'" in ran.err
+    assert "pinotctl serve minion" in ran.err
+    assert table.segments() == []
+    assert list(staging.rglob("*")) == []
+    shown = pinotctl("task", "watch", table.name)
+    assert "abandoned" in shown.stderr
+    assert "nobody" in shown.stderr
