@@ -109,16 +109,18 @@ class _Executor:
         with self._running:
             try:
                 self._run(task)
-            except _CancelledError:
-                raise jpype.JClass("org.apache.pinot.minion.exception.TaskCancelledException")(
-                    "cancelled before it began"
-                ) from None
             except Exception as error:  # a border: whatever Python raises becomes Java's
                 logger.exception("%s %s failed", task.task_type, task.task_id)
-                text = f"{type(error).__name__}: {error}"
-                # Fatal: Helix must not run it again. The attempts that a job has are for minions that died.
-                fatal = jpype.JClass("org.apache.pinot.minion.exception.FatalException")
-                raise fatal(text[:_LONGEST_MESSAGE]) from None
+                if not self._cancelled:
+                    text = f"{type(error).__name__}: {error}"
+                    # Fatal: Helix must not run it again. The attempts that a job has are for minions that
+                    # died.
+                    fatal = jpype.JClass("org.apache.pinot.minion.exception.FatalException")
+                    raise fatal(text[:_LONGEST_MESSAGE]) from None
+        if self._cancelled:
+            # Neither done nor failed: when this minion stops, another one shall run it.
+            cancelled = jpype.JClass("org.apache.pinot.minion.exception.TaskCancelledException")
+            raise cancelled("cancelled")
 
     @_overrides
     def cancel(self) -> None:
@@ -133,13 +135,9 @@ class _Executor:
         executor = self._factory(self._context)
         with self._lock:
             if self._cancelled:
-                raise _CancelledError
+                return
             self._executor = executor
         executor.execute(task)
-
-
-class _CancelledError(Exception):
-    """Helix took the subtask back before it ran."""
 
 
 def _task(task_type: str, task_config: Any) -> MinionTask:

@@ -72,7 +72,10 @@ class TaskExecutor(Protocol):
         ...
 
     def cancel(self) -> None:
-        """Ask the running subtask to end; called by another Helix thread, must return at once."""
+        """Ask the running subtask to end; called by another Helix thread, must return at once.
+
+        However the subtask ends after that, it counts neither as done nor as failed.
+        """
         ...
 
 
