@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -101,33 +101,34 @@ class Scheduler:
     """The loop around `Triggers`.
 
     Args:
-        client: The controller; asked for the tables' task configurations.
+        schedules: Maps the tables to their cron expressions, as they are now (`read_schedules`).
         run: Runs the task of one table; called in a thread of its own.
         parse: Parses a cron expression.
         clock: Time.
-        refresh_s: How often the tables' configurations are read.
-        max_parallel: Tables that run side by side.
+        refresh_s: How often the schedules are read.
+        tick_s: How often it is asked what is due.
+        pool: Runs the tables side by side; shut down at the end. Eight threads by default.
     """
 
     def __init__(
         self,
-        client: ControllerClient,
+        schedules: Callable[[], Mapping[str, str]],
         run: Callable[[str], None],
         parse: Callable[[str], Cron],
         clock: Clock,
         *,
         refresh_s: float = 30.0,
         tick_s: float = 1.0,
-        max_parallel: int = 8,
+        pool: Executor | None = None,
     ) -> None:
-        self._client = client
+        self._schedules = schedules
         self._run = run
         self._clock = clock
         self._refresh_s = refresh_s
         self._tick_s = tick_s
         self._triggers = Triggers(parse)
         self._lock = threading.Lock()
-        self._pool = ThreadPoolExecutor(max_parallel, thread_name_prefix="ingestion")
+        self._pool = pool or ThreadPoolExecutor(8, thread_name_prefix="ingestion")
 
     def serve(self, stop: threading.Event) -> None:
         """Run until ``stop`` is set, then wait for the runs that are going on."""
@@ -137,20 +138,20 @@ class Scheduler:
                 if refreshed_s is None or self._clock.monotonic() - refreshed_s >= self._refresh_s:
                     self._refresh()
                     refreshed_s = self._clock.monotonic()
-                self.tick()
+                self._tick()
                 self._clock.sleep(self._tick_s)
         finally:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def tick(self) -> list[Future[None]]:
-        """Start what is due."""
+    def _tick(self) -> None:
         with self._lock:
             names = self._triggers.due(self._clock.now())
-        return [self._pool.submit(self._run_one, name) for name in names]
+        for name in names:
+            self._pool.submit(self._run_one, name)
 
     def _refresh(self) -> None:
         try:
-            schedules = read_schedules(self._client)
+            schedules = self._schedules()
         except PinotPluginError as error:
             logger.warning("the tables' configurations cannot be read now: %s", error)
             return

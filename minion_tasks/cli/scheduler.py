@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 
 import click
@@ -12,7 +13,7 @@ from controller_client.cli.context import CliContext, pass_cli
 from controller_client.clock import SystemClock
 from minion_tasks.cli.task import open_tools
 from minion_tasks.file_ingestion.run import run_task
-from minion_tasks.scheduler import Scheduler
+from minion_tasks.scheduler import Scheduler, read_schedules
 
 _LOCK_WAIT_S = 5.0
 
@@ -54,6 +55,11 @@ def scheduler(cli: CliContext, refresh_s: float, parallel: int) -> None:
 
         cli.out.note("the scheduler runs; it stops with Ctrl-C, after the runs that are going on")
         loop = Scheduler(
-            cli.client(), run, CronSchedule, SystemClock(), refresh_s=refresh_s, max_parallel=parallel
+            lambda: read_schedules(cli.client()),
+            run,
+            CronSchedule,
+            SystemClock(),
+            refresh_s=refresh_s,
+            pool=ThreadPoolExecutor(parallel, thread_name_prefix="ingestion"),
         )
         loop.serve(stop)

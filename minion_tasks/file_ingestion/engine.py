@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import Protocol
 
 from controller_client.client import ControllerClient
 from controller_client.clock import Clock
-from controller_client.errors import NotAppliedError, NotFoundError, UnreachableError
+from controller_client.errors import NotAppliedError, NotFoundError, OutcomeUnknownError
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.helix import HelixTaskQueue
 from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams
@@ -17,6 +18,19 @@ from minion_tasks.file_ingestion.session import Session
 logger = logging.getLogger(__name__)
 
 _RUNNING = frozenset({"NOT_STARTED", "IN_PROGRESS"})
+_ENDED = frozenset({"COMPLETED", "DROPPED", "ERROR", "STOPPED", "TASK_ABORTED", "TASK_ERROR", "TIMED_OUT"})
+
+
+class _Work(Enum):
+    """What Helix says of a job. STALLED: it runs, but no subtask of it does or will.
+
+    Helix leaves a job so whose subtasks were dropped more often than they may be tried. For a moment it is so too
+    while a subtask moves from a dead minion to another.
+    """
+
+    GOING_ON = "going on"
+    STALLED = "stalled"
+    OVER = "over"
 
 
 class NoMinionError(NotAppliedError):
@@ -111,14 +125,18 @@ class MinionEngine:
         Raises:
             NoMinionError: No fitting minion has lived for the grace time.
         """
-        last_seen = self._clock.monotonic()
+        minion_seen_s = work_seen_s = self._clock.monotonic()
         while True:
             on_poll()
-            if self._is_over(task_name):
+            work = self._work(task_name)
+            now_s = self._clock.monotonic()
+            if work is not _Work.STALLED:
+                work_seen_s = now_s
+            if work is _Work.OVER or now_s - work_seen_s > self._minion_grace_s:
                 return
             if self._live_minions(params.minion_tag):
-                last_seen = self._clock.monotonic()
-            elif self._clock.monotonic() - last_seen > self._minion_grace_s:
+                minion_seen_s = now_s
+            elif now_s - minion_seen_s > self._minion_grace_s:
                 raise NoMinionError(
                     f"no minion tagged {params.minion_tag!r} lived in the last {self._minion_grace_s:.0f} s",
                     where=task_name,
@@ -146,14 +164,22 @@ class MinionEngine:
             self._client.tasks.delete(task_name, force=True)
         except NotFoundError:
             return
+        except (NotAppliedError, OutcomeUnknownError) as error:
+            # Only a courtesy to the minions: what still runs ends by itself when it sees its session.
+            logger.warning("the task %s was not deleted: %s", task_name, error)
 
-    def _is_over(self, task_name: str) -> bool:
+    def _work(self, task_name: str) -> _Work:
         try:
-            return self._client.tasks.state(task_name) not in _RUNNING
-        except UnreachableError:
+            if self._client.tasks.state(task_name) not in _RUNNING:
+                return _Work.OVER
+            states = self._client.tasks.subtask_states(task_name).values()
+        except NotFoundError:
+            return _Work.OVER
+        except NotAppliedError as error:
             # The controller restarts; the job is in ZooKeeper and goes on without it.
-            logger.warning("the controller cannot be reached; waiting for it to come back")
-            return False
+            logger.warning("the controller does not tell the state of %s now: %s", task_name, error)
+            return _Work.GOING_ON
+        return _Work.STALLED if states and _ENDED.issuperset(states) else _Work.GOING_ON
 
     def _live_minions(self, tag: str) -> list[str]:
         return [name for name in self._store.live_instances() if tag in self._tags(name)]

@@ -1,0 +1,95 @@
+"""When the wait for subtasks ends: Helix' answers are played, time is a fake clock's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, repeat
+from typing import Any
+
+import pytest
+
+from controller_client.errors import NotAppliedError, PinotPluginError
+from minion_tasks.file_ingestion.engine import MinionEngine, NoMinionError
+from minion_tasks.file_ingestion.params import FileIngestionParams
+from tests.unit.fake_clock import FakeClock
+from tests.unit.minion_tasks.test_params import SEED_SAMPLE
+
+PARAMS = FileIngestionParams.from_configs(SEED_SAMPLE)
+
+
+class PlayedTasks:
+    """Answers of ``/tasks``: (state of the task, states of its subtasks) or an error, the last one for ever."""
+
+    def __init__(self, *answers: tuple[str, list[str]] | PinotPluginError) -> None:
+        self._answers: Iterator[Any] = chain(answers, repeat(answers[-1]))
+        self._subtasks: list[str] = []
+
+    def state(self, _name: str) -> str:
+        answer = next(self._answers)
+        if isinstance(answer, PinotPluginError):
+            raise answer
+        state, self._subtasks = answer
+        return str(state)
+
+    def subtask_states(self, _name: str) -> dict[str, str]:
+        return {str(n): state for n, state in enumerate(self._subtasks)}
+
+
+class PlayedStore:
+    zookeeper_address = "127.0.0.1:1"
+    cluster_name = "c"
+
+    def __init__(self, tags: list[str]) -> None:
+        self._tags = tags
+
+    def live_instances(self) -> list[str]:
+        return ["Minion_a"]
+
+    def instance_tags(self, _name: str) -> list[str]:
+        return self._tags
+
+
+class PlayedClient:
+    def __init__(self, tasks: PlayedTasks) -> None:
+        self.tasks = tasks
+
+
+def wait(clock: FakeClock, tasks: PlayedTasks, tags: list[str]) -> None:
+    engine = MinionEngine(PlayedClient(tasks), PlayedStore(tags), clock)  # type: ignore[arg-type]
+    engine.wait("Task_x", PARAMS, lambda: None)
+
+
+TAGS = [PARAMS.minion_tag]
+
+
+def test_the_wait_ends_with_the_task() -> None:
+    clock = FakeClock()
+    before = clock.monotonic()
+    wait(clock, PlayedTasks(("IN_PROGRESS", ["RUNNING"]), ("COMPLETED", [])), TAGS)
+    assert clock.monotonic() - before < 5
+
+
+def test_a_controller_that_restarts_is_waited_for() -> None:
+    away = NotAppliedError("no answer")
+    wait(FakeClock(), PlayedTasks(("IN_PROGRESS", ["RUNNING"]), *[away] * 500, ("COMPLETED", [])), TAGS)
+
+
+def test_a_task_whose_subtasks_were_all_dropped_is_given_up_after_a_while() -> None:
+    clock = FakeClock()
+    before = clock.monotonic()
+    wait(clock, PlayedTasks(("IN_PROGRESS", ["COMPLETED", "DROPPED"])), TAGS)
+    assert clock.monotonic() - before > 60
+
+
+def test_a_subtask_that_moves_to_another_minion_is_waited_for() -> None:
+    dropped = ("IN_PROGRESS", ["COMPLETED", "DROPPED"])
+    running = ("IN_PROGRESS", ["COMPLETED", "RUNNING"])
+    clock = FakeClock()
+    before = clock.monotonic()
+    wait(clock, PlayedTasks(*[dropped] * 100, *[running] * 1000, ("COMPLETED", [])), TAGS)
+    assert clock.monotonic() - before > 500
+
+
+def test_without_a_fitting_minion_the_wait_is_given_up() -> None:
+    with pytest.raises(NoMinionError, match=PARAMS.minion_tag):
+        wait(FakeClock(), PlayedTasks(("IN_PROGRESS", ["RUNNING"])), ["other"])
