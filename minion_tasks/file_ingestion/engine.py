@@ -24,8 +24,8 @@ _ENDED = frozenset({"COMPLETED", "DROPPED", "ERROR", "STOPPED", "TASK_ABORTED", 
 class _Work(Enum):
     """What Helix says of a job. STALLED: it runs, but no subtask of it does or will.
 
-    Helix leaves a job so whose subtasks were dropped more often than they may be tried. For a moment it is so too
-    while a subtask moves from a dead minion to another.
+    Helix leaves a job so whose subtasks were dropped more often than they may be tried. For a moment it is so
+    too, while a subtask moves from a dead minion to another.
     """
 
     GOING_ON = "going on"

@@ -18,7 +18,7 @@ PARAMS = FileIngestionParams.from_configs(SEED_SAMPLE)
 
 
 class PlayedTasks:
-    """Answers of ``/tasks``: (state of the task, states of its subtasks) or an error, the last one for ever."""
+    """Answers of ``/tasks``: (state of the task, states of its subtasks) or an error; the last for ever."""
 
     def __init__(self, *answers: tuple[str, list[str]] | PinotPluginError) -> None:
         self._answers: Iterator[Any] = chain(answers, repeat(answers[-1]))
