@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import quote
 
 from controller_client.client import ControllerClient
 from controller_client.lineage import LineageState
@@ -119,6 +120,9 @@ def _push(
         path = Path(folder) / f"{segment.name}.tar.gz"
         staging.download(uri, path)
         if mode == "METADATA":
-            client.segments.push_metadata(table, path, segment.tar_uri, copy_to_deep_store=True)
+            # Ours are not percent-encoded, Pinot's are.
+            scheme, colon, rest = segment.tar_uri.partition(":")
+            uri = f"{scheme}{colon}{quote(rest)}"
+            client.segments.push_metadata(table, path, uri, copy_to_deep_store=True)
         else:
             client.segments.upload_tar(table, path)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 # On DEBUG boto writes each request with its Authorization header, which holds the access key.
-logging.getLogger("botocore").setLevel(logging.INFO)
+logging.getLogger("botocore").setLevel(logging.WARNING)
 
 _PROPERTIES = ("region", "endpoint", "accessKey", "secretKey")
 _MISSING = {"404", "NoSuchKey", "NotFound"}
@@ -119,8 +119,9 @@ class S3Store:
         """Put a file, in parts where it is large; S3 shows it whole or not at all."""
         bucket, key = _split(uri)
         try:
-            self._s3.upload_file(str(path), bucket, key)
-        except (ClientError, BotoCoreError, boto3.exceptions.S3UploadFailedError) as error:
+            with path.open("rb") as content:
+                self._s3.upload_fileobj(content, bucket, key)
+        except (ClientError, BotoCoreError) as error:
             self._fail("write", uri, error)
 
     def download(self, uri: str, path: Path) -> None:
@@ -156,7 +157,9 @@ class S3Store:
         where = f"{uri} (endpoint {self._endpoint or 'default'})"
         if code == "NoSuchBucket":
             remedy = "create the bucket or mend the URI"
-        elif code in _REFUSED:
+        elif code in _MISSING:
+            remedy = "it is not there: was it, or its bucket, deleted?"
+        elif code in _REFUSED or _http_status(error) in (401, 403):
             remedy = "check accessKey, secretKey and the bucket's policy"
         elif code in ("NoCredentialsError", "PartialCredentialsError"):
             remedy = (
@@ -185,6 +188,12 @@ def _code(error: Exception) -> str:
         if isinstance(error, ClientError)
         else "unknown"
     )
+
+
+def _http_status(error: Exception) -> int | None:
+    if not isinstance(error, ClientError):
+        return None
+    return error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
 
 
 def _split(uri: str) -> tuple[str, str]:

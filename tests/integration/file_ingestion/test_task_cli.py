@@ -81,7 +81,7 @@ def test_register_show_unregister(pinotctl: Pinotctl, table: IngestionTable, par
 
     pinotctl("task", "unregister", table.name, "--dry-run")
     assert registered(table) == wanted
-    pinotctl("task", "unregister", table.name, stdin="n\n", code=130)
+    pinotctl("task", "unregister", table.name, stdin="n\n", code=1)
     assert registered(table) == wanted
     pinotctl("task", "unregister", table.name, "--yes")
     assert registered(table) is None
