@@ -25,7 +25,8 @@ logging.getLogger("botocore").setLevel(logging.WARNING)
 
 _PROPERTIES = ("region", "endpoint", "accessKey", "secretKey")
 _MISSING = {"404", "NoSuchKey", "NotFound"}
-_REFUSED = {"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch"}
+# The last is versitygw's answer to an unknown access key.
+_REFUSED = {"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "XAdminUserNotFound"}
 
 
 class S3Store:
