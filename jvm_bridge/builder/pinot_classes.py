@@ -7,6 +7,7 @@ never by trial.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,14 +17,17 @@ from controller_client.errors import ConfigError
 from jvm_bridge.builder.model import FileFormat
 
 __all__ = [
+    "fill_registries",
     "java_class",
+    "java_file_format",
     "parse_schema",
     "parse_table_config",
-    "pass_through_pipeline",
     "reader_config",
     "root_causes",
     "source_fields",
 ]
+
+_registries = threading.Lock()
 
 
 def java_class(name: str) -> Any:
@@ -33,6 +37,22 @@ def java_class(name: str) -> Any:
 
         start_jvm()
     return jpype.JClass(name)
+
+
+def fill_registries() -> None:
+    """Let Pinot find its own segment loaders and functions, in one thread.
+
+    It scans the class path in static initialisers. Two of these at the same time close each other's jars,
+    and a registry stays empty for the life of the JVM: then no segment can be built.
+    """
+    with _registries:
+        java_class("org.apache.pinot.common.function.FunctionRegistry")
+        loaders = java_class("org.apache.pinot.segment.spi.loader.SegmentDirectoryLoaderRegistry")
+        if (
+            loaders.getDefaultSegmentDirectoryLoader() is None
+        ):  # another part of this process was scanning too
+            loader = java_class("org.apache.pinot.segment.local.loader.DefaultSegmentDirectoryLoader")()
+            loaders.setSegmentDirectoryLoader(loaders.DEFAULT_SEGMENT_DIRECTORY_LOADER_NAME, loader)
 
 
 def parse_table_config(table_config: Mapping[str, Any]) -> Any:
@@ -91,18 +111,6 @@ def source_fields(table_config: Any, schema: Any) -> Any:
     """Return the names of the fields that a record reader must read (a Java set)."""
     utils = java_class("org.apache.pinot.segment.local.utils.IngestionUtils")
     return utils.getFieldsForRecordExtractor(table_config.getIngestionConfig(), schema)
-
-
-def pass_through_pipeline(table_name: str) -> Any:
-    """Return a transform pipeline that leaves rows as they are."""
-    pipeline = java_class("org.apache.pinot.segment.local.segment.creator.TransformPipeline")
-    if _parameters(pipeline, "getPassThroughPipeline") == {0}:
-        return pipeline.getPassThroughPipeline()
-    return pipeline.getPassThroughPipeline(table_name)
-
-
-def _parameters(cls: Any, method: str) -> set[int]:
-    return {int(m.getParameterCount()) for m in cls.class_.getMethods() if str(m.getName()) == method}
 
 
 def root_causes(error: Any) -> str:

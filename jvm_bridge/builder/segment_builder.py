@@ -53,6 +53,7 @@ class SegmentBuilder:
     ) -> None:
         if reader not in {"auto", "arrow", "pinot"}:
             raise ConfigError(f"Unknown reader {reader!r}", expected="auto, arrow or pinot")
+        pinot_classes.fill_registries()
         self._work_dir = work_dir
         self._reader = reader
         self._table_config = pinot_classes.parse_table_config(table_config)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,16 @@ def _build(request: dict[str, Any]) -> dict[str, Any]:
     return reply
 
 
+def _side_by_side(request: dict[str, Any]) -> dict[str, Any]:
+    """Build the same segment in threads, each in a folder of its own."""
+    folders = [Path(request["work_dir"]) / f"thread{number}" for number in range(int(request["threads"]))]
+    for folder in folders:
+        folder.mkdir()
+    with ThreadPoolExecutor(len(folders)) as pool:
+        replies = list(pool.map(lambda folder: _build({**request, "work_dir": str(folder)}), folders))
+    return {"crcs": [reply["crc"] for reply in replies]}
+
+
 def _read_back(tar: Path, folder: Path) -> dict[str, Any]:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -53,6 +64,10 @@ def _read_back(tar: Path, folder: Path) -> dict[str, Any]:
     metadata = jpype.JClass("org.apache.pinot.segment.spi.index.metadata.SegmentMetadataImpl")(file)
     reader = jpype.JClass("org.apache.pinot.segment.local.segment.readers.PinotSegmentRecordReader")()
     rows: list[dict[str, Any]] = []
+    loader = jpype.JClass("org.apache.pinot.segment.local.indexsegment.immutable.ImmutableSegmentLoader")
+    loaded = loader.load(file, jpype.JClass("org.apache.pinot.spi.utils.ReadMode").mmap)  # as a server does
+    rows_loaded = int(loaded.getSegmentMetadata().getTotalDocs())
+    loaded.destroy()
     if metadata.getTotalDocs():
         reader.init(file, None, None, True)
         while reader.hasNext():
@@ -62,6 +77,7 @@ def _read_back(tar: Path, folder: Path) -> dict[str, Any]:
     index_map = segment / "v3" / "index_map"
     return {
         "read": rows,
+        "rows_loaded": rows_loaded,
         "custom": {
             str(entry.getKey()): str(entry.getValue()) for entry in metadata.getCustomMap().entrySet()
         },
@@ -104,7 +120,7 @@ def _box_longs(request: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     """Answer requests until the input ends."""
     start_jvm(max_heap_mb=384)
-    actions = {"build": _build, "box_longs": _box_longs}
+    actions = {"build": _build, "box_longs": _box_longs, "side_by_side": _side_by_side}
     for line in sys.stdin:
         request = json.loads(line)
         try:

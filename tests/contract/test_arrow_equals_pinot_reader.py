@@ -395,6 +395,22 @@ def test_indexes_and_partitions(child: SegmentChild, source_dir: Path, json_inde
     assert kinds[0] == kinds[1]
 
 
+@pytest.mark.parametrize("reader", ["pinot", "arrow"])
+def test_the_first_builds_of_a_process_side_by_side(tmp_path: Path, reader: str) -> None:
+    path = tmp_path / "rows.json"
+    write_json(path, _ROWS)
+    with SegmentChild(tmp_path) as fresh:
+        request = {"action": "side_by_side", "threads": 4, "table_config": CONFIG, "schema": SCHEMA}
+        request |= {
+            "path": str(path),
+            "format": "json",
+            "name": "s",
+            "reader": reader,
+            "work_dir": str(tmp_path),
+        }
+        assert len(set(fresh.ask(request)["crcs"])) == 1
+
+
 def test_no_rows(child: SegmentChild, source_dir: Path) -> None:
     empty_csv, empty_json = source_dir / "rows.csv", source_dir / "rows.json"
     empty_csv.write_text("d_int,d_string\n")
@@ -404,4 +420,5 @@ def test_no_rows(child: SegmentChild, source_dir: Path) -> None:
         for reader in ("pinot", "auto"):
             built = child.build(CONFIG, SCHEMA, source, reader, read_back=True)
             assert built["rows"] == 0, built
+            assert built["rows_loaded"] == 0
             assert "segment.total.docs = 0" in built["properties"]
