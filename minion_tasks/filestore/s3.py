@@ -19,6 +19,7 @@ from minion_tasks.filestore.base import FileInfo, SourceChangedError
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import GetObjectOutputTypeDef
 
 # On DEBUG boto writes each request with its Authorization header, which holds the access key.
 logging.getLogger("botocore").setLevel(logging.WARNING)
@@ -91,10 +92,7 @@ class S3Store:
         # Only the endings of the key's name count, to the reader; the rest may be too long for a file system.
         path = work_dir / ("object" + "".join(PurePosixPath(key).suffixes[-2:]))
         try:
-            answer = self._s3.get_object(Bucket=bucket, Key=key, IfMatch=file.etag or "*")
-            with path.open("wb") as out:
-                for chunk in answer["Body"].iter_chunks(1 << 20):
-                    out.write(chunk)
+            _write(self._s3.get_object(Bucket=bucket, Key=key, IfMatch=file.etag or "*"), path)
             if path.stat().st_size != file.size_bytes:
                 raise SourceChangedError(
                     f"{file.uri} was listed with {file.size_bytes} bytes and came with {path.stat().st_size}",
@@ -129,7 +127,8 @@ class S3Store:
         """Fetch an object to a local path."""
         bucket, key = _split(uri)
         try:
-            self._s3.download_file(bucket, key, str(path))
+            # Not boto's download_file: its first request is a HEAD, whose errors say a status and no code.
+            _write(self._s3.get_object(Bucket=bucket, Key=key), path)
         except (ClientError, BotoCoreError) as error:
             self._fail("read", uri, error)
 
@@ -169,6 +168,12 @@ class S3Store:
         else:
             remedy = "check that the endpoint is reachable, then run again"
         raise SourceError(f"S3 refused to {verb} {uri}: {code}", where=where, remedy=remedy) from None
+
+
+def _write(answer: GetObjectOutputTypeDef, path: Path) -> None:
+    with path.open("wb") as out:
+        for chunk in answer["Body"].iter_chunks(1 << 20):
+            out.write(chunk)
 
 
 def _check_properties(properties: Mapping[str, str]) -> None:
