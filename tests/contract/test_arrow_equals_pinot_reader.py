@@ -36,7 +36,7 @@ _ROWS: list[dict[str, Any]] = [
         "d_int": number - 5,
         "d_long": (number - 5) * 4_000_000_001,
         "d_float": (number - 5) * 0.1,
-        "d_double": [1.5, -0.0, 0.0, 1e300, -2.25][number % 5],
+        "d_double": [1.5, -1.75, 0.0, 1e300, -2.25][number % 5],
         "d_boolean": number % 2 == 0,
         "d_string": _STRINGS[number % len(_STRINGS)],
         "m_int": number % 3,

@@ -77,6 +77,7 @@ JSON_CASES: dict[str, tuple[str, str | None]] = {
     "two objects on a line": ('{"s": "a"}{"s": "b"}\n{"s": "c"}\n', "no JSON lines"),
     "a list for one value": ('{"s": ["a"]}\n', "has lists"),
     "a lone surrogate": ('{"s": "\\ud800"}\n', "Arrow does not read it"),
+    "a negative zero": ('{"d": -0}\n{"d": -0.0}\n', "negative zero"),
     "numbers as texts throughout": ('{"i": "5", "d": "1.5", "o": "true"}\n{"i": null}\n', None),
     "integers where fractions are": ('{"d": 1, "f": 2}\n{"d": 1.5, "f": 0.1}\n', None),
     "whole fractions": ('{"i": 5.0}\n{"i": null}\n', None),
