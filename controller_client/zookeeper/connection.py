@@ -144,6 +144,11 @@ class ZooKeeperConnection:
         """Whether the znode is there."""
         return self._read(path, lambda kazoo: kazoo.exists_async(path)) is not None
 
+    def creation_order(self, path: str) -> int | None:
+        """ZooKeeper's number of the transaction that made the znode, or None where there is none."""
+        stat = self._read(path, lambda kazoo: kazoo.exists_async(path))
+        return None if stat is None else int(stat.czxid)
+
     def create(self, path: str, data: bytes) -> None:
         """Create a znode and, as empty ones, its missing parents.
 

@@ -128,6 +128,10 @@ class PropertyStore:
         """Names below a path, sorted; none where the path is not there."""
         return self.connection.children(self._absolute(path)) or []
 
+    def creation_order(self, path: str) -> int | None:
+        """A number that is greater the later the record was created (not changed); None without a record."""
+        return self.connection.creation_order(self._absolute(path))
+
     def live_instances(self) -> list[str]:
         """Names of the instances that are connected now."""
         return self.connection.children(f"{self._cluster}/LIVEINSTANCES") or []

@@ -295,15 +295,19 @@ class _LockedRun:
         if session.state is not SessionState.SWITCH:
             self._throw_away(session, "a new run began: there are no retries")
             return None
+        if self._sessions.is_of_dropped_table(session):
+            # Its segments were built for a table that only had the same name.
+            self._throw_away(session, "its table was dropped", entry_gone=True)
+            return None
         names = [segment.name for segment in self._staged_segments(session)]
         if was_reverted(self._tools.client, self._table, names):
-            self._throw_away(session, "the lineage entry of its switch was reverted", entry_reverted=True)
+            self._throw_away(session, "the lineage entry of its switch was reverted", entry_gone=True)
             return None
         return self.finish_switch(session, RunOutcome.SWITCH_FINISHED, ())
 
-    def _throw_away(self, session: Session, reason: str, *, entry_reverted: bool = False) -> None:
+    def _throw_away(self, session: Session, reason: str, *, entry_gone: bool = False) -> None:
         """Abandon a session and delete what it staged."""
-        self._sessions.save(abandon(session, reason, self._now_ms(), entry_reverted=entry_reverted))
+        self._sessions.save(abandon(session, reason, self._now_ms(), entry_gone=entry_gone))
         if session.task_name is not None:
             self._tools.engine.cancel(session.task_name)
         self._delete_staging(session)

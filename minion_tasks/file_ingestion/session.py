@@ -13,7 +13,7 @@ completed.
 
 A session that will not be taken further is *abandoned*: in INIT and IN_PROGRESS at any time. From SWITCH on
 the lineage decides: such a session is finished, and abandoned only if the lineage says that its entry was
-reverted.
+reverted, or if its table was dropped with its lineage.
 """
 
 from __future__ import annotations
@@ -143,19 +143,19 @@ def move(session: Session, to: SessionState, now_ms: int) -> Session:
     return replace(session, state=to, updated_ms=now_ms)
 
 
-def abandon(session: Session, reason: str, now_ms: int, *, entry_reverted: bool = False) -> Session:
+def abandon(session: Session, reason: str, now_ms: int, *, entry_gone: bool = False) -> Session:
     """Return the session marked as abandoned; the caller saves it by compare-and-set.
 
     Args:
         session: The session.
         reason: For people.
         now_ms: Epoch milliseconds.
-        entry_reverted: The lineage says that the entry of the session's switch was reverted.
+        entry_gone: The entry of the session's switch was reverted, or its table was dropped.
 
     Raises:
         ConflictError: The session is past the point where it may be thrown away.
     """
-    if session.state not in ABANDONABLE and not (entry_reverted and session.state is SessionState.SWITCH):
+    if session.state not in ABANDONABLE and not (entry_gone and session.state is SessionState.SWITCH):
         raise ConflictError(
             f"session {session.session_id} is in {session.state} and cannot be abandoned",
             expected="a session before SWITCH: after it, the lineage entry decides",

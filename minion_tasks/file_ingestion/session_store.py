@@ -80,6 +80,12 @@ class SessionStore:
         version = self._store.set(path, _session_record(session), expected_version=session.version)
         return replace(session, version=version)
 
+    def is_of_dropped_table(self, session: Session) -> bool:
+        """Tell whether the table was dropped after the session began (Pinot keeps the sessions then)."""
+        table = self._store.creation_order(f"/CONFIGS/TABLE/{self._table}")
+        began = self._store.creation_order(f"{self._root}/{session.session_id}")
+        return table is None or (began is not None and began < table)
+
     def create_group(self, session_id: str, group: FileGroup) -> None:
         """Write a new group of files."""
         self._store.create(self._group_path(session_id, group.number), _group_record(group))

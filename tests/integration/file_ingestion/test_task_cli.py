@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -176,3 +177,29 @@ def test_a_run_without_a_fitting_minion_says_which_tag_and_what_to_start(
     shown = pinotctl("task", "watch", table.name)
     assert "abandoned" in shown.stderr
     assert "nobody" in shown.stderr
+
+
+def test_ctrl_c_leaves_the_table_as_it_was_and_the_next_run_takes_all(
+    pinotctl: Pinotctl, ingestion_table: IngestionTable, tmp_path: Path
+) -> None:
+    for n in range(4):
+        write_numbers(tmp_path / "in", f"{n}.csv", n * 20_000, 20_000)
+    staging = tmp_path / "staging"
+    table = ingestion_table.create().register(
+        tmp_path / "in", "csv", outputDirURI=f"file://{staging}", taskMaxNumFilesPerTask="1"
+    )
+    running = table.start()
+
+    def under_way() -> bool:
+        shown = pinotctl("task", "watch", table.name, "--once", code=None)
+        return "IN_PROGRESS" in shown.stderr
+
+    wait_for(under_way, "subtasks to run", 60, interval_s=0.05)
+    running.send_signal(signal.SIGINT)
+    ran = ended(running)
+    assert ran.code == 130, ran
+    assert "abandoned" in pinotctl("task", "watch", table.name).stderr
+    assert table.segments() == []
+    assert table.run().report["rows"] == 80_000
+    assert table.value("select sum(id) from {t}") == sum(range(80_000))
+    assert [path for path in staging.rglob("*") if path.is_file()] == []

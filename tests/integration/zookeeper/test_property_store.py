@@ -57,6 +57,23 @@ def test_create_read_change_delete(folder: Folder) -> None:
         store.set(path, FIRST, expected_version=0)
 
 
+def test_a_record_that_was_made_again_is_younger_than_what_was_made_between(folder: Folder) -> None:
+    store, first, second = folder.store, f"{folder.path}/a", f"{folder.path}/b"
+    assert store.creation_order(first) is None
+    store.create(first, FIRST)
+    store.create(second, FIRST)
+    store.set(first, SECOND, expected_version=0)
+    a, b = store.creation_order(first), store.creation_order(second)
+    assert a is not None
+    assert b is not None
+    assert a < b
+    store.delete(first)
+    store.create(first, FIRST)
+    again = store.creation_order(first)
+    assert again is not None
+    assert again > b
+
+
 def test_create_and_set_say_when_somebody_was_faster(folder: Folder) -> None:
     path = f"{folder.path}/r"
     folder.store.create(path, FIRST)

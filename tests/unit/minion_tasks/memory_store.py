@@ -17,6 +17,7 @@ class Versioned:
 class MemoryPropertyStore:
     def __init__(self) -> None:
         self.nodes: dict[str, tuple[bytes, int]] = {}
+        self.created: dict[str, int] = {}
         self.writes = 0
 
     def get(self, path: str) -> Versioned | None:
@@ -30,6 +31,7 @@ class MemoryPropertyStore:
             raise ConflictError(f"{path} exists")
         self.nodes[path] = (record.to_bytes(), 0)
         self.writes += 1
+        self.created[path] = self.writes
 
     def set(self, path: str, record: ZNRecord, expected_version: int) -> int:
         _, version = self.nodes[path]
@@ -42,6 +44,9 @@ class MemoryPropertyStore:
     def delete(self, path: str, recursive: bool = False) -> None:
         for node in [n for n in self.nodes if n == path or (recursive and n.startswith(path + "/"))]:
             del self.nodes[node]
+
+    def creation_order(self, path: str) -> int | None:
+        return self.created[path] if path in self.nodes else None
 
     def children(self, path: str) -> list[str]:
         prefix = path.rstrip("/") + "/"

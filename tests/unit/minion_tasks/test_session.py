@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.errors import ConflictError, NotFoundError
+from controller_client.zookeeper import ZNRecord
 from minion_tasks.file_ingestion.session import (
     ABANDONABLE,
     ALLOWED,
@@ -58,9 +59,9 @@ def test_a_session_is_abandoned_only_before_its_switch(state: SessionState) -> N
 
 def test_a_switch_is_abandoned_only_when_its_entry_was_reverted() -> None:
     session = make_session(state=SessionState.SWITCH)
-    assert abandon(session, "why", 5, entry_reverted=True).abandoned
+    assert abandon(session, "why", 5, entry_gone=True).abandoned
     with pytest.raises(ConflictError):
-        abandon(make_session(state=SessionState.DONE), "why", 5, entry_reverted=True)
+        abandon(make_session(state=SessionState.DONE), "why", 5, entry_gone=True)
 
 
 def test_a_session_survives_the_store() -> None:
@@ -79,6 +80,19 @@ def test_two_writers_of_a_session_do_not_overwrite_each_other() -> None:
     with pytest.raises(ConflictError):
         store.save(abandon(second, "mine", 8))
     assert store.load("s1").state is SessionState.IN_PROGRESS
+
+
+def test_a_session_does_not_outlive_its_table() -> None:
+    store, memory = make_store()
+    config = ZNRecord("t_OFFLINE", {"tableName": "t_OFFLINE"})
+    memory.create("/CONFIGS/TABLE/t_OFFLINE", config)
+    session = store.create(make_session(state=SessionState.SWITCH))
+    memory.set("/CONFIGS/TABLE/t_OFFLINE", config, expected_version=0)
+    assert not store.is_of_dropped_table(session)
+    memory.delete("/CONFIGS/TABLE/t_OFFLINE")
+    assert store.is_of_dropped_table(session)
+    memory.create("/CONFIGS/TABLE/t_OFFLINE", config)
+    assert store.is_of_dropped_table(session)
 
 
 def test_the_last_two_sessions_are_kept_with_their_groups() -> None:

@@ -1,4 +1,4 @@
-"""The entry of a switch is reverted by hand: the next run starts from scratch, every row is there once."""
+"""What people do between a killed run and the next: it starts from scratch, every row is there once."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from minion_tasks.file_ingestion.session_store import SessionStore
 from tests.faults.file_ingestion.killing import kill_when
 from tests.integration.file_ingestion.ingestion import IngestionTable, write_numbers
 from tests.support.cluster import PinotCluster
+from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -85,3 +86,25 @@ def _revert_in_the_switch(
     assert [row[0] if row else 0 for row in reader.seen] == [old, new]
     assert reader.errors == []
     assert table.value("select sum(id) from {t}") == sum(range(new))
+
+
+def test_the_table_is_dropped_and_made_again(
+    ingestion_table: IngestionTable, sessions: SessionStore, shared_folder: Path
+) -> None:
+    old = write_numbers(shared_folder, "old.csv", 0, ROWS)
+    table = ingestion_table.create().register(shared_folder, "csv")
+
+    def in_the_switch() -> bool:
+        session = sessions.latest()
+        return session is not None and session.state is SessionState.SWITCH
+
+    kill_when(table.start(), in_the_switch, "state SWITCH")
+    table.client.tables.delete(table.with_type)
+    wait_for(lambda: not table.client.tables.exists(table.with_type), "the table to be gone")
+    table.client.schemas.delete(table.name)
+    old.unlink()
+    write_numbers(shared_folder, "new.csv", 10_000, ROWS)
+    table.create().register(shared_folder, "csv")
+    report = table.run().report
+    assert (report["outcome"], report["files"]) == ("switched", 1)
+    assert (table.count(), table.value("select min(id) from {t}")) == (ROWS, 10_000)
