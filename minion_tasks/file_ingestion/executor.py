@@ -136,7 +136,8 @@ class StagingBuilder:
                 path,
                 FileFormat.parse(self._params.input_format),
                 segment_name(self._raw_table, self._session_id, number),
-                reader_config=self._params.record_reader,
+                # Any reader config, even an empty one, changes how Pinot's CSV reader treats spaces.
+                reader_config=self._params.record_reader or None,
                 custom_metadata=provenance.to_custom_map(),
             )
         try:
