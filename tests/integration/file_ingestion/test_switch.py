@@ -35,51 +35,31 @@ def test_a_reader_sees_the_old_or_the_new_rows_and_nothing_between(
     ]
 
 
-def test_a_run_with_nothing_new_does_nothing(ingestion_table: IngestionTable, shared_folder: Path) -> None:
-    write_numbers(shared_folder, "a.csv", 0, 10)
-    table = ingestion_table.create().register(shared_folder, "csv")
-    table.run()
-    segments = table.segments()
-    report = table.run().report
-    assert report["outcome"] == "nothing new"
-    assert table.segments() == segments
-    assert table.count() == 10
-
-
-def test_a_changed_file_is_told_and_not_read_again(
-    ingestion_table: IngestionTable, shared_folder: Path
-) -> None:
-    write_numbers(shared_folder, "a.csv", 0, 10)
-    table = ingestion_table.create().register(shared_folder, "csv")
-    table.run()
-    write_numbers(shared_folder, "a.csv", 0, 20)
-    ran = table.run()
-    assert ran.report["outcome"] == "nothing new"
-    assert "a.csv" in ran.err
-    assert table.count() == 10
-
-
-def test_the_controllers_own_task_endpoints_show_the_run(
-    ingestion_table: IngestionTable, shared_folder: Path
-) -> None:
+def test_what_is_in_the_table_is_not_read_again(ingestion_table: IngestionTable, shared_folder: Path) -> None:
     for n in range(3):
         write_numbers(shared_folder, f"{n}.csv", n * 10, 10)
     table = ingestion_table.create().register(shared_folder, "csv", taskMaxNumFilesPerTask="1")
     before = set(table.client.tasks.states("FileIngestionTask"))
-    table.run()
+    assert table.run().report["rows"] == 30
+    _assert_shown_by_the_controller(table, before)
+    segments = table.segments()
+
+    again = table.run()
+    assert again.report["outcome"] == "nothing new"
+    assert "1.csv" not in again.err
+
+    write_numbers(shared_folder, "1.csv", 10, 20)
+    changed = table.run()
+    assert changed.report["outcome"] == "nothing new"
+    assert "1.csv" in changed.err
+    assert "0.csv" not in changed.err
+    assert table.segments() == segments
+    assert table.count() == 30
+
+
+def _assert_shown_by_the_controller(table: IngestionTable, before: set[str]) -> None:
     after = table.client.tasks.states("FileIngestionTask")
     (name,) = set(after) - before
     assert after[name] == "COMPLETED"
     states = table.client.tasks.subtask_states(name)
     assert list(states.values()) == ["COMPLETED"] * 3
-
-
-def test_staging_is_empty_after_a_run(
-    ingestion_table: IngestionTable, shared_folder: Path, tmp_path: Path
-) -> None:
-    staging = shared_folder.parent / f"staging-{ingestion_table.name}"
-    write_numbers(shared_folder, "a.csv", 0, 10)
-    table = ingestion_table.create().register(shared_folder, "csv", outputDirURI=f"file://{staging}")
-    table.run()
-    assert table.count() == 10
-    assert [path for path in staging.rglob("*") if path.is_file()] == []
