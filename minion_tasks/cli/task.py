@@ -17,7 +17,8 @@ from controller_client.errors import ConfigError, NotFoundError
 from minion_tasks.file_ingestion.engine import MinionEngine
 from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams, mask_secrets
 from minion_tasks.file_ingestion.progress import SessionProgress, read_progress
-from minion_tasks.file_ingestion.run import RunReport, RunTools, load_params, offline_table, run_task
+from minion_tasks.file_ingestion.registration import load_params, offline_table
+from minion_tasks.file_ingestion.run import RunReport, RunTools, run_task
 from minion_tasks.file_ingestion.session import SessionState
 from minion_tasks.file_ingestion.session_store import SessionStore
 

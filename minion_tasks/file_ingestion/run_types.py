@@ -1,0 +1,74 @@
+"""What a run works with, what it reports, how it fails."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from controller_client.client import ControllerClient
+from controller_client.clock import Clock
+from controller_client.errors import InputError
+from controller_client.zookeeper import PropertyStore
+from minion_tasks.file_ingestion.engine import Engine
+from minion_tasks.file_ingestion.progress import SessionProgress
+
+
+class FilesFailedError(InputError):
+    """Files of the session could not be turned into segments; the table is as it was."""
+
+
+class RunOutcome(StrEnum):
+    """How a run ended well."""
+
+    SWITCHED = "switched"
+    SWITCH_FINISHED = "finished the switch of an earlier run"
+    NOTHING_NEW = "nothing new"
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What a run did.
+
+    Attributes:
+        changed: Files that are in the table in an older version: append mode does not read them again.
+    """
+
+    table: str
+    outcome: RunOutcome
+    session_id: str | None
+    files: int
+    rows: int
+    segments: int
+    bytes_read: int
+    staging_s: float
+    switch_s: float
+    changed: tuple[str, ...]
+    fallback_reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RunTools:
+    """What a run works with.
+
+    Attributes:
+        client: The controller.
+        store: ZooKeeper's property store of the cluster.
+        engine: What runs the subtasks.
+        clock: Time.
+        on_progress: Called while subtasks run, in the run's own thread.
+    """
+
+    client: ControllerClient
+    store: PropertyStore
+    engine: Engine
+    clock: Clock
+    on_progress: Callable[[SessionProgress], None] = lambda _progress: None
+
+    @property
+    def owner(self) -> str:
+        """Who runs it: user, host and process."""
+        return f"{getpass.getuser()}@{socket.gethostname()}:{os.getpid()}"
