@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from functools import lru_cache
 
@@ -23,6 +24,9 @@ _WORK_TIMEOUT_S = 600
 @lru_cache(maxsize=1)
 def why_no_engine() -> str | None:
     """Return why no container engine can be used, or None where one answers; asked once a process."""
+    refusal = _socket_refusal()
+    if refusal:
+        return f"no container engine answers ({refusal})"
     try:
         asking = docker.from_env(timeout=_PING_TIMEOUT_S)
         try:
@@ -33,6 +37,19 @@ def why_no_engine() -> str | None:
         return f"no container engine answers ({error})"
     if system != "linux":
         return "the container engine runs no Linux containers"
+    return None
+
+
+def _socket_refusal() -> str | None:
+    """Try the engine's socket, where it is on this machine: docker's client leaves a refused one open."""
+    scheme, _, path = (os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock").partition("://")
+    if scheme != "unix":
+        return None
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(path)
+        except OSError as error:
+            return f"{path}: {error.strerror}"
     return None
 
 
