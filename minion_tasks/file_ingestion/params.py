@@ -15,11 +15,11 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from controller_client.errors import ConfigError
+from jvm_bridge.minion import DEFAULT_TAG
 from minion_tasks.file_ingestion.patterns import PathMatcher
 from minion_tasks.filestore import open_store
 
 TASK_TYPE = "FileIngestionTask"
-DEFAULT_MINION_TAG = "pinot_plugins_minion"
 _FORMATS = ("avro", "csv", "json", "parquet")
 
 
@@ -137,7 +137,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         "minionInstanceTag",
         _text,
-        DEFAULT_MINION_TAG,
+        DEFAULT_TAG,
         "Tag of the Python-hosted minions that run the subtasks.",
     ),
     Parameter(

@@ -56,14 +56,15 @@ class LockedRun:
     def start(self) -> RunReport:
         """Start a new session for what is new in the source, and take it to its end."""
         diff = self._diff()
+        changed = tuple(file.uri for file in diff.changed)
         if not diff.new:
             logger.info("%s: nothing new in %s", self._table, self._params.input_dir_uri)
-            return self._report(RunOutcome.NOTHING_NEW, None, [], diff, 0.0)
+            return self._report(RunOutcome.NOTHING_NEW, None, [], 0.0, changed)
         started = self._tools.clock.monotonic()
         session = self._create(diff)
         session = self._stage(session)
         self._staging_s = self._tools.clock.monotonic() - started
-        return self.finish_switch(session, RunOutcome.SWITCHED, tuple(file.uri for file in diff.changed))
+        return self.finish_switch(session, RunOutcome.SWITCHED, changed)
 
     def _diff(self) -> SourceDiff:
         params = self._params
@@ -174,8 +175,7 @@ class LockedRun:
         saved.save(replace(move(saved.session, SessionState.DONE, self._now_ms()), entry_id=entry_id))
         self._delete_staging(session)
         self._sessions.prune()
-        diff = SourceDiff((), (), (), 0)
-        return self._report(outcome, saved.session, segments, diff, switch_s, changed)
+        return self._report(outcome, saved.session, segments, switch_s, changed)
 
     def _staged_segments(self, session: Session) -> list[StagedSegment]:
         return [
@@ -247,9 +247,8 @@ class LockedRun:
         outcome: RunOutcome,
         session: Session | None,
         segments: list[StagedSegment],
-        diff: SourceDiff,
         switch_s: float,
-        changed: tuple[str, ...] = (),
+        changed: tuple[str, ...],
     ) -> RunReport:
         return RunReport(
             table=self._table,
@@ -261,7 +260,7 @@ class LockedRun:
             bytes_read=session.total_bytes if session else 0,
             staging_s=self._staging_s,
             switch_s=switch_s,
-            changed=changed or tuple(file.uri for file in diff.changed),
+            changed=changed,
             fallback_reasons=tuple(sorted({s.fallback_reason for s in segments if s.fallback_reason})),
         )
 

@@ -32,7 +32,6 @@ def switch(
     *,
     push_mode: str,
     on_entry: Callable[[str], None] = lambda _entry_id: None,
-    on_pushed: Callable[[StagedSegment], None] = lambda _segment: None,
 ) -> str | None:
     """Publish the staged segments atomically.
 
@@ -44,7 +43,6 @@ def switch(
         push_mode: ``METADATA`` (the controller copies the tar within the store) or ``TAR`` (it is sent
             through the controller).
         on_entry: Called with the lineage entry's id as soon as it is known.
-        on_pushed: Called for each segment that the controller has accepted, by several threads.
 
     Returns:
         The id of the lineage entry.
@@ -62,7 +60,7 @@ def switch(
         if replacement.state is LineageState.COMPLETED:
             logger.info("the segments of %s had been switched already", table)
         else:
-            _push_missing(client, table, segments, staging, push_mode, on_pushed)
+            _push_missing(client, table, segments, staging, push_mode)
     return replacement.entry_id
 
 
@@ -84,7 +82,6 @@ def _push_missing(
     segments: Sequence[StagedSegment],
     staging: FileStore,
     push_mode: str,
-    on_pushed: Callable[[StagedSegment], None],
 ) -> None:
     there = set(client.segments.list(table, exclude_replaced=False))
     missing = [segment for segment in segments if segment.name not in there]
@@ -92,7 +89,6 @@ def _push_missing(
 
     def push(segment: StagedSegment) -> None:
         _push(client, table, segment, staging, mode)
-        on_pushed(segment)
 
     with ThreadPoolExecutor(_PARALLEL_PUSHES, thread_name_prefix="push") as pool:
         for _ in pool.map(push, missing):

@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,7 @@ from minion_tasks.file_ingestion.session_store import SessionStore
 from tests.integration.file_ingestion.ingestion import IngestionTable, Ran, ended, write_numbers
 from tests.integration.file_ingestion.secrecy import assert_hidden
 from tests.support.cluster import PinotCluster
-from tests.support.kafka import Kafka
+from tests.support.kafka import Kafka, realtime_table
 
 pytestmark = pytest.mark.cluster
 
@@ -163,7 +162,7 @@ def test_a_realtime_table(ingestion_table: IngestionTable, kafka: Kafka) -> None
             }
         )
     )
-    table.client.tables.create(TableConfig.from_json(_realtime(table.name, kafka)))
+    table.client.tables.create(TableConfig.from_json(realtime_table(table.name, kafka)))
     segments = table.client.segments.list(f"{table.name}_REALTIME")
     for name in (table.name, f"{table.name}_REALTIME"):
         ran = IngestionTable(name, table.client, table.broker, table.controller_url).run()
@@ -171,36 +170,6 @@ def test_a_realtime_table(ingestion_table: IngestionTable, kafka: Kafka) -> None
         assert f"{name} is a realtime table" in ran.err
     assert table.client.segments.list(f"{table.name}_REALTIME") == segments
     assert not table.client.tables.exists(table.with_type)
-
-
-def _realtime(name: str, kafka: Kafka) -> dict[str, Any]:
-    return {
-        "tableName": name,
-        "tableType": "REALTIME",
-        "segmentsConfig": {
-            "timeColumnName": "ts",
-            "replicasPerPartition": "1",
-            "replication": "1",
-            "schemaName": name,
-        },
-        "tenants": {},
-        "metadata": {},
-        "tableIndexConfig": {
-            "streamConfigs": {
-                "streamType": "kafka",
-                "stream.kafka.topic.name": name,
-                "stream.kafka.broker.list": kafka.bootstrap,
-                "stream.kafka.consumer.type": "lowlevel",
-                "stream.kafka.consumer.prop.auto.offset.reset": "smallest",
-                "stream.kafka.consumer.factory.class.name": (
-                    "org.apache.pinot.plugin.stream.kafka20.KafkaConsumerFactory"
-                ),
-                "stream.kafka.decoder.class.name": (
-                    "org.apache.pinot.plugin.stream.kafka.KafkaJSONMessageDecoder"
-                ),
-            }
-        },
-    }
 
 
 def test_a_table_without_the_task(loaded: Loaded) -> None:
