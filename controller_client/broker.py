@@ -36,7 +36,11 @@ class Column:
 
 @dataclass(frozen=True)
 class QueryStats:
-    """What the broker says about how it got the result."""
+    """What the broker says about how it got the result.
+
+    With ``groups_limit_reached`` the result lacks groups. ``segments_invalid`` lack a column that the query
+    names: servers leave them out without an error.
+    """
 
     servers_queried: int
     servers_responded: int
@@ -47,6 +51,8 @@ class QueryStats:
     total_docs: int
     time_ms: int
     partial: bool
+    groups_limit_reached: bool
+    segments_invalid: int
 
 
 @dataclass(frozen=True)
@@ -212,6 +218,8 @@ def _stats(document: Mapping[str, Any]) -> QueryStats:
         total_docs=document.get("totalDocs", 0),
         time_ms=document.get("timeUsedMs", 0),
         partial=bool(document.get("partialResult")),
+        groups_limit_reached=bool(document.get("numGroupsLimitReached")),
+        segments_invalid=document.get("numSegmentsPrunedInvalid", 0),
     )
 
 

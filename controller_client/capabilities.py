@@ -91,6 +91,10 @@ class Capability(StrEnum):
     EMPTY_SEGMENTS_TO = "replacing segments by nothing"
     LINEAGE_CUSTOM_MAP = "a custom map in a lineage entry"
     FORCE_COMMIT_STATUS = "the status of a forced commit"
+    FORCE_COMMIT_SOME = "forcing the commit of chosen segments"
+    PAUSE_COMMENT = "a comment on a pause"
+    FORCE_COMMIT_BATCHES = "forcing commits in batches"
+    PAUSE_BATCHES = "pausing in batches"
     TASK_VALIDATION = "checking task configs against the controller's task generators"
     LIVE_INSTANCES = "listing the live instances"
     BATCH_SEGMENT_UPLOAD = "uploading many segments in one call"
@@ -109,8 +113,12 @@ SINCE: Mapping[Capability, PinotVersion] = {
     Capability.LINEAGE_CUSTOM_MAP: PinotVersion(1, 0),
     Capability.FORCE_COMMIT_STATUS: PinotVersion(1, 0),
     Capability.TASK_VALIDATION: PinotVersion(1, 0),
+    Capability.FORCE_COMMIT_SOME: PinotVersion(1, 1),
     Capability.LIVE_INSTANCES: PinotVersion(1, 2),
     Capability.BATCH_SEGMENT_UPLOAD: PinotVersion(1, 3),
+    Capability.PAUSE_COMMENT: PinotVersion(1, 3),
+    Capability.FORCE_COMMIT_BATCHES: PinotVersion(1, 4),
+    Capability.PAUSE_BATCHES: PinotVersion(1, 5),
     Capability.PAUSE_TOPIC: PinotVersion(1, 5),
     Capability.TASK_SUMMARY: PinotVersion(1, 5),
 }

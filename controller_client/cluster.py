@@ -12,7 +12,7 @@ from controller_client.errors import NotAppliedError
 from controller_client.retry import RetryPolicy
 from controller_client.transport import Transport, path_of
 
-__all__ = ["ClusterApi"]
+__all__ = ["ClusterApi", "visible_config"]
 
 # Keys whose values are credentials: pinot.controller.storage.factory.s3.secretKey and the like.
 _SECRET_KEY = re.compile(r"secret|password|passwd|token|accesskey|credential|privatekey", re.IGNORECASE)
@@ -58,9 +58,7 @@ class ClusterApi:
         The answer's other parts, among them the process' environment, are left out, and values of keys that
         name credentials are masked.
         """
-        document = self._transport.get_json("/appconfigs") or {}
-        flat = dict(_flatten("", document.get("pinotConfig") or {}))
-        return {key: _MASK if _SECRET_KEY.search(key) else value for key, value in flat.items()}
+        return visible_config(self._transport.get_json("/appconfigs"))
 
     def deep_store_uri(self) -> str | None:
         """Return ``controller.data.dir`` as a URI without a slash at its end; None when it is not told."""
@@ -92,6 +90,12 @@ class ClusterApi:
             )
         chosen = scheme or self._transport.base_url.partition(":")[0]
         return sorted({f"{chosen}://{broker['host']}:{broker['port']}" for broker in brokers})
+
+
+def visible_config(appconfigs: Mapping[str, Any] | None) -> dict[str, str]:
+    """Take a role's own configuration out of its answer to ``GET /appconfigs``; credentials are masked."""
+    flat = dict(_flatten("", (appconfigs or {}).get("pinotConfig") or {}))
+    return {key: _MASK if _SECRET_KEY.search(key) else value for key, value in flat.items()}
 
 
 def _flatten(prefix: str, value: Any) -> Iterable[tuple[str, str]]:

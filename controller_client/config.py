@@ -18,6 +18,7 @@ Values come from arguments or, by ``from_env``, from the environment:
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -63,12 +64,21 @@ class BasicAuth:
     username: str
     password: Secret
 
+    def header(self) -> str:
+        """Return the value of the header ``Authorization``; a secret."""
+        pair = f"{self.username}:{self.password.reveal()}"
+        return "Basic " + base64.b64encode(pair.encode()).decode()
+
 
 @dataclass(frozen=True)
 class BearerToken:
     """A token, sent as ``Authorization: Bearer``."""
 
     token: Secret
+
+    def header(self) -> str:
+        """Return the value of the header ``Authorization``; a secret."""
+        return f"Bearer {self.token.reveal()}"
 
 
 Auth = BasicAuth | BearerToken

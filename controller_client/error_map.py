@@ -85,6 +85,16 @@ OVERRIDES: tuple[Override, ...] = (
         OutcomeUnknownError,
         _READ_LINEAGE,
     ),
+    # One answer for a flag that was not set (a lost compare-and-set, of which there is one attempt) and for
+    # one that was set before the servers could not be told.
+    _row(
+        "POST",
+        "/tables/[^/]+/(pause|resume)Consumption",
+        500,
+        "",
+        OutcomeUnknownError,
+        "read the table's pause status before anything else",
+    ),
     # The table is looked up after the tar was received, and answered as a bad request.
     _row("POST", _UPLOAD, 400, "Failed to find table", NotFoundError, "create the table first"),
     # 403 of an upload is a refused segment (time range, quota), not refused credentials. The first of these

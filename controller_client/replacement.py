@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ from controller_client.reverting import (
     read_back,
     revert_entry,
 )
+from controller_client.zookeeper import PropertyStore, ZNRecord
 
 if TYPE_CHECKING:
     from controller_client.client import ControllerClient
@@ -70,6 +72,8 @@ class SegmentReplacement:
         table_name_with_type: Table.
         segments_from: What is replaced, out of the list without replaced segments; may be empty.
         segments_to: What comes instead: names that the table never had.
+        store: ZooKeeper, where it is at hand: the lineage's record is then made before the table's first
+            entry, so that two first writers cannot overwrite each other; else that entry is looked at twice.
         timeouts: How long the steps wait.
         keep_on_error: As a context manager, leave the entry in progress after an error instead of reverting.
 
@@ -84,6 +88,7 @@ class SegmentReplacement:
         segments_from: Sequence[str],
         segments_to: Sequence[str],
         *,
+        store: PropertyStore | None = None,
         timeouts: LineageTimeouts | None = None,
         keep_on_error: bool = False,
     ) -> None:
@@ -92,6 +97,7 @@ class SegmentReplacement:
         self._table = table_name_with_type
         self._from = tuple(segments_from)
         self._to = tuple(segments_to)
+        self._store = store
         self._timeouts = timeouts or LineageTimeouts()
         self._keep_on_error = keep_on_error
         self.entry_id: str | None = None
@@ -198,7 +204,14 @@ class SegmentReplacement:
             error.add_note(f"The replacement in {self._table} could not be reverted: {failed}")
             logger.warning("%s: revert of entry %s failed: %s", self._table, self.entry_id, failed)
 
+    def _make_record(self, store: PropertyStore) -> None:
+        """Pinot writes the first record of a table without looking, and each later one by its version."""
+        with suppress(ConflictError):  # it is there, without entries, or somebody makes it now
+            store.create(f"/SEGMENT_LINEAGE/{self._table}", ZNRecord(self._table))
+
     def _start_new(self, *, first_of_table: bool) -> LineageEntry:
+        if first_of_table and self._store is not None:
+            self._make_record(self._store)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 entry_id = self._client.lineage.start(self._table, self._from, self._to)
@@ -216,7 +229,7 @@ class SegmentReplacement:
             else:
                 logger.info("%s: lineage entry %s is open", self._table, entry_id)
                 break
-        if first_of_table:
+        if first_of_table and self._store is None:
             self._client.clock.sleep(self._timeouts.first_writer_s)
         entry = self._find_own(self._client.lineage.list(self._table))
         if entry is None:

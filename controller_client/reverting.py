@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from controller_client.errors import (
     AppliedError,
+    ConflictError,
     NotAppliedError,
     OutcomeUnknownError,
     PinotPluginError,
@@ -68,13 +69,15 @@ def read_back(
             over.
 
     Raises:
-        OutcomeUnknownError: It does not show, but no reply came: it may still run in the controller.
+        OutcomeUnknownError: It does not show, but no reply came: it may still run in the controller. Or
+            the lineage cannot be read.
+        ConflictError: The lineage shows that it cannot have been applied as wanted.
     """
-    if seen():
-        return True
-    if error.http_status == 500:
-        return False
     try:
+        if seen():
+            return True
+        if error.http_status == 500:
+            return False
         wait_until(
             lambda: None if seen() else "no effect in the lineage",
             what="the effect of a call whose reply was lost",
@@ -83,6 +86,11 @@ def read_back(
         )
     except WaitTimeoutError:
         raise error from None
+    except ConflictError:
+        raise  # the lineage has told: the entry was reverted or replaces something else
+    except NotAppliedError as unread:
+        # It is the reading that was not applied.
+        raise error from unread
     return True
 
 

@@ -200,6 +200,7 @@ class SegmentsApi:
             what=f"{len(wanted)} segments of {table_name_with_type} online",
             timeout_s=timeout_s,
             clock=clock,
+            longest_poll_s=0.5,  # two reads a time; a reader waits for the end of it
             remedy="see the servers' logs, and whether the servers are up",
         )
 

@@ -26,10 +26,10 @@ from typing import IO, Any
 from urllib.parse import quote
 
 import requests
-from requests.auth import AuthBase, HTTPBasicAuth
+from requests.auth import AuthBase
 
 from controller_client.clock import Clock, SystemClock
-from controller_client.config import Auth, BasicAuth, BrokerConfig, ControllerConfig, Secret
+from controller_client.config import Auth, BasicAuth, BrokerConfig, ControllerConfig
 from controller_client.error_map import classify
 from controller_client.errors import PinotPluginError
 from controller_client.http_faults import translate
@@ -45,14 +45,14 @@ _LONGEST_TEXT = 2_000
 _CREDENTIALS_IN_URL = re.compile(r"(?<=://)[^/@\s\"']+@")
 
 
-class _Bearer(AuthBase):
-    """Puts a bearer token on a request (requests has no such class of its own)."""
+class _Authorization(AuthBase):
+    """Puts credentials on a request."""
 
-    def __init__(self, token: Secret) -> None:
-        self._token = token
+    def __init__(self, auth: Auth) -> None:
+        self._auth = auth
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        request.headers["Authorization"] = f"Bearer {self._token.reveal()}"
+        request.headers["Authorization"] = self._auth.header()
         return request
 
 
@@ -88,7 +88,7 @@ class Transport:
         self._config = config
         self._owns_session = session is None
         self._session = session or requests.Session()
-        self._auth = _auth_for(config.auth)
+        self._auth = _Authorization(config.auth) if config.auth is not None else None
         self._secrets = _secrets_of(config.auth)
         self._rng = rng or random.Random()  # noqa: S311 - jitter is no secret
 
@@ -180,9 +180,20 @@ class Transport:
             ) from error
 
     def download(
-        self, path: str, target: IO[bytes], *, params: Mapping[str, str | None] | None = None
+        self,
+        path: str,
+        target: IO[bytes],
+        *,
+        params: Mapping[str, str | None] | None = None,
+        read_timeout_s: float | None = None,
     ) -> int:
         """GET and write the body to an open file; repeated from the file's current place.
+
+        Args:
+            path: Path, quoted, with a leading slash.
+            target: File to write.
+            params: Query; entries with None are left out.
+            read_timeout_s: Seconds to the first byte, and between bytes; default: configuration's.
 
         Returns:
             Bytes written.
@@ -194,7 +205,12 @@ class Transport:
             target.truncate()
             try:
                 response = self._send(
-                    "GET", path, params=params, headers={"Accept": "application/octet-stream"}, stream=True
+                    "GET",
+                    path,
+                    params=params,
+                    headers={"Accept": "application/octet-stream"},
+                    read_timeout_s=read_timeout_s,
+                    stream=True,
                 )
                 with response:
                     self._raise_for_status("GET", path, response, reads=True)
@@ -305,14 +321,6 @@ class Transport:
 
 def _looks_like_date(value: str) -> bool:
     return email.utils.parsedate_tz(value) is not None
-
-
-def _auth_for(auth: Auth | None) -> AuthBase | None:
-    if auth is None:
-        return None
-    if isinstance(auth, BasicAuth):
-        return HTTPBasicAuth(auth.username.encode(), auth.password.reveal().encode())
-    return _Bearer(auth.token)
 
 
 def _secrets_of(auth: Auth | None) -> tuple[str, ...]:

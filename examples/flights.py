@@ -140,11 +140,9 @@ def make_table(client: ControllerClient) -> None:
 def ingest(cluster: LocalCluster, client: ControllerClient) -> RunReport:
     """Run the task, as ``pinotctl task run flights`` does."""
     clock = SystemClock()
-    with (
-        PropertyStore(cluster.zookeeper_address, cluster.cluster_name) as store,
-        MinionEngine(client, store, clock) as engine,
-    ):
-        return run_task(RunTools(client, store, engine, clock), TABLE, lock_wait_s=60)
+    with PropertyStore(cluster.zookeeper_address, cluster.cluster_name) as store:
+        tools = RunTools(client, store, MinionEngine(client, store, clock), clock)
+        return run_task(tools, TABLE, lock_wait_s=60)
 
 
 def show(broker: BrokerClient) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
+import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from controller_client.errors import SetupError
 from jvm_bridge.jars import JarSet, pinot_jars
 from jvm_bridge.jdk import find_java, module_flags
 
-__all__ = ["check_jars_fit", "logging_properties", "running_jars", "start_jvm"]
+__all__ = ["check_jars_fit", "logging_properties", "running_jars", "start_jvm", "start_jvm_with"]
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +46,42 @@ def start_jvm(
     Raises:
         SetupError: No fitting Java, no jars, or the JVM refuses to start.
     """
+    heap_mb = max_heap_mb or DEFAULT_MAX_HEAP_MB
+
+    def flags() -> list[str]:
+        _check_heap(heap_mb)
+        if log_dir:
+            log_dir.mkdir(parents=True, exist_ok=True)
+        properties = {
+            **logging_properties(log_dir / "jvm.log" if log_dir else None),
+            **(system_properties or {}),
+        }
+        return [
+            f"-Xmx{heap_mb}m",
+            "-Xrs",
+            *(f"-D{name}={value}" for name, value in properties.items()),
+        ]
+
+    _start(flags)
+
+
+def start_jvm_with(options: Sequence[str]) -> None:
+    """Start this process' JVM with the options that a stock Pinot role would get; else as :func:`start_jvm`.
+
+    Nothing is added but the modules that Pinot needs opened. Signals are the JVM's: SIGQUIT prints its
+    threads, SIGTERM, SIGINT and SIGHUP run its shutdown hooks and end the process, and jcmd can attach, as
+    with a stock role. Call it in the main thread.
+
+    Raises:
+        SetupError: No fitting Java, no jars, or the JVM refuses to start.
+    """
+    # With -Xrs the JVM leaves signals alone: then Ctrl-C is to end the process, as it ends java.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _start(lambda: list(options), jvm_takes_interrupt=True)
+
+
+def _start(make_flags: Callable[[], list[str]], *, jvm_takes_interrupt: bool = False) -> None:
     global _started  # the JVM is one a process, so is what we know of it
     import jpype
 
@@ -52,36 +89,23 @@ def start_jvm(
         if jpype.isJVMStarted():
             _check_foreign_jvm()
             return
-        heap_mb = max_heap_mb or DEFAULT_MAX_HEAP_MB
-        _check_heap(heap_mb)
+        flags = make_flags()
         java, jars = find_java(), pinot_jars()
-        properties = {
-            **logging_properties(log_dir / "jvm.log" if log_dir else None),
-            **(system_properties or {}),
-        }
-        if log_dir:
-            log_dir.mkdir(parents=True, exist_ok=True)
-        flags = [
-            f"-Xmx{heap_mb}m",
-            "-Xrs",
-            *module_flags(java.version),
-            *(f"-D{name}={value}" for name, value in properties.items()),
-        ]
         try:
             jpype.startJVM(
                 *flags,
+                *module_flags(java.version),
                 jvmpath=java.jvm_library,
                 classpath=[str(jar) for jar in jars.class_path],
                 convertStrings=False,
-                interrupt=False,
+                interrupt=jvm_takes_interrupt,
             )
         except (OSError, RuntimeError) as error:
             raise SetupError(
                 f"Java {java.version_text} does not start in this process: {error}",
                 where=str(java.home),
-                remedy="Look at the lines that the JVM wrote to stderr; a heap larger than the free memory "
-                "is the "
-                "usual cause.",
+                remedy="Look at the lines that the JVM wrote to stderr; a heap larger than the free memory, "
+                "or a wrong option, is the usual cause.",
             ) from error
         _started = jars
         logger.info("JVM started: Java %s, Pinot %s (%s)", java.version_text, jars.version, jars.origin)

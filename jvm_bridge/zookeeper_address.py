@@ -46,5 +46,5 @@ def check_reachable(address: str) -> None:
     raise UnreachableError(
         f"ZooKeeper does not accept connections: {'; '.join(reasons)}",
         where=address,
-        remedy="Check that it runs and that the address is right (--zookeeper).",
+        remedy="Check that it runs and that the address is right.",
     )

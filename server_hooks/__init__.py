@@ -1,4 +1,5 @@
-"""Hooks that run inside or beside a Pinot server or broker: the room for pause, deep-store audit and upsert.
+"""Hooks that run inside or beside a Pinot server or broker.
 
-Nothing is public here yet.
+``pause``: holds the consumption of single partitions.
+``commit_upload``: a commit does not wait for the deep store.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import uuid
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from tests.support.kafka import Kafka
 from tests.support.s3 import S3Access
 from tests.support.s3_program import S3UnavailableError
 from tests.support.session import Session, chosen_backend
+from tests.support.summary import SummaryPlugin
 
 # The developer's own cluster and credentials must not reach a test.
 _HIDDEN_VARIABLES = (
@@ -28,7 +30,17 @@ settings.register_profile("busy machine", deadline=None, suppress_health_check=[
 settings.load_profile("busy machine")
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--full",
+        action="store_true",
+        default=os.environ.get("PINOT_TEST_FULL") == "1",
+        help="test all rows of tables of which otherwise a part is tested (or PINOT_TEST_FULL=1)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(SummaryPlugin())
     # A run in the background is started with Ctrl-C ignored, and programs under test would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

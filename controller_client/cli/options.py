@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -11,7 +11,7 @@ from controller_client.cli.context import CliContext
 from controller_client.cli.output import OutputFormat
 from controller_client.errors import ConfigError
 
-__all__ = ["confirm", "dry_run_option", "output_option", "yes_option"]
+__all__ = ["confirm", "dry_run_option", "output_option", "spark_conf", "spark_options", "yes_option"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -46,6 +46,40 @@ def dry_run_option(command: _Command) -> _Command:
 def yes_option(command: _Command) -> _Command:
     """Decorator that adds ``--yes``: parameter ``yes``, to be handed to :func:`confirm`."""
     return click.option("--yes", is_flag=True, help="Do not ask.")(command)
+
+
+def spark_options(command: _Command) -> _Command:
+    """Decorator that adds what the engine ``spark`` needs: ``spark_master``, ``spark_settings``."""
+    master = click.option(
+        "--spark-master",
+        metavar="URL",
+        help="Engine spark: where Spark runs, e.g. spark://host:7077 or local[4]; without it as spark-submit"
+        " or spark-defaults.conf says, else on this machine.",
+    )
+    conf = click.option(
+        "--spark-conf",
+        "spark_settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Engine spark: one setting of Spark, e.g. spark.executor.instances=4.",
+    )
+    return master(conf(command))
+
+
+def spark_conf(master: str | None, settings: tuple[str, ...]) -> Mapping[str, str]:
+    """Read the values of `spark_options`.
+
+    Raises:
+        ConfigError: A setting is not ``KEY=VALUE``.
+    """
+    conf = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key.startswith("spark."):
+            # The value may be a secret.
+            raise ConfigError(f"--spark-conf {key!r} is not KEY=VALUE", expected="spark.…=value")
+        conf[key] = value
+    return conf if master is None else {**conf, "spark.master": master}
 
 
 def confirm(question: str, *, yes: bool) -> None:

@@ -80,6 +80,14 @@ class Output:
         """Write a JSON value, whatever the format: for what is JSON by nature, e.g. a table config."""
         click.echo(json.dumps(_json_value(value), indent=2, ensure_ascii=False, default=str))
 
+    def line(self, text: str) -> None:
+        """Write one line of data: for what goes on, line after line."""
+        click.echo(text)
+
+    def json_line(self, value: Any) -> None:
+        """Write a JSON value on one line: for what goes on, value after value."""
+        click.echo(json.dumps(_json_value(value), ensure_ascii=False, default=str))
+
     def note(self, text: str) -> None:
         """Write a message for the user to stderr."""
         click.echo(text, err=True)

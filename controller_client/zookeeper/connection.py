@@ -144,6 +144,18 @@ class ZooKeeperConnection:
         """Whether the znode is there."""
         return self._read(path, lambda kazoo: kazoo.exists_async(path)) is not None
 
+    def watch(self, path: str, changed: Callable[[Any], None]) -> int | None:
+        """The version of a znode, or None where there is none; and one call when that changes.
+
+        Args:
+            path: The znode.
+            changed: Called once, with kazoo's event, in kazoo's thread: at the next change, creation or
+                deletion of the znode, or when the session is lost. The same function given again while it
+                waits is called once all the same.
+        """
+        stat = self._read(path, lambda kazoo: kazoo.exists_async(path, watch=changed))
+        return None if stat is None else int(stat.version)
+
     def creation_order(self, path: str) -> int | None:
         """ZooKeeper's number of the transaction that made the znode, or None where there is none."""
         stat = self._read(path, lambda kazoo: kazoo.exists_async(path))
@@ -221,21 +233,24 @@ class ZooKeeperConnection:
                     ) from error
                 self._check_deadline(path, deadline, error)
 
-    def delete(self, path: str, *, recursive: bool = False) -> None:
+    def delete(self, path: str, *, recursive: bool = False, expected_version: int | None = None) -> None:
         """Delete a znode, with ``recursive`` everything below it first (others see it shrink).
 
         Raises:
             NotFoundError: It is not there.
-            ConflictError: It has children.
+            ConflictError: It has children, or another version than the expected one.
         """
+        version = -1 if expected_version is None else expected_version
         if recursive:
             self._delete_below(path)
         deadline = self._deadline()
         lost = False
         while True:
             try:
-                self._write(path, deadline, lambda kazoo: kazoo.delete_async(path))
+                self._write(path, deadline, lambda kazoo: kazoo.delete_async(path, version=version))
                 return
+            except BadVersionError:
+                raise self._moved(path, version) from None
             except NoNodeError:
                 if lost:
                     return
@@ -274,6 +289,9 @@ class ZooKeeperConnection:
         while True:
             self._connected_by(deadline)
             pending = [(path, self._kazoo.get_async(path)) for path in paths]
+            # Replies come in the order of the questions: with the last one all are there, and this thread is
+            # woken once instead of for each.
+            pending[-1][1].wait(max(0.0, deadline - self._monotonic()))
             try:
                 return [self._content(path, result, deadline) for path, result in pending]
             except _LOST_REPLY as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import logging
 import os
@@ -26,7 +27,7 @@ from controller_client.errors import (
 from controller_client.zookeeper.connection import SESSION_TIMEOUT_S
 from controller_client.zookeeper.property_store import PropertyStore
 
-__all__ = ["LockHolder", "TableLock"]
+__all__ = ["LockHolder", "TableLock", "process_name"]
 
 # The client notices a dead connection at the latest after two thirds of the session timeout without an
 # answer; what is left until ZooKeeper gives the lock to somebody else is the last third.
@@ -54,6 +55,11 @@ class LockHolder:
     def __str__(self) -> str:
         since = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(self.since_epoch_s))
         return f"{self.owner} (host {self.host}, pid {self.pid}, since {since})"
+
+
+def process_name() -> str:
+    """Name this process for those who wait for it: user, host and process id."""
+    return f"{getpass.getuser()}@{socket.gethostname()}:{os.getpid()}"
 
 
 class TableLock:

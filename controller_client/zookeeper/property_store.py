@@ -13,7 +13,7 @@ from controller_client.errors import ConfigError, NotFoundError
 from controller_client.zookeeper.connection import ZooKeeperConnection
 from controller_client.zookeeper.record import ZNRecord
 
-__all__ = ["PropertyStore", "Versioned"]
+__all__ = ["PropertyStore", "Versioned", "segment_path"]
 
 
 @dataclass(frozen=True)
@@ -115,14 +115,14 @@ class PropertyStore:
         """
         return self.connection.set(self._absolute(path), record.to_bytes(), expected_version)
 
-    def delete(self, path: str, recursive: bool = False) -> None:
+    def delete(self, path: str, recursive: bool = False, *, expected_version: int | None = None) -> None:
         """Delete a record, with ``recursive`` everything below it first.
 
         Raises:
             NotFoundError: It is not there.
-            ConflictError: There is something below it.
+            ConflictError: There is something below it, or it is no longer at the expected version.
         """
-        self.connection.delete(self._absolute(path), recursive=recursive)
+        self.connection.delete(self._absolute(path), recursive=recursive, expected_version=expected_version)
 
     def children(self, path: str) -> list[str]:
         """Names below a path, sorted; none where the path is not there."""
@@ -166,3 +166,8 @@ class PropertyStore:
                 f"{path!r} is no path in the property store", expected="e.g. /SEGMENTS/flights_OFFLINE"
             )
         return self._root + path.rstrip("/")
+
+
+def segment_path(table: str, segment: str) -> str:
+    """Path of a segment's record in the property store; the table's name is with type."""
+    return f"/SEGMENTS/{table}/{segment}"

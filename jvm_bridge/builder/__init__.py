@@ -6,7 +6,7 @@ from a file of rows that Arrow wrote (path "arrow", several times faster); ``doc
 which is taken.
 """
 
-from jvm_bridge.builder.model import BuiltSegment, FileFormat
+from jvm_bridge.builder.model import BuiltSegment, FileFormat, FilesBuilt, UnreadableFileError
 from jvm_bridge.builder.segment_builder import SegmentBuilder
 
-__all__ = ["BuiltSegment", "FileFormat", "SegmentBuilder"]
+__all__ = ["BuiltSegment", "FileFormat", "FilesBuilt", "SegmentBuilder", "UnreadableFileError"]

@@ -10,8 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, Any
 
-from controller_client.errors import DataError
-from jvm_bridge.builder.model import FileFormat
+from jvm_bridge.builder.model import FileFormat, UnreadableFileError
 from jvm_bridge.builder.source import CORRUPT_GZIP, open_bytes
 
 __all__ = ["check_avro"]
@@ -39,7 +38,8 @@ def check_avro(path: Path) -> list[str]:
         The names of the record's fields.
 
     Raises:
-        DataError: The file is no Avro file, is cut short, or a block does not end in the file's sync marker.
+        UnreadableFileError: The file is no Avro file, is cut short, or a block does not end in the file's
+            sync marker.
     """
     with closing(open_bytes(path)) as stream:
         try:
@@ -61,8 +61,8 @@ def check_avro(path: Path) -> list[str]:
     return [str(field["name"]) for field in fields]
 
 
-def _error(path: Path, what: str) -> DataError:
-    return DataError(
+def _error(path: Path, what: str) -> UnreadableFileError:
+    return UnreadableFileError(
         f"{path.name} cannot be read as {FileFormat.AVRO}: {what}",
         expected="a whole Avro file",
         where=str(path),

@@ -10,7 +10,7 @@ from typing import Any
 import jpype
 
 from controller_client.errors import DataError
-from jvm_bridge.builder.model import FileFormat
+from jvm_bridge.builder.model import FileFormat, UnreadableFileError
 from jvm_bridge.builder.pinot_classes import java_class, java_file_format, root_causes, source_fields
 
 __all__ = ["find_bad_row", "shortened"]
@@ -33,7 +33,7 @@ def find_bad_row(path: Path, file_format: FileFormat, config: Any, error: Any) -
     Returns:
         An error with file, row (1-based; left out where the rows as such are fine or the scan takes too
         long), field,
-        value and what Pinot said.
+        value and what Pinot said; an :class:`UnreadableFileError` where the reader cannot even be opened.
     """
     cause = root_causes(error)
     failure = DataError(f"No segment could be built from {path.name}: {cause}", where=str(path))
@@ -47,7 +47,7 @@ def find_bad_row(path: Path, file_format: FileFormat, config: Any, error: Any) -
             config.getReaderConfig(),
         )
     except jpype.JException as open_error:
-        return DataError(
+        return UnreadableFileError(
             f"{path.name} cannot be read as {file_format}: {root_causes(open_error)}",
             expected=f"a whole file in the format {file_format}",
             where=str(path),

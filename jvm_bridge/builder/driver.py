@@ -15,11 +15,37 @@ import jpype
 from controller_client.errors import ConfigError
 from jvm_bridge.builder.model import BuiltSegment, Reader
 from jvm_bridge.builder.pinot_classes import java_class, root_causes
+from jvm_bridge.builder.planning import TablePlan, Unsuitable
 from jvm_bridge.tar import create_metadata_tar, create_tar
 
-__all__ = ["SegmentTarget", "generator_config", "pack", "run_driver"]
+__all__ = ["PinotTable", "SegmentTarget", "generator_config", "pack", "run_driver"]
 
 _CUSTOM_PREFIX = "custom."  # V1Constants.MetadataKeys.Segment.CUSTOM_SUBSET
+
+
+@dataclass(frozen=True)
+class PinotTable:
+    """A table as Pinot parsed it.
+
+    Attributes:
+        config: Pinot's ``TableConfig``.
+        schema: Pinot's ``Schema``.
+        planned: What the arrow path must know of both, or why it cannot be taken.
+    """
+
+    config: Any
+    schema: Any
+    planned: TablePlan | Unsuitable
+
+    def plan(self) -> TablePlan:
+        """Return the plan.
+
+        Raises:
+            Unsuitable: Arrow cannot read for this table.
+        """
+        if isinstance(self.planned, Unsuitable):
+            raise self.planned
+        return self.planned
 
 
 @dataclass(frozen=True)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from controller_client.errors import DataError
 from jvm_bridge.builder.avro_file import check_avro
 from jvm_bridge.builder.csv_source import open_csv, read_header
 from jvm_bridge.builder.json_source import open_json
-from jvm_bridge.builder.model import FileFormat
+from jvm_bridge.builder.model import FileFormat, UnreadableFileError
 from jvm_bridge.builder.parquet_source import open_parquet
 from jvm_bridge.builder.planning import TablePlan, Unsuitable, is_foreign, plan_csv
-from jvm_bridge.builder.source import Source
+from jvm_bridge.builder.source import CORRUPT_GZIP, Source, open_bytes
 
 __all__ = ["check_file", "open_file"]
 
@@ -25,7 +25,8 @@ def check_file(
 ) -> None:
     """Refuse what Pinot's reader would take without a word.
 
-    That is an Avro file that is cut short and a file with none of the table's columns.
+    That is an Avro file that is cut short, a CSV file whose gzip header is, and a file with none of the
+    table's columns.
 
     Args:
         path: The file.
@@ -35,18 +36,33 @@ def check_file(
         reader_config: Properties of Pinot's record reader config.
 
     Raises:
-        DataError: It is one of these, or there is no such file.
+        UnreadableFileError: It is one of these, or there is no such file.
     """
     if not path.is_file():
-        raise DataError("There is no such file", where=str(path))
+        raise UnreadableFileError("There is no such file", where=str(path))
+    if file_format is FileFormat.CSV:
+        _check_gzip(path)
     names = _column_names(path, file_format, reader_config)
     if table is not None and is_foreign(table.fields, names):
         fields = ", ".join(field.name for field in table.fields)
-        raise DataError(
+        raise UnreadableFileError(
             f"{path.name} has none of the table's columns; it has {', '.join(names)[:200]}",
             expected=f"columns of {fields[:200]}",
             where=str(path),
         )
+
+
+def _check_gzip(path: Path) -> None:
+    # Pinot reads what is no whole gzip header as plain text: a CSV file without rows.
+    with closing(open_bytes(path)) as stream:
+        try:
+            stream.read(1)
+        except CORRUPT_GZIP as error:
+            raise UnreadableFileError(
+                f"{path.name} cannot be read as {FileFormat.CSV}: its gzip data does not begin as it should",
+                expected="a whole file",
+                where=str(path),
+            ) from error
 
 
 def _column_names(

@@ -10,9 +10,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
-from controller_client.errors import ConfigError
+from controller_client.errors import ConfigError, DataError
 
-__all__ = ["BuiltSegment", "FileFormat", "Reader", "check_custom_metadata", "check_segment_name"]
+__all__ = [
+    "BuiltSegment",
+    "FileFormat",
+    "FilesBuilt",
+    "Reader",
+    "UnreadableFileError",
+    "check_custom_metadata",
+    "check_segment_name",
+]
 
 Reader = Literal["arrow", "pinot"]
 
@@ -79,6 +87,27 @@ class BuiltSegment:
     time_unit: str | None
     reader: Reader
     fallback_reason: str | None = None
+
+
+@dataclass(frozen=True)
+class FilesBuilt:
+    """What became of many files.
+
+    Attributes:
+        segments: In the order of their rows; empty when every file failed.
+        failures: Index into the paths -> why no row of that file is in the segments.
+    """
+
+    segments: tuple[BuiltSegment, ...]
+    failures: Mapping[int, DataError]
+
+
+class UnreadableFileError(DataError):
+    """The file as a whole cannot be read, so that no row of it can be blamed.
+
+    There is no such file, it is not of the format, its head or end is cut off, it has no header line or none
+    of the table's columns. A row that does not fit is a plain :class:`~controller_client.errors.DataError`.
+    """
 
 
 def check_segment_name(name: str) -> None:

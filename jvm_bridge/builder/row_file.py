@@ -26,10 +26,16 @@ from controller_client.errors import SetupError
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.stored import FixedColumn, ListColumn, StoredColumn, TextColumn
 
-__all__ = ["RowFileWriter"]
+__all__ = ["MAX_BYTES", "RowFileFull", "RowFileWriter"]
 
-_MAX_BYTES = 2**31 - 1  # what one ByteBuffer maps; beyond it Pinot maps in a way that newer JDKs do not allow
+MAX_BYTES = 2**31 - 1
+"""What one ByteBuffer maps; beyond it Pinot maps in a way that newer JDKs do not allow."""
+
 _NOTHING = pa.scalar(b"", pa.large_binary())
+
+
+class RowFileFull(Unsuitable):
+    """The file would be larger than what Pinot maps."""
 
 
 class RowFileWriter:
@@ -57,6 +63,10 @@ class RowFileWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close both files; a second call does nothing."""
         self._offsets.close()
         self._data.close()
 
@@ -68,13 +78,13 @@ class RowFileWriter:
             rows: Rows in the batch.
 
         Raises:
-            Unsuitable: The file would be larger than what Pinot maps.
+            RowFileFull: The file would be larger than what Pinot maps; nothing of the batch was written.
         """
         if rows == 0:
             return
         offsets, data = _joined(_parts(columns, rows, self._with_nulls))
-        if self.size_bytes + len(data) > _MAX_BYTES:
-            raise Unsuitable(f"the rows take more than {_MAX_BYTES} bytes")
+        if self.size_bytes + len(data) > MAX_BYTES:
+            raise RowFileFull(f"the rows take more than {MAX_BYTES} bytes")
         self._offsets.write((offsets[:-1] + self.size_bytes).astype(">i8").data)
         self._data.write(data.data)
         self.size_bytes += len(data)

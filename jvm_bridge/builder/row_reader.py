@@ -58,9 +58,8 @@ def sub_schema(schema: Any, names: Sequence[str]) -> Any:
     return part
 
 
-def pipeline_for(table_config: Any, schema: Any, plans: Sequence[ColumnPlan]) -> Any:
-    """Return the transforms that the rows still need: none, or the data types of the late columns."""
-    late = [plan.field.name for plan in plans if plan.is_late]
+def pipeline_for(table_config: Any, schema: Any, late: Sequence[str]) -> Any:
+    """Return the transforms that the rows still need: none, or the data types of those late columns."""
     transformers = java_class("java.util.ArrayList")()
     if late:
         transformers.add(_data_types(table_config, sub_schema(schema, late)))

@@ -1,13 +1,11 @@
-"""The builder's front: one segment per call, from a file or from Arrow."""
+"""The builder's front: segments from a file, from many files or from Arrow."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import jpype
 
@@ -15,10 +13,24 @@ from controller_client.errors import ConfigError, DataError
 from jvm_bridge.builder import pinot_classes
 from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
 from jvm_bridge.builder.arrow_source import open_arrow, record_batches, write_parquet
-from jvm_bridge.builder.bad_row import find_bad_row
-from jvm_bridge.builder.driver import SegmentTarget, generator_config, pack, run_driver
-from jvm_bridge.builder.files import check_file, open_file
-from jvm_bridge.builder.model import BuiltSegment, FileFormat, check_custom_metadata, check_segment_name
+from jvm_bridge.builder.driver import PinotTable, SegmentTarget, pack
+from jvm_bridge.builder.files_build import FilesOrder, build_files
+from jvm_bridge.builder.model import (
+    BuiltSegment,
+    FileFormat,
+    FilesBuilt,
+    check_custom_metadata,
+    check_segment_name,
+)
+from jvm_bridge.builder.one_file import (
+    ReaderChoice,
+    SourceFile,
+    build_dir,
+    build_file,
+    build_with_pinot,
+    build_without_rows,
+    check_source,
+)
 from jvm_bridge.builder.planning import TablePlan, Unsuitable, plan_table
 from jvm_bridge.builder.source import Source
 from jvm_bridge.jvm import running_jars
@@ -53,23 +65,24 @@ class SegmentBuilder:
         table_config: Mapping[str, Any],
         schema: Mapping[str, Any],
         work_dir: Path,
-        reader: Literal["auto", "arrow", "pinot"] = "auto",
+        reader: ReaderChoice = "auto",
     ) -> None:
         if reader not in {"auto", "arrow", "pinot"}:
             raise ConfigError(f"Unknown reader {reader!r}", expected="auto, arrow or pinot")
         pinot_classes.fill_registries()
         self._work_dir = work_dir
-        self._reader = reader
-        self._table_config = pinot_classes.parse_table_config(table_config)
-        self._schema = pinot_classes.parse_schema(schema)
-        self._table: TablePlan | Unsuitable
+        self._reader: ReaderChoice = reader
+        planned: TablePlan | Unsuitable
         try:
-            self._table = plan_table(table_config, schema)
+            planned = plan_table(table_config, schema)
         except Unsuitable as reason:
-            self._table = reason
+            planned = reason
         jars = running_jars()
         if reader == "auto" and jars is not None and not jars.version.startswith(_PROVEN):
-            self._table = Unsuitable(f"Pinot {jars.version}: Arrow's equality is proven for {_PROVEN}x only")
+            planned = Unsuitable(f"Pinot {jars.version}: Arrow's equality is proven for {_PROVEN}x only")
+        self._table = PinotTable(
+            pinot_classes.parse_table_config(table_config), pinot_classes.parse_schema(schema), planned
+        )
 
     def from_file(
         self,
@@ -92,28 +105,54 @@ class SegmentBuilder:
             custom_metadata: Goes into the segment's own ``metadata.properties`` (``custom.*``).
 
         Raises:
-            DataError: The file is unreadable, in another format, cut short, a row does not fit the schema, or
-                (reader "arrow") Arrow would not certainly give what Pinot's reader gives.
+            UnreadableFileError: The file as a whole cannot be read: another format, its head or end cut off,
+                no header, none of the table's columns.
+            DataError: A row cannot be read or does not fit the schema, or (reader "arrow") Arrow would not
+                certainly give what Pinot's reader gives.
             ConfigError: A wrong segment name, custom metadata or reader property.
         """
-        planned = self._table if isinstance(self._table, TablePlan) else None
-        check_file(path, file_format, planned, reader_config)
+        file = SourceFile(path, file_format, reader_config)
+        check_source(self._table, file)
         with self._target(segment_name, custom_metadata) as target:
-            reason = None
-            if self._reader != "pinot":
-                try:
-                    source = open_file(path, file_format, self._plan(), reader_config)
-                    return self._with_arrow(source, target)
-                except (Unsuitable, jpype.JException) as refusal:
-                    # Pinot's reader has the last word, on the result as on the error.
-                    reason = _reason(refusal)
-            if self._reader == "arrow":
-                raise DataError(
-                    f"{path.name} cannot be read by Arrow with Pinot's result: {reason}",
-                    where=str(path),
-                    remedy='use reader="auto" or "pinot"',
-                )
-            return self._with_pinot(path, file_format, target, reader_config, reason)
+            built = build_file(self._table, file, target, self._reader)
+            return pack(built.path, target, built.reader, built.fallback_reason)
+
+    def from_files(
+        self,
+        paths: Sequence[Path],
+        file_format: FileFormat,
+        segment_name: Callable[[int], str],
+        *,
+        max_rows: int,
+        reader_config: Mapping[str, str] | None = None,
+        custom_metadata: Callable[[Sequence[int]], Mapping[str, str]],
+    ) -> FilesBuilt:
+        """Build segments from many files: all rows in the order of the paths, cut at ``max_rows``.
+
+        A bad file never spoils the others: no row of it is in a segment. Tars appear only when all segments
+        are built. Cuts come earlier where rows would take more than 2 GiB.
+
+        Args:
+            paths: The files, all of one format; CSV, JSON lines and Avro may be gzipped (``.gz``).
+            file_format: Their format.
+            segment_name: Number of the segment in this call, from 0 -> its name; the tars are named after it
+                and replace older ones.
+            max_rows: Most rows in a segment.
+            reader_config: See :meth:`from_file`.
+            custom_metadata: Indexes of the files whose rows are in the segments -> what goes into the
+                ``metadata.properties`` of each of them. Called again when a file turns out to be bad.
+
+        Returns:
+            The segments (one without rows when no good file has any) and what is wrong with the other files.
+
+        Raises:
+            ConfigError: A wrong segment name, custom metadata, reader property or ``max_rows``.
+        """
+        if max_rows < 1:
+            raise ConfigError(f"max_rows is {max_rows}", expected="at least 1")
+        files = [SourceFile(path, file_format, reader_config) for path in paths]
+        order = FilesOrder(files, segment_name, max_rows, custom_metadata, self._work_dir, self._reader)
+        return build_files(self._table, order)
 
     def from_arrow(
         self,
@@ -143,7 +182,7 @@ class SegmentBuilder:
             reason = None
             if self._reader != "pinot":
                 try:
-                    source = open_arrow(schema, batches, self._plan())
+                    source = open_arrow(schema, batches, self._table.plan())
                 except Unsuitable as refusal:
                     reason = str(refusal)
                 else:
@@ -152,57 +191,20 @@ class SegmentBuilder:
                 raise DataError(f"Arrow data for {segment_name}: {reason}", remedy='use reader="auto"')
             path = target.build_dir / "rows.parquet"
             write_parquet(schema, batches, path)
-            return self._with_pinot(path, FileFormat.PARQUET, target, None, reason)
-
-    def _plan(self) -> TablePlan:
-        if isinstance(self._table, Unsuitable):
-            raise self._table
-        return self._table
+            folder = build_with_pinot(self._table, SourceFile(path, FileFormat.PARQUET), target)
+            return pack(folder, target, "pinot", reason)
 
     def _of_arrow_alone(self, source: Source, target: SegmentTarget) -> BuiltSegment:
         try:
-            return self._with_arrow(source, target)
+            ((folder, _),) = build_with_arrow(self._table, [source], iter([target]))
+        except EmptySource:
+            folder = build_without_rows(self._table, target)
         except Unsuitable as refusal:
             raise DataError(f"Arrow data for {target.segment_name}: {refusal}") from refusal
         except jpype.JException as error:
             causes = pinot_classes.root_causes(error)
             raise DataError(f"No segment could be built from Arrow data: {causes}") from error
-
-    def _with_arrow(self, source: Source, target: SegmentTarget) -> BuiltSegment:
-        try:
-            folder = build_with_arrow(self._table_config, self._schema, self._plan(), source, target)
-        except EmptySource:
-            folder = self._without_rows(target)
         return pack(folder, target, "arrow", None)
-
-    def _without_rows(self, target: SegmentTarget) -> Path:
-        # An empty file cannot be mapped; as JSON lines it is no rows.
-        path = target.build_dir / "empty.json"
-        path.touch()
-        config = generator_config(self._table_config, self._schema, target)
-        config.setInputFilePath(str(path))
-        config.setFormat(pinot_classes.java_file_format(FileFormat.JSON))
-        return run_driver(config)
-
-    def _with_pinot(
-        self,
-        path: Path,
-        file_format: FileFormat,
-        target: SegmentTarget,
-        reader_config: Mapping[str, str] | None,
-        fallback_reason: str | None,
-    ) -> BuiltSegment:
-        config = generator_config(self._table_config, self._schema, target)
-        config.setInputFilePath(str(path))
-        config.setFormat(pinot_classes.java_file_format(file_format))
-        java_reader_config = pinot_classes.reader_config(file_format, reader_config)
-        if java_reader_config is not None:
-            config.setReaderConfig(java_reader_config)
-        try:
-            folder = run_driver(config)
-        except jpype.JException as error:
-            raise find_bad_row(path, file_format, config, error) from error
-        return pack(folder, target, "pinot", fallback_reason)
 
     @contextmanager
     def _target(
@@ -210,12 +212,5 @@ class SegmentBuilder:
     ) -> Iterator[SegmentTarget]:
         check_segment_name(segment_name)
         check_custom_metadata(custom_metadata or {})
-        build_dir = Path(tempfile.mkdtemp(prefix=".build-", dir=self._work_dir))
-        try:
-            yield SegmentTarget(segment_name, build_dir, self._work_dir, dict(custom_metadata or {}))
-        finally:
-            shutil.rmtree(build_dir, ignore_errors=True)
-
-
-def _reason(refusal: Exception) -> str:
-    return str(refusal) if isinstance(refusal, Unsuitable) else pinot_classes.root_causes(refusal)
+        with build_dir(self._work_dir) as folder:
+            yield SegmentTarget(segment_name, folder, self._work_dir, dict(custom_metadata or {}))

@@ -32,6 +32,11 @@ class Batch:
     columns: Mapping[str, Any]
     rows: int
 
+    def slice(self, start: int, rows: int) -> Batch:
+        """Return that many rows from there on, or those that there are; nothing is copied."""
+        columns = {name: column.slice(start, rows) for name, column in self.columns.items()}
+        return Batch(columns, min(rows, self.rows - start))
+
 
 @dataclass(frozen=True)
 class Source:

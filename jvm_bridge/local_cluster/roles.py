@@ -140,7 +140,7 @@ def _zookeeper(folder: Path, ports: ClusterPorts) -> Role:
         "zookeeper",
         ports.zookeeper,
         None,
-        96,
+        256,
         {
             "dataDir": str(folder / "zookeeper"),
             "clientPort": str(ports.zookeeper),

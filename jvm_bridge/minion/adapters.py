@@ -8,10 +8,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import jpype
 
+from jvm_bridge.java_interface import overrides
 from jvm_bridge.minion.executors import ExecutorFactory, MinionContext, MinionTask, TaskExecutor
 
 __all__ = ["RunningTasks", "make_factory"]
@@ -23,13 +24,6 @@ _LONGEST_MESSAGE = 4000
 # Pinot puts the minion's own credentials in here; our executors have theirs from the context.
 _AUTH_TOKEN = "authToken"  # noqa: S105  # the name of a key
 _TASK_ID = "TASK_ID"
-
-_Method = TypeVar("_Method", bound=Callable[..., Any])
-
-
-def _overrides(method: _Method) -> _Method:
-    """JPype's JOverride, which has no types."""
-    return cast("_Method", jpype.JOverride(method))
 
 
 class RunningTasks:
@@ -69,16 +63,16 @@ class _Factory:
         self._task_type = task_type
         self._create = create
 
-    @_overrides
+    @overrides
     def init(self, *_: Any) -> None:
         """Do nothing: the context was given before; its overloads differ between versions."""
 
-    @_overrides
+    @overrides
     def getTaskType(self) -> str:  # noqa: N802  # Java's name
         """Tell the task type; called by the starter."""
         return self._task_type
 
-    @_overrides
+    @overrides
     def create(self) -> Any:
         """Make the executor of one subtask; called by a Helix thread.
 
@@ -102,7 +96,7 @@ class _Executor:
         self._executor: TaskExecutor | None = None
         self._cancelled = False
 
-    @_overrides
+    @overrides
     def executeTask(self, task_config: Any) -> None:  # noqa: N802  # Java's name
         """Run the subtask; called by a Helix task thread."""
         task = _task(self._task_type, task_config)
@@ -122,7 +116,7 @@ class _Executor:
             cancelled = jpype.JClass("org.apache.pinot.minion.exception.TaskCancelledException")
             raise cancelled("cancelled")
 
-    @_overrides
+    @overrides
     def cancel(self) -> None:
         """Ask it to end; called by another Helix thread."""
         with self._lock:

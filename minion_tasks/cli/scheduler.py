@@ -10,8 +10,9 @@ from types import FrameType
 import click
 
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import spark_conf, spark_options
 from controller_client.clock import SystemClock
-from minion_tasks.cli.task import open_tools
+from minion_tasks.cli.tools import run_tools
 from minion_tasks.file_ingestion.run import run_task
 from minion_tasks.scheduler import Scheduler, read_schedules
 
@@ -34,8 +35,15 @@ _LOCK_WAIT_S = 5.0
     show_default=True,
     help="Tables that run side by side.",
 )
+@spark_options
 @pass_cli
-def scheduler(cli: CliContext, refresh_s: float, parallel: int) -> None:
+def scheduler(
+    cli: CliContext,
+    refresh_s: float,
+    parallel: int,
+    spark_master: str | None,
+    spark_settings: tuple[str, ...],
+) -> None:
     """Run FileIngestionTask of every table at its schedule, until stopped."""
     from jvm_bridge.cron import CronSchedule
 
@@ -46,20 +54,20 @@ def scheduler(cli: CliContext, refresh_s: float, parallel: int) -> None:
 
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
-    with open_tools(cli) as tools:
+    tools = run_tools(cli, conf=spark_conf(spark_master, spark_settings))
 
-        def run(table: str) -> None:
-            report = run_task(tools, table, lock_wait_s=_LOCK_WAIT_S)
-            did = f"{report.outcome}, {report.files} files, {report.rows} rows"
-            cli.out.note(f"{table}: {did}, session {report.session_id}")
+    def run(table: str) -> None:
+        report = run_task(tools, table, lock_wait_s=_LOCK_WAIT_S)
+        did = f"{report.outcome}, {report.files} files, {report.rows} rows"
+        cli.out.note(f"{table}: {did}, session {report.session_id}")
 
-        cli.out.note("the scheduler runs; it stops with Ctrl-C, after the runs that are going on")
-        loop = Scheduler(
-            lambda: read_schedules(cli.client()),
-            run,
-            CronSchedule,
-            SystemClock(),
-            refresh_s=refresh_s,
-            pool=ThreadPoolExecutor(parallel, thread_name_prefix="ingestion"),
-        )
-        loop.serve(stop)
+    cli.out.note("the scheduler runs; it stops with Ctrl-C, after the runs that are going on")
+    loop = Scheduler(
+        lambda: read_schedules(cli.client()),
+        run,
+        CronSchedule,
+        SystemClock(),
+        refresh_s=refresh_s,
+        pool=ThreadPoolExecutor(parallel, thread_name_prefix="ingestion"),
+    )
+    loop.serve(stop)

@@ -1,31 +1,44 @@
-"""``pinotctl task``: register FileIngestionTask with a table, run it, watch it."""
+"""``pinotctl task``: register FileIngestionTask with a table, run it, look at its sessions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from controller_client.cli.context import CliContext, pass_cli
-from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
-from controller_client.cli.output import Progress
+from controller_client.cli.options import (
+    confirm,
+    dry_run_option,
+    output_option,
+    spark_conf,
+    spark_options,
+    yes_option,
+)
 from controller_client.clock import SystemClock
 from controller_client.errors import ConfigError, NotFoundError
-from minion_tasks.file_ingestion.engine import MinionEngine
+from minion_tasks.cli.plan import plan, purge
+from minion_tasks.cli.session import session
+from minion_tasks.cli.tools import run_tools, tell
 from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams, mask_secrets
 from minion_tasks.file_ingestion.progress import SessionProgress, read_progress
 from minion_tasks.file_ingestion.registration import load_params, offline_table
-from minion_tasks.file_ingestion.run import RunReport, RunTools, run_task
+from minion_tasks.file_ingestion.run import RunReport, run_task
 from minion_tasks.file_ingestion.session import SessionState
 from minion_tasks.file_ingestion.session_store import SessionStore
+
+_FILES_NOTED = 10
 
 
 @click.group()
 def task() -> None:
-    """Register, run and watch FileIngestionTask."""
+    """Register and run FileIngestionTask, look at its sessions."""
+
+
+for _command in (session, plan, purge):
+    task.add_command(_command)
 
 
 @task.command()
@@ -52,6 +65,11 @@ def register(
     configs = _read_configs(file, settings)
     params = FileIngestionParams.from_configs(configs)
     name = offline_table(cli.client(), table)
+    if params.clear_state:
+        cli.out.note(
+            "clearConsistentPushState is true: every run throws away what earlier ones have staged, until"
+            " it is removed; 'pinotctl task session clear' does it once"
+        )
     if params.schedule is not None:
         from jvm_bridge.cron import CronSchedule
 
@@ -104,14 +122,16 @@ def show(cli: CliContext, table: str) -> None:
     show_default=True,
     help="Seconds to wait for another run of the table.",
 )
+@spark_options
 @output_option()
 @pass_cli
-def run(cli: CliContext, table: str, lock_wait_s: float) -> None:
-    """Ingest what is new in the source, in one atomic step, and wait for the end."""
-    # A wrong name or parameter is told before the JVM takes its seconds to start.
-    load_params(cli.client(), offline_table(cli.client(), table))
-    with cli.out.progress("reading files", unit="files") as progress, open_tools(cli, progress) as tools:
-        report = run_task(tools, table, lock_wait_s=lock_wait_s)
+def run(
+    cli: CliContext, table: str, lock_wait_s: float, spark_master: str | None, spark_settings: tuple[str, ...]
+) -> None:
+    """Bring the table up to its source, and wait for the end."""
+    conf = spark_conf(spark_master, spark_settings)
+    with cli.out.progress("reading files", unit="files") as progress:
+        report = run_task(run_tools(cli, progress, conf=conf), table, lock_wait_s=lock_wait_s)
     show_report(cli, report)
 
 
@@ -133,42 +153,32 @@ def watch(cli: CliContext, table: str, follow: bool) -> None:
                     f"{name} has had no session yet", remedy="start one with 'pinotctl task run'"
                 )
             now = read_progress(sessions, latest)
-            _tell(progress, now)
+            tell(progress, now)
             if not follow or not latest.is_open:
                 break
             clock.sleep(1.0)
     _show_progress(cli, now)
 
 
-@contextmanager
-def open_tools(cli: CliContext, progress: Progress | None = None) -> Iterator[RunTools]:
-    """Put together what runs on this cluster work with."""
-    clock = SystemClock()
-    store = cli.property_store()
-
-    def tell(now: SessionProgress) -> None:
-        if progress is not None:
-            _tell(progress, now)
-
-    with MinionEngine(cli.client(), store, clock) as engine:
-        yield RunTools(cli.client(), store, engine, clock, tell)
-
-
 def show_report(cli: CliContext, report: RunReport) -> None:
     """Print what a run did."""
     for reason in report.fallback_reasons:
         cli.out.note(f"Pinot's own reader was used: {reason}")
-    for uri in report.changed[:10]:
-        cli.out.note(f"changed since it was ingested, and not read again: {uri}")
+    _note_some(cli, "changed since it was ingested, and not read again", report.changed)
+    _note_some(cli, "skipped, since its reader could not be opened", report.skipped)
     total_s = report.staging_s + report.switch_s
     cli.out.record(
         {
             "table": report.table,
             "outcome": report.outcome.value,
+            "mode": report.mode.value,
             "session": report.session_id,
+            "retry": report.retry_count,
             "files": report.files,
             "rows": report.rows,
             "segments": report.segments,
+            "replaced segments": report.replaced,
+            "skipped files": len(report.skipped),
             "bytes read": report.bytes_read,
             "staging s": round(report.staging_s, 2),
             "switch s": round(report.switch_s, 2),
@@ -177,11 +187,11 @@ def show_report(cli: CliContext, report: RunReport) -> None:
     )
 
 
-def _tell(progress: Progress, now: SessionProgress) -> None:
-    session = now.session
-    failed = f", {now.failed} failed" if now.failed else ""
-    text = f"{session.state} {now.rows:,} rows, {now.bytes_read:,} of {session.total_bytes:,} bytes{failed}"
-    progress.update(done=now.staged + now.failed, total=session.files, text=text)
+def _note_some(cli: CliContext, what: str, uris: Sequence[str]) -> None:
+    for uri in uris[:_FILES_NOTED]:
+        cli.out.note(f"{what}: {uri}")
+    if len(uris) > _FILES_NOTED:
+        cli.out.note(f"... and {len(uris) - _FILES_NOTED:,} more: {what}")
 
 
 def _show_progress(cli: CliContext, now: SessionProgress) -> None:

@@ -1,19 +1,23 @@
-"""Engines: what turns a session's file groups into staged segments. The minion engine uses Helix subtasks."""
+"""Engines: what turns a session's file groups into staged segments. The minion engine uses Helix subtasks.
+
+`engines` finds the engine that a table wants, also among those of other packages.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
 from controller_client.client import ControllerClient
 from controller_client.clock import Clock
 from controller_client.errors import NotAppliedError, NotFoundError, OutcomeUnknownError
-from controller_client.zookeeper import PropertyStore
-from jvm_bridge.helix import HelixTaskQueue
+from controller_client.zookeeper import PropertyStore, TaskQueues
 from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams
 from minion_tasks.file_ingestion.session import Session
+from minion_tasks.file_ingestion.subtask import subtasks_of
 
 logger = logging.getLogger(__name__)
 
@@ -40,12 +44,23 @@ class NoMinionError(NotAppliedError):
 class Engine(Protocol):
     """Runs the subtasks of a session; the results are in the session's ledger, not in what is returned."""
 
-    def submit(self, session: Session, groups: Sequence[int], params: FileIngestionParams) -> str:
-        """Start subtasks for the groups; returns the name under which they are known."""
+    def slots(self, params: FileIngestionParams) -> int:
+        """Return how many subtasks can run side by side now; at least 1."""
         ...
 
-    def wait(self, task_name: str, params: FileIngestionParams, on_poll: Callable[[], None]) -> None:
-        """Wait until no subtask runs any more, whatever came of it."""
+    def submit(self, session: Session, tasks: Sequence[Sequence[int]], params: FileIngestionParams) -> str:
+        """Start a subtask for each sequence of groups; returns the name under which they are known.
+
+        But for Helix' own names, it begins with the engine's name and a colon.
+        """
+        ...
+
+    def wait(self, task_name: str, params: FileIngestionParams, on_poll: Callable[[], bool]) -> None:
+        """Wait until no subtask runs any more, whatever came of it, or `on_poll` says that all is done.
+
+        Subtasks of a process that has ended may be waited for: where they ended with it, this returns at
+        once.
+        """
         ...
 
     def explain(self, task_name: str) -> Mapping[int, str]:
@@ -57,11 +72,25 @@ class Engine(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class EngineContext:
+    """What an engine is opened with.
+
+    Attributes:
+        client: The controller.
+        store: ZooKeeper.
+        clock: Time.
+        spark_conf: Spark's configuration, for engines that use it; it may hold secrets.
+    """
+
+    client: ControllerClient
+    store: PropertyStore
+    clock: Clock
+    spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
 class MinionEngine:
     """Subtasks on Python-hosted minions, in Helix' task queue: the controller's ``/tasks`` shows them.
-
-    A context manager, to be entered before the table's lock is taken: the start of this process' JVM holds up
-    all its Python threads for seconds, the one among them that keeps the lock's ZooKeeper session alive.
 
     Args:
         client: The controller.
@@ -77,7 +106,7 @@ class MinionEngine:
         store: PropertyStore,
         clock: Clock,
         *,
-        poll_interval_s: float = 0.5,
+        poll_interval_s: float = 0.25,
         minion_grace_s: float = 60.0,
     ) -> None:
         self._client = client
@@ -85,31 +114,24 @@ class MinionEngine:
         self._clock = clock
         self._poll_interval_s = poll_interval_s
         self._minion_grace_s = minion_grace_s
-        self._queue = HelixTaskQueue(store.zookeeper_address, store.cluster_name, clock=clock)
+        self._queues = TaskQueues(store, clock=clock)
 
-    def __enter__(self) -> MinionEngine:
-        """Connect to Helix, starting the JVM if need be."""
-        self._queue.__enter__()
-        return self
+    def slots(self, params: FileIngestionParams) -> int:
+        """Count the live minions of the tag, times what each of them runs side by side."""
+        return max(1, len(self._live_minions(params.minion_tag)) * params.concurrent_per_instance)
 
-    def __exit__(self, *_: object) -> None:
-        self._queue.__exit__()
+    def submit(self, session: Session, tasks: Sequence[Sequence[int]], params: FileIngestionParams) -> str:
+        """Enqueue one Helix job.
 
-    def submit(self, session: Session, groups: Sequence[int], params: FileIngestionParams) -> str:
-        """Enqueue one Helix job with a subtask for each group.
-
-        A subtask's configuration names the table, the session and the group, nothing more: it is shown by
-        the controller to everybody, so it holds no file system properties.
+        A subtask's configuration names the table, the session with its attempt, and the groups, nothing more:
+        it is shown by the controller to everybody, so it holds no file system properties.
 
         Raises:
             NoMinionError: No minion could run it.
         """
         self._require_minion(params.minion_tag)
-        configs = [
-            {"tableName": session.table, "session": session.session_id, "group": str(number)}
-            for number in groups
-        ]
-        name = self._queue.submit(
+        configs = [subtask.to_configs() for subtask in subtasks_of(session, tasks)]
+        name = self._queues.submit(
             TASK_TYPE,
             configs,
             minion_tag=params.minion_tag,
@@ -119,15 +141,16 @@ class MinionEngine:
         logger.info("session %s: %d subtasks submitted as %s", session.session_id, len(configs), name)
         return name
 
-    def wait(self, task_name: str, params: FileIngestionParams, on_poll: Callable[[], None]) -> None:
-        """Poll the job until Helix says that it is over.
+    def wait(self, task_name: str, params: FileIngestionParams, on_poll: Callable[[], bool]) -> None:
+        """Poll until the ledger or Helix says that the job is over; Helix is the later of the two.
 
         Raises:
             NoMinionError: No fitting minion has lived for the grace time.
         """
         minion_seen_s = work_seen_s = self._clock.monotonic()
         while True:
-            on_poll()
+            if on_poll():
+                return
             work = self._work(task_name)
             now_s = self._clock.monotonic()
             if work is not _Work.STALLED:
@@ -153,15 +176,15 @@ class MinionEngine:
             return {}
         ends = {}
         for subtask in subtasks:
-            group = int(subtask["taskConfig"]["configs"]["group"])
             said = subtask.get("info") or "nothing was said"
-            ends[group] = f"{subtask.get('state')} on {subtask.get('participant')}: {said}"
+            for number in subtask["taskConfig"]["configs"]["groups"].split(","):
+                ends[int(number)] = f"{subtask.get('state')} on {subtask.get('participant')}: {said}"
         return ends
 
     def cancel(self, task_name: str) -> None:
         """Delete the job from the queue; a subtask that runs finds its session abandoned."""
         try:
-            self._client.tasks.delete(task_name, force=True)
+            self._queues.delete(task_name)
         except NotFoundError:
             return
         except (NotAppliedError, OutcomeUnknownError) as error:

@@ -15,11 +15,25 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from controller_client.errors import ConfigError
+from controller_client.filestore import open_store
 from jvm_bridge.minion import DEFAULT_TAG
+from minion_tasks.file_ingestion import naming
+from minion_tasks.file_ingestion.naming import SegmentNames
+from minion_tasks.file_ingestion.param_values import (
+    boolean,
+    count,
+    count_or_no_bound,
+    one_of,
+    period_s,
+    retries,
+    size_bytes,
+    text,
+)
 from minion_tasks.file_ingestion.patterns import PathMatcher
-from minion_tasks.filestore import open_store
+from minion_tasks.file_ingestion.session import IngestionMode
 
 TASK_TYPE = "FileIngestionTask"
+ENGINES = ("minion", "spark")
 _FORMATS = ("avro", "csv", "json", "parquet")
 
 
@@ -35,114 +49,131 @@ class Parameter:
     secret: bool = False
 
 
-def _text(value: str) -> str:
-    if not value.strip():
-        raise ValueError("it is empty")
-    return value.strip()
-
-
-def _boolean(value: str) -> bool:
-    if value.strip().lower() not in ("true", "false"):
-        raise ValueError("expected true or false")
-    return value.strip().lower() == "true"
-
-
-def _count(value: str) -> int:
-    if not value.strip().isdecimal() or int(value) < 1:
-        raise ValueError("expected a whole number from 1")
-    return int(value)
-
-
-_SIZE_UNITS = {
-    "": 1,
-    "b": 1,
-    "k": 2**10,
-    "kb": 2**10,
-    "m": 2**20,
-    "mb": 2**20,
-    "g": 2**30,
-    "gb": 2**30,
-    "t": 2**40,
-    "tb": 2**40,
-}
-
-
-def _size(value: str) -> int:
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", value)
-    if match is None or match[2].lower() not in _SIZE_UNITS:
-        raise ValueError("expected a size such as 500M or 1G")
-    size = int(float(match[1]) * _SIZE_UNITS[match[2].lower()])
-    if size < 1:
-        raise ValueError("expected a size above 0")
-    return size
-
-
-def _one_of(*names: str) -> Callable[[str], str]:
-    def parse(value: str) -> str:
-        for name in names:
-            if value.strip().lower() == name.lower():
-                return name
-        raise ValueError("expected one of " + ", ".join(names))
-
-    return parse
-
-
 PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
-        "inputDirURI", _text, None, "The folder to ingest, listed with all its sub-folders.", required=True
+        "inputDirURI", text, None, "The folder to ingest, listed with all its sub-folders.", required=True
     ),
     Parameter(
         "inputFormat",
-        _one_of(*_FORMATS),
+        one_of(*_FORMATS),
         None,
         "Format of the files: csv, json (lines), avro or parquet.",
         required=True,
     ),
     Parameter(
-        "input.fs.className", _text, None, "PinotFS class of the input; checked against the URI's scheme."
+        "input.fs.className", text, None, "PinotFS class of the input; checked against the URI's scheme."
     ),
-    Parameter("includeFileNamePattern", _text, None, "Only files whose path matches: glob:… or regex:…"),
-    Parameter("excludeFileNamePattern", _text, None, "No file whose path matches: glob:… or regex:…"),
+    Parameter("includeFileNamePattern", text, None, "Only files whose path matches: glob:… or regex:…"),
+    Parameter("excludeFileNamePattern", text, None, "No file whose path matches: glob:… or regex:…"),
     Parameter(
         "consistentPushEnabled",
-        _boolean,
+        boolean,
         "false",
-        "All new files of a run become queryable in one step, or none.",
+        "All that a run brings becomes queryable in one step, or nothing does.",
     ),
     Parameter(
-        "schedule", _text, None, "Quartz cron expression at which `pinotctl scheduler` starts the task."
+        "consistentPushSwapEnabled",
+        boolean,
+        "false",
+        "The table's whole content is replaced by what the source holds, in one step. Overrides "
+        "`consistentPushEnabled`.",
+    ),
+    Parameter(
+        "consistentPushMaxRetries",
+        retries,
+        "0",
+        "How many later triggers go on with a session whose files failed; 0 throws it away.",
+    ),
+    Parameter(
+        "clearConsistentPushState",
+        boolean,
+        "false",
+        "Each run first clears all sessions of the table away: for one run, after which it is to be removed.",
+    ),
+    Parameter(
+        "enableSync",
+        boolean,
+        "false",
+        "Sync mode: a segment for each file; changed files are replaced and deleted ones removed.",
+    ),
+    Parameter(
+        "enableAtomicUpload",
+        boolean,
+        "false",
+        "In sync mode: as `consistentPushEnabled`, without retries.",
+    ),
+    Parameter(
+        "schedule", text, None, "Quartz cron expression at which `pinotctl scheduler` starts the task."
     ),
     Parameter(
         "outputDirURI",
-        _text,
+        text,
         None,
         "Where segments are staged; by default a folder in the cluster's deep store.",
     ),
     Parameter(
-        "output.fs.className", _text, None, "PinotFS class of the staging place; checked against its scheme."
+        "output.fs.className", text, None, "PinotFS class of the staging place; checked against its scheme."
     ),
-    Parameter("push.mode", _one_of("METADATA", "TAR"), "METADATA", "How staged segments are handed over."),
+    Parameter("push.mode", one_of("METADATA", "TAR"), "METADATA", "How staged segments are handed over."),
     Parameter(
-        "tableMaxNumTasks", _count, "1000", "At most so many subtasks in a run; files are spread over them."
+        "tableMaxNumTasks",
+        count_or_no_bound,
+        "1000",
+        "At most so many subtasks in a run, over which all files are spread; -1 for no bound.",
     ),
-    Parameter("taskMaxNumFilesPerTask", _count, "100", "At most so many files in a subtask."),
+    Parameter("taskMaxNumFilesPerTask", count, "100", "At most so many files in a subtask."),
     Parameter(
         "taskMaxDataSize",
-        _size,
+        size_bytes,
         "1G",
         "A subtask takes files up to this size together (a single file may be larger).",
     ),
-    Parameter("taskTimeoutSeconds", _count, "3600", "A subtask that runs longer is ended by Helix."),
-    Parameter("numConcurrentTasksPerInstance", _count, "2", "Subtasks that one minion runs side by side."),
+    Parameter(
+        "desiredSegmentSize",
+        size_bytes,
+        "500M",
+        "Append mode: a subtask's files are put together into segments of about this size.",
+    ),
+    Parameter(
+        "maxNumRecordsPerSegment",
+        count,
+        "5000000",
+        "Append mode: a segment has at most so many rows; a larger file becomes several.",
+    ),
+    Parameter(
+        "skipFileIfFailToInitReader",
+        boolean,
+        "false",
+        "Go on without a file that its reader cannot open (not of the format, no header, cut short).",
+    ),
+    Parameter(
+        "replacedSegmentsRetentionPeriod",
+        period_s,
+        "1h",
+        "How long replaced segments are kept before a run purges them: 30m, 4h, 1d.",
+    ),
+    Parameter(
+        "engine",
+        one_of(*ENGINES),
+        "minion",
+        "What runs the subtasks: Python-hosted minions (`minion`), or one Spark job (`spark`).",
+    ),
+    Parameter("taskTimeoutSeconds", count, "3600", "A subtask that runs longer is ended."),
+    Parameter(
+        "numConcurrentTasksPerInstance",
+        count,
+        "2",
+        "Engine minion: subtasks that one minion runs side by side.",
+    ),
     Parameter(
         "minionInstanceTag",
-        _text,
+        text,
         DEFAULT_TAG,
-        "Tag of the Python-hosted minions that run the subtasks.",
+        "Engine minion: tag of the Python-hosted minions that run the subtasks.",
     ),
     Parameter(
         "segmentReader",
-        _one_of("auto", "arrow", "pinot"),
+        one_of("auto", "arrow", "pinot"),
         "auto",
         "How files are read: Arrow where it gives the same, or Pinot's own reader.",
     ),
@@ -152,21 +183,31 @@ PREFIXES: Mapping[str, str] = {
     "input.fs.prop.": "Properties of the input's file system: region, endpoint, accessKey, secretKey.",
     "output.fs.prop.": "The same for the staging place; by default the input's, on a like store.",
     "recordReader.prop.": "Properties of Pinot's record reader for the format (delimiter, header, ...).",
+    naming.PREFIX: "Of the segments' names: `type` (simple), `configs.segment.name.prefix` and `...postfix`.",
 }
 
 _BY_KEY = {parameter.key: parameter for parameter in PARAMETERS}
-_UNSUPPORTED = {
-    "consistentPushSwapEnabled": "full swap is not built yet",
-    "consistentPushMaxRetries": "retries are not built yet: each run that fails starts from scratch",
-    "clearConsistentPushState": "it goes with retries, which are not built yet",
-    "enableAtomicUpload": "sync mode is not built yet",
-}
+_APPEND_ONLY = ("desiredSegmentSize", "maxNumRecordsPerSegment")
 
 
 @dataclass(frozen=True)
 class FileIngestionParams:
-    """The checked parameters of one table. File system properties may hold secrets and show in no repr."""
+    """The checked parameters of one table. File system properties may hold secrets and show in no repr.
 
+    Attributes:
+        mode: What a run brings the table to.
+        atomic: Whether it becomes visible in one step.
+        one_to_one: Whether each file is one segment.
+        max_retries: Triggers that go on with a session after its first.
+        max_tasks: None for no bound.
+        engine: One of `ENGINES`.
+    """
+
+    mode: IngestionMode
+    atomic: bool
+    one_to_one: bool
+    max_retries: int
+    clear_state: bool
     input_dir_uri: str
     input_format: str
     include: PathMatcher | None
@@ -174,9 +215,15 @@ class FileIngestionParams:
     schedule: str | None
     output_dir_uri: str | None
     push_mode: str
-    max_tasks: int
+    max_tasks: int | None
     max_files_per_task: int
     max_bytes_per_task: int
+    segment_bytes: int
+    max_segment_rows: int
+    skip_unreadable: bool
+    purge_after_s: int
+    names: SegmentNames
+    engine: str
     task_timeout_s: int
     concurrent_per_instance: int
     minion_tag: str
@@ -206,14 +253,15 @@ class FileIngestionParams:
         open_store(input_uri, input_fs, class_name=values["input.fs.className"], key="inputDirURI")
         if output_uri is not None:
             open_store(output_uri, output_fs, class_name=values["output.fs.className"], key="outputDirURI")
-        if not values["consistentPushEnabled"]:
-            raise ConfigError(
-                "consistentPushEnabled is not true",
-                expected="true: files are ingested by consistent push only",
-                remedy="set consistentPushEnabled to true",
-            )
+        _check_together(configs, values)
         include, exclude = values["includeFileNamePattern"], values["excludeFileNamePattern"]
+        swap, sync = values["consistentPushSwapEnabled"], values["enableSync"]
         return cls(
+            mode=IngestionMode.SWAP if swap else IngestionMode.SYNC if sync else IngestionMode.APPEND,
+            atomic=swap or values["consistentPushEnabled"] or values["enableAtomicUpload"],
+            one_to_one=sync,
+            max_retries=values["consistentPushMaxRetries"],
+            clear_state=values["clearConsistentPushState"],
             input_dir_uri=input_uri,
             input_format=values["inputFormat"],
             include=PathMatcher(include, key="includeFileNamePattern") if include else None,
@@ -224,6 +272,12 @@ class FileIngestionParams:
             max_tasks=values["tableMaxNumTasks"],
             max_files_per_task=values["taskMaxNumFilesPerTask"],
             max_bytes_per_task=values["taskMaxDataSize"],
+            segment_bytes=values["desiredSegmentSize"],
+            max_segment_rows=values["maxNumRecordsPerSegment"],
+            skip_unreadable=values["skipFileIfFailToInitReader"],
+            purge_after_s=values["replacedSegmentsRetentionPeriod"],
+            names=SegmentNames.from_configs(_with_prefix(configs, naming.PREFIX)),
+            engine=values["engine"],
             task_timeout_s=values["taskTimeoutSeconds"],
             concurrent_per_instance=values["numConcurrentTasksPerInstance"],
             minion_tag=values["minionInstanceTag"],
@@ -232,6 +286,28 @@ class FileIngestionParams:
             output_fs=output_fs,
             record_reader=_with_prefix(configs, "recordReader.prop."),
         )
+
+
+def _check_together(configs: Mapping[str, str], values: Mapping[str, Any]) -> None:
+    """Refuse keys that do not go with each other."""
+    swap, sync, push = (
+        values[key] for key in ("consistentPushSwapEnabled", "enableSync", "consistentPushEnabled")
+    )
+    if values["enableAtomicUpload"] and not sync:
+        raise ConfigError(
+            "enableAtomicUpload is of sync mode, and enableSync is not true",
+            remedy="set consistentPushEnabled instead, or enableSync as well",
+        )
+    if "consistentPushMaxRetries" in configs and not (swap or push):
+        raise ConfigError(
+            "consistentPushMaxRetries goes with consistent push only",
+            expected="consistentPushEnabled or consistentPushSwapEnabled set to true",
+        )
+    for key in _APPEND_ONLY:
+        if sync and key in configs:
+            raise ConfigError(
+                f"{key} does not go with enableSync", expected="in sync mode, each file is one segment"
+            )
 
 
 def mask_secrets(configs: Mapping[str, str]) -> dict[str, str]:
@@ -246,22 +322,24 @@ def _parse(configs: Mapping[str, str]) -> dict[str, Any]:
             raise _unknown(key)
     values: dict[str, Any] = {}
     for parameter in PARAMETERS:
-        text = configs.get(parameter.key, parameter.default)
-        if text is None:
+        given = configs.get(parameter.key, parameter.default)
+        if given is None:
             if parameter.required:
                 raise ConfigError(f"{parameter.key} is missing", expected=parameter.doc)
             values[parameter.key] = None
             continue
         try:
-            values[parameter.key] = parameter.parse(text)
+            values[parameter.key] = parameter.parse(given)
         except ValueError as error:
-            raise ConfigError(f"{parameter.key} is {text!r}: {error}", expected=parameter.doc) from error
+            raise ConfigError(f"{parameter.key} is {given!r}: {error}", expected=parameter.doc) from error
     return values
 
 
 def _unknown(key: str) -> ConfigError:
-    if key in _UNSUPPORTED:
-        return ConfigError(f"the parameter {key} cannot be used: {_UNSUPPORTED[key]}", remedy="remove it")
+    if key in ("retryCount", "state"):
+        return ConfigError(
+            f"{key} is read-only: it is told by 'pinotctl task session show'", remedy="remove it"
+        )
     names = [*_BY_KEY, *(prefix + "…" for prefix in PREFIXES)]
     folded = {name.lower(): name for name in names}
     near = difflib.get_close_matches(key.lower(), folded, n=1, cutoff=0.6)

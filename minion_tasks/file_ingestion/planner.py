@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from controller_client.errors import ConflictError
+from controller_client.filestore import FileInfo
+from minion_tasks.file_ingestion.ingested import TableContents
 from minion_tasks.file_ingestion.patterns import PathMatcher
-from minion_tasks.filestore import FileInfo
+from minion_tasks.file_ingestion.session import IngestionMode
 
 
 @dataclass(frozen=True)
@@ -17,7 +20,27 @@ class SourceDiff:
     new: tuple[FileInfo, ...]
     changed: tuple[FileInfo, ...]
     deleted: tuple[str, ...]
-    unchanged: int
+    unchanged: tuple[FileInfo, ...]
+
+
+@dataclass(frozen=True)
+class SourcePlan:
+    """What a session of a mode has to do about a difference.
+
+    Attributes:
+        diff: The difference.
+        to_read: Files to build segments of, in the order of their URIs.
+        replaced: Segments of the table that go when the new ones come.
+    """
+
+    diff: SourceDiff
+    to_read: tuple[FileInfo, ...]
+    replaced: tuple[str, ...]
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the table is as the source already."""
+        return not self.to_read and not self.replaced
 
 
 def select(
@@ -38,18 +61,96 @@ def compare(listed: Iterable[FileInfo], ingested: Mapping[str, FileInfo]) -> Sou
         listed: The files of the source, each URI once.
         ingested: URI to the file as it was when it was ingested.
     """
-    new, changed, seen, unchanged = [], [], set(), 0
+    new, changed, unchanged, seen = [], [], [], set()
     for file in listed:
         seen.add(file.uri)
         before = ingested.get(file.uri)
         if before is None:
             new.append(file)
         elif is_same(before, file):
-            unchanged += 1
+            unchanged.append(file)
         else:
             changed.append(file)
     deleted = tuple(sorted(uri for uri in ingested if uri not in seen))
-    return SourceDiff(tuple(new), tuple(changed), deleted, unchanged)
+    return SourceDiff(tuple(new), tuple(changed), deleted, tuple(unchanged))
+
+
+def plan_source(mode: IngestionMode, listed: Sequence[FileInfo], contents: TableContents) -> SourcePlan:
+    """Decide which files are read and which segments of the table go.
+
+    - append: new files are read, nothing goes.
+    - sync: new and changed files are read; the segments of changed and deleted files go. Where a segment that
+      goes holds other files too (the table was filled in append mode), these are read again as well.
+    - swap: all files are read and all segments go, unless nothing differs at all.
+    """
+    diff = compare(listed, contents.files)
+    if mode is IngestionMode.APPEND:
+        return SourcePlan(diff, diff.new, ())
+    gone = {file.uri for file in diff.changed}.union(diff.deleted)
+    if mode is IngestionMode.SWAP:
+        if not diff.new and not gone and not contents.foreign:
+            return SourcePlan(diff, (), ())
+        return SourcePlan(diff, tuple(listed), tuple(contents.segments))
+    replaced = tuple(name for name, uris in contents.uris_of.items() if not gone.isdisjoint(uris))
+    together = {uri for name in replaced for uri in contents.uris_of[name]}
+    to_read = [*diff.new, *diff.changed, *(file for file in diff.unchanged if file.uri in together)]
+    if to_read:
+        # A segment without rows that an earlier removal left has nothing to stand for any more.
+        replaced += tuple(name for name, uris in contents.uris_of.items() if not uris)
+    return SourcePlan(diff, tuple(sorted(to_read, key=lambda file: file.uri)), replaced)
+
+
+def replaced_by(
+    mode: IngestionMode, staged: Collection[str], listed: Collection[str], contents: TableContents
+) -> list[str]:
+    """Return the segments that go when a session's staged files come, whatever happened since its plan.
+
+    Args:
+        mode: What the session brings the table to.
+        staged: URIs of the files that the session has staged.
+        listed: URIs of the source's files.
+        contents: The table as it is.
+
+    Raises:
+        ConflictError: A segment that has to go holds rows of a file that the session has not read.
+    """
+    if mode is IngestionMode.APPEND:
+        return []
+    if mode is IngestionMode.SWAP:
+        return contents.segments
+    replaced = []
+    for name, uris in contents.uris_of.items():
+        if (staged and not uris) or any(uri in staged or uri not in listed for uri in uris):
+            kept = [uri for uri in uris if uri in listed and uri not in staged]
+            if kept:
+                raise ConflictError(
+                    f"segment {name} must be replaced, but also holds rows of {kept[0]}, which was not read",
+                    remedy="run the task again: it reads that file too",
+                )
+            replaced.append(name)
+    return replaced
+
+
+def read_beside(
+    mode: IngestionMode, held: Collection[str], listed: Mapping[str, FileInfo], contents: TableContents
+) -> list[FileInfo]:
+    """Return the files that a session with these files has to read too, whether they differ or not.
+
+    A session replaces what it set out to replace, also when the source has become what the table is since:
+    what goes with that has to come again.
+
+    Args:
+        mode: What the session brings the table to.
+        held: URIs of the files that the session holds.
+        listed: The source's files, by URI.
+        contents: The table as it is.
+    """
+    if mode is IngestionMode.APPEND:
+        return []
+    if mode is IngestionMode.SWAP:
+        return list(listed.values())
+    shared = {uri for uris in contents.uris_of.values() if any(uri in held for uri in uris) for uri in uris}
+    return [file for uri, file in listed.items() if uri in shared]
 
 
 def is_same(before: FileInfo, now: FileInfo) -> bool:
@@ -59,22 +160,15 @@ def is_same(before: FileInfo, now: FileInfo) -> bool:
     return before.size_bytes == now.size_bytes and before.modified_ms == now.modified_ms
 
 
-def group(
-    files: Sequence[FileInfo], *, max_groups: int, max_files: int, max_bytes: int
-) -> list[tuple[FileInfo, ...]]:
-    """Cut files into groups, one for each subtask.
+def group(files: Iterable[FileInfo], *, max_files: int, max_bytes: int) -> list[tuple[FileInfo, ...]]:
+    """Cut files into groups: at most ``max_files`` files and ``max_bytes`` bytes (a larger file is alone).
 
-    A group takes at most ``max_files`` files and ``max_bytes`` bytes (a larger file is alone). Where that
-    would give more than
-    ``max_groups`` groups, the bounds yield, since a run must take all files or none: the files are then
-    spread evenly by size over ``max_groups`` groups. Groups hold their files in the order of the URIs; every
-    file is in exactly one.
+    Groups hold their files in the order of the URIs; every file is in exactly one.
     """
-    ordered = sorted(files, key=lambda f: f.uri)
     groups: list[tuple[FileInfo, ...]] = []
     current: list[FileInfo] = []
     size = 0
-    for file in ordered:
+    for file in sorted(files, key=lambda f: f.uri):
         if current and (len(current) == max_files or size + file.size_bytes > max_bytes):
             groups.append(tuple(current))
             current, size = [], 0
@@ -82,24 +176,24 @@ def group(
         size += file.size_bytes
     if current:
         groups.append(tuple(current))
-    return groups if len(groups) <= max_groups else _spread(ordered, max_groups)
+    return groups
 
 
-def _spread(files: Sequence[FileInfo], count: int) -> list[tuple[FileInfo, ...]]:
-    """Give each file, the largest first, to the group with the fewest bytes."""
-    heap = [(0, 0, index) for index in range(count)]
-    members: list[list[FileInfo]] = [[] for _ in range(count)]
-    for file in sorted(files, key=lambda f: (-f.size_bytes, f.uri)):
-        size, number, index = heapq.heappop(heap)
-        members[index].append(file)
-        heapq.heappush(heap, (size + file.size_bytes, number + 1, index))
-    return [tuple(sorted(files, key=lambda f: f.uri)) for files in members if files]
+def share_out(sizes: Mapping[int, int], max_tasks: int | None) -> list[tuple[int, ...]]:
+    """Give each group to a subtask: one each, or, where that makes too many, evenly by size.
 
+    A run takes all files or none, so the number of subtasks bounds how many run, not how much is read.
 
-def segment_name(raw_table: str, session: str, number: int) -> str:
-    """Name the segment of the session's file number ``number``.
-
-    The session is in it, so that a name never collides with a replaced or reverted segment of an earlier
-    session.
+    Args:
+        sizes: Group number to its bytes.
+        max_tasks: Subtasks at most; None for no bound.
     """
-    return f"{raw_table}_{session}_{number:06d}"
+    if max_tasks is None or len(sizes) <= max_tasks:
+        return [(number,) for number in sizes]
+    heap = [(0, 0, index) for index in range(max_tasks)]
+    members: list[list[int]] = [[] for _ in range(max_tasks)]
+    for number, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
+        total, count, index = heapq.heappop(heap)
+        members[index].append(number)
+        heapq.heappush(heap, (total + size, count + 1, index))
+    return [tuple(sorted(numbers)) for numbers in members]

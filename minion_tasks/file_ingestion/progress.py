@@ -10,7 +10,11 @@ from minion_tasks.file_ingestion.session_store import SessionStore
 
 @dataclass(frozen=True)
 class GroupProgress:
-    """One subtask: its files by status, and what is staged so far."""
+    """One group: its files by status, and what is staged so far.
+
+    Attributes:
+        is_settled: Whether no file of it is left to read.
+    """
 
     group: int
     files: int
@@ -20,6 +24,7 @@ class GroupProgress:
     bytes_read: int
     bytes_total: int
     first_error: str | None
+    is_settled: bool
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,11 @@ class SessionProgress:
 
     session: Session
     groups: tuple[GroupProgress, ...]
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is left to do for subtasks."""
+        return bool(self.groups) and all(group.is_settled for group in self.groups)
 
     @property
     def staged(self) -> int:
@@ -59,10 +69,11 @@ def group_progress(group: FileGroup) -> GroupProgress:
         files=len(group.entries),
         staged=len(staged),
         failed=len(failed),
-        rows=sum(entry.segment.rows for entry in staged if entry.segment is not None),
+        rows=sum(segment.rows for segment in group.segments),
         bytes_read=sum(entry.file.size_bytes for entry in staged),
-        bytes_total=sum(entry.file.size_bytes for entry in group.entries),
+        bytes_total=group.source_bytes,
         first_error=failed[0].error if failed else None,
+        is_settled=group.is_settled,
     )
 
 

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controller_client.errors import DataError
-from minion_tasks.filestore import FileInfo
+from controller_client.filestore import FileInfo
 
 _INPUTS = "pinotPlugins.inputs"
-_SESSION = "pinotPlugins.session"
+SESSION_KEY = "pinotPlugins.session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Provenance:
         """Encode; compressed and in base64, since Pinot's metadata file splits values at commas."""
         rows = [[f.uri, f.size_bytes, f.modified_ms, f.etag] for f in self.inputs]
         packed = zlib.compress(json.dumps(rows, separators=(",", ":")).encode(), 6)
-        return {_SESSION: self.session, _INPUTS: base64.urlsafe_b64encode(packed).decode()}
+        return {SESSION_KEY: self.session, _INPUTS: base64.urlsafe_b64encode(packed).decode()}
 
     @classmethod
     def from_custom_map(cls, custom: Mapping[str, str], *, segment: str) -> Provenance | None:
@@ -54,4 +54,4 @@ class Provenance:
                 expected=f"{_INPUTS} as written by this task",
                 remedy="delete the segment, or remove the entry from its metadata to treat it as foreign",
             ) from error
-        return cls(custom.get(_SESSION, ""), inputs)
+        return cls(custom.get(SESSION_KEY, ""), inputs)

@@ -36,12 +36,4 @@ def run_task(tools: RunTools, table: str, *, lock_wait_s: float = 0.0) -> RunRep
     params = load_params(tools.client, table)
     with TableLock(tools.store, table, TASK_TYPE, tools.owner) as lock:
         lock.acquire(lock_wait_s)
-        sessions = SessionStore(tools.store, table)
-        run = LockedRun(tools, table, params, sessions, lock)
-        latest = sessions.latest()
-        if latest is not None and latest.is_open:
-            report = run.deal_with(latest)
-            if report is not None:
-                return report
-        run.sweep_staging()
-        return run.start()
+        return LockedRun(tools, table, params, SessionStore(tools.store, table), lock).trigger()

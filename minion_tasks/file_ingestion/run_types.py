@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,9 +9,10 @@ from enum import StrEnum
 from controller_client.client import ControllerClient
 from controller_client.clock import Clock
 from controller_client.errors import InputError
-from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper import PropertyStore, process_name
 from minion_tasks.file_ingestion.engine import Engine
 from minion_tasks.file_ingestion.progress import SessionProgress
+from minion_tasks.file_ingestion.session import IngestionMode
 
 
 class FilesFailedError(InputError):
@@ -34,19 +32,25 @@ class RunReport:
     """What a run did.
 
     Attributes:
+        replaced: Segments that went.
         changed: Files that are in the table in an older version: append mode does not read them again.
+        skipped: Files that the run went on without.
     """
 
     table: str
     outcome: RunOutcome
+    mode: IngestionMode
     session_id: str | None
+    retry_count: int
     files: int
     rows: int
     segments: int
+    replaced: int
     bytes_read: int
     staging_s: float
     switch_s: float
     changed: tuple[str, ...]
+    skipped: tuple[str, ...]
     fallback_reasons: tuple[str, ...]
 
 
@@ -69,6 +73,11 @@ class RunTools:
     on_progress: Callable[[SessionProgress], None] = lambda _progress: None
 
     @property
+    def now_ms(self) -> int:
+        """The time, epoch milliseconds."""
+        return int(self.clock.now() * 1000)
+
+    @property
     def owner(self) -> str:
         """Who runs it: user, host and process."""
-        return f"{getpass.getuser()}@{socket.gethostname()}:{os.getpid()}"
+        return process_name()

@@ -2,13 +2,11 @@
 
 States (seed: "state (read-only)"), and what moves a session on:
 
-- ``INIT``: the session has a plan of files; no subtask was started. → ``IN_PROGRESS`` when subtasks are
-submitted.
-- ``IN_PROGRESS``: subtasks run or have run; each file is pending, staged or failed. → ``IN_PROGRESS`` for a
-retry of the files
-  not staged, → ``SWITCH`` when all are staged.
-- ``SWITCH``: all files are staged, the segments to publish are fixed. → ``DONE`` when the lineage entry is
-completed.
+- ``INIT``: the plan of files is being written; no subtask was started. → ``IN_PROGRESS`` when all of it is
+  there, before subtasks are submitted.
+- ``IN_PROGRESS``: subtasks run or have run; each file is pending, staged, failed or skipped.
+  → ``IN_PROGRESS`` for a retry of the files not staged, → ``SWITCH`` when all are staged.
+- ``SWITCH``: all files are staged, the segments that come and go are fixed. → ``DONE`` when they have.
 - ``DONE``: the new segments serve.
 
 A session that will not be taken further is *abandoned*: in INIT and IN_PROGRESS at any time. From SWITCH on
@@ -23,7 +21,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from controller_client.errors import ConflictError
-from minion_tasks.filestore import FileInfo
+from controller_client.filestore import FileInfo
 
 
 class SessionState(StrEnum):
@@ -44,47 +42,115 @@ ALLOWED: Mapping[SessionState, frozenset[SessionState]] = {
 ABANDONABLE = frozenset({SessionState.INIT, SessionState.IN_PROGRESS})
 
 
+class IngestionMode(StrEnum):
+    """What a session brings the table to (seed: key point 2, and ``consistentPushSwapEnabled``)."""
+
+    APPEND = "append"
+    """New files are added; a file that changes or goes is left as it is in the table."""
+    SYNC = "sync"
+    """The table follows the files: new, changed and deleted ones."""
+    SWAP = "swap"
+    """The table's whole content is replaced by what the source holds."""
+
+
 class FileStatus(StrEnum):
     """What became of one file of a session."""
 
     PENDING = "pending"
     STAGED = "staged"
     FAILED = "failed"
+    SKIPPED = "skipped"
+    """Its reader could not be opened, and ``skipFileIfFailToInitReader`` says to go on without it."""
+
+
+SETTLED = frozenset({FileStatus.STAGED, FileStatus.SKIPPED})
 
 
 @dataclass(frozen=True, slots=True)
 class StagedSegment:
-    """A built segment that lies in the staging folder, unknown to the controller so far."""
+    """A built segment that lies in the staging folder, unknown to the controller so far.
+
+    Attributes:
+        stem_uri: Its place without the endings; an attempt's own, so that two attempts never write one file.
+        segment_size_bytes: Size unpacked, as servers hold it.
+    """
 
     name: str
-    tar_uri: str
-    metadata_uri: str
+    stem_uri: str
     crc: int
     rows: int
     tar_size_bytes: int
+    segment_size_bytes: int
     build_s: float
     reader: str
-    fallback_reason: str | None
+    fallback_reason: str | None = None
+
+    @property
+    def tar_uri(self) -> str:
+        """Where the whole segment is."""
+        return f"{self.stem_uri}.tar.gz"
+
+    @property
+    def metadata_uri(self) -> str:
+        """Where its metadata are, for a metadata push."""
+        return f"{self.stem_uri}.metadata.tar.gz"
+
+
+@dataclass(frozen=True, slots=True)
+class StagedUnit:
+    """Files that were built together (by their numbers), and the segments that hold all their rows."""
+
+    files: tuple[int, ...]
+    segments: tuple[StagedSegment, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One file of a session: as listed, the number its segment is named by, and what became of it."""
+    """One file of a session: as listed, its number in the session, and what became of it when.
+
+    Attributes:
+        refreshes: Without consistent push, the segment of the table that its segment replaces in place.
+    """
 
     number: int
     file: FileInfo
     status: FileStatus = FileStatus.PENDING
-    segment: StagedSegment | None = None
     error: str | None = None
+    ended_ms: int | None = None
+    refreshes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FileGroup:
-    """The files of one subtask. ``version`` is that of the znode, for compare-and-set."""
+    """Files that one subtask takes together. ``version`` is that of the znode, for compare-and-set.
+
+    Attributes:
+        empty_segment: The group stands for one segment without rows (Pinot before 1.0 has no replacement by
+            nothing); it has no files.
+    """
 
     number: int
     entries: tuple[FileEntry, ...]
+    units: tuple[StagedUnit, ...] = ()
+    empty_segment: bool = False
     version: int = -1
+
+    @property
+    def segments(self) -> list[StagedSegment]:
+        """All staged segments of the group."""
+        return [segment for unit in self.units for segment in unit.segments]
+
+    @property
+    def source_bytes(self) -> int:
+        """Size of the group's files."""
+        return sum(entry.file.size_bytes for entry in self.entries)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no file of it is left to read."""
+        if self.empty_segment:
+            return bool(self.units)
+        return all(entry.status in SETTLED for entry in self.entries)
 
 
 @dataclass(frozen=True)
@@ -95,12 +161,21 @@ class Session:
         session_id: Sorts by the time of its creation; part of every segment name.
         table: Table name with type.
         owner: Who runs it, for people.
-        retry_count: Triggers that went on with this session after its first.
+        mode: What it brings the table to.
+        atomic: Whether all becomes visible in one step.
+        source: ``inputDirURI`` at its begin.
         staging_uri: The folder of its staged segments.
+        files: Files in it; skipped ones count.
+        total_bytes: Their size.
         groups: How many file groups it has.
+        numbers: How many file numbers were given out; a number is never used twice.
+        from_pages: How many pages of segments to replace are written down (from SWITCH on).
+        attempts_ms: When each trigger began to read files; the first, then the retries.
+        retry_count: Triggers that went on with this session after its first.
         task_name: The Helix task of its last submission.
         entry_id: The lineage entry of its switch, once it is known.
         abandoned: Nobody goes on with it; ``message`` says why.
+        message: What went wrong last.
     """
 
     session_id: str
@@ -109,10 +184,16 @@ class Session:
     created_ms: int
     updated_ms: int
     owner: str
+    mode: IngestionMode
+    atomic: bool
+    source: str
     staging_uri: str
-    files: int
-    total_bytes: int
-    groups: int
+    files: int = 0
+    total_bytes: int = 0
+    groups: int = 0
+    numbers: int = 0
+    from_pages: int = 0
+    attempts_ms: tuple[int, ...] = ()
     retry_count: int = 0
     task_name: str | None = None
     entry_id: str | None = None

@@ -4,7 +4,8 @@
 
     /<cluster>/PROPERTYSTORE/MINION_TASK_METADATA/<tableNameWithType>/FileIngestionTask/consistentPush/
         <session>                    the session: state, retryCount, ... (simple fields)
-        <session>/groups/00000       the files of one subtask and what became of them (compressed)
+        <session>/groups/00000       some of its files and what became of them (compressed)
+        <session>/from/00000         some of the segments that its switch replaces (compressed)
 
 A session's files are spread over groups, so that no znode grows with the whole source, and a subtask writes
 only its own.
@@ -12,24 +13,31 @@ only its own.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from controller_client.errors import NotFoundError
+from controller_client.errors import ConflictError, NotFoundError
+from controller_client.filestore import FileInfo
 from controller_client.zookeeper import PropertyStore, ZNRecord
+from controller_client.zookeeper.table_config import table_config_path
 from minion_tasks.file_ingestion.session import (
     FileEntry,
     FileGroup,
     FileStatus,
+    IngestionMode,
     Session,
     SessionState,
     StagedSegment,
+    StagedUnit,
 )
-from minion_tasks.filestore import FileInfo
 
-_MAX_TEXT = 2000
+_MAX_TEXT = 1000
+_GROUPS_PAGE = 50
+_FROM_PAGE = 5000
 
 
 def sessions_path(table: str) -> str:
@@ -82,7 +90,7 @@ class SessionStore:
 
     def is_of_dropped_table(self, session: Session) -> bool:
         """Tell whether the table was dropped after the session began (Pinot keeps the sessions then)."""
-        table = self._store.creation_order(f"/CONFIGS/TABLE/{self._table}")
+        table = self._store.creation_order(table_config_path(self._table))
         began = self._store.creation_order(f"{self._root}/{session.session_id}")
         return table is None or (began is not None and began < table)
 
@@ -113,14 +121,75 @@ class SessionStore:
         return replace(group, version=version)
 
     def groups(self, session: Session) -> Iterator[FileGroup]:
-        """Read all groups of a session, one after the other."""
-        for number in range(session.groups):
-            yield self.group(session.session_id, number)
+        """Read all groups of a session, some at a time."""
+        for start in range(0, session.groups, _GROUPS_PAGE):
+            numbers = range(start, min(start + _GROUPS_PAGE, session.groups))
+            paths = [self._group_path(session.session_id, number) for number in numbers]
+            for number, path, found in zip(numbers, paths, self._store.get_many(paths), strict=True):
+                if found is None:
+                    raise NotFoundError(
+                        f"session {session.session_id} of {self._table} has no group {number}", where=path
+                    )
+                yield _group_from(found.record, number, found.version)
+
+    def change_group(
+        self, session_id: str, number: int, change: Callable[[FileGroup], FileGroup]
+    ) -> FileGroup:
+        """Change a group as it is now, again if somebody else changes it meanwhile."""
+        while True:
+            group = self.group(session_id, number)
+            changed = change(group)
+            if changed == group:
+                return group
+            try:
+                return self.save_group(session_id, changed)
+            except ConflictError:
+                continue
+
+    def drop_group(self, session_id: str, number: int) -> None:
+        """Delete a group that a run wrote and did not live to count."""
+        self._delete_if_there(self._group_path(session_id, number))
+
+    def write_from(self, session_id: str, names: Sequence[str]) -> int:
+        """Write down the segments that the switch replaces; returns the number of pages."""
+        pages = [names[start : start + _FROM_PAGE] for start in range(0, len(names), _FROM_PAGE)]
+        for number, page in enumerate(pages):
+            path = self._from_path(session_id, number)
+            self._delete_if_there(path)  # of a run that was killed before it counted its pages
+            self._store.create(
+                path, ZNRecord(f"{number:05d}", {"segments": json.dumps(page), "enableCompression": "true"})
+            )
+        return len(pages)
+
+    def read_from(self, session: Session) -> list[str]:
+        """Read the segments that the switch replaces, as written down."""
+        names: list[str] = []
+        for found in self._store.get_many(
+            [self._from_path(session.session_id, number) for number in range(session.from_pages)]
+        ):
+            if found is None:
+                raise NotFoundError(
+                    f"session {session.session_id} of {self._table} lost a page of the segments it replaces",
+                    remedy="clear the session with 'pinotctl task session clear'",
+                )
+            names += json.loads(found.record.simple_fields["segments"])
+        return names
+
+    def delete(self, session_id: str) -> None:
+        """Delete a session with all that is written of it."""
+        self._delete_if_there(f"{self._root}/{session_id}", recursive=True)
 
     def prune(self, keep: int = 2) -> None:
         """Delete all but the newest sessions (seed: the default retains two)."""
         for session_id in self.ids()[:-keep]:
-            self._store.delete(f"{self._root}/{session_id}", recursive=True)
+            self.delete(session_id)
+
+    def _delete_if_there(self, path: str, *, recursive: bool = False) -> None:
+        with contextlib.suppress(NotFoundError):
+            self._store.delete(path, recursive=recursive)
+
+    def _from_path(self, session_id: str, number: int) -> str:
+        return f"{self._root}/{session_id}/from/{number:05d}"
 
     def _group_path(self, session_id: str, number: int) -> str:
         return f"{self._root}/{session_id}/groups/{number:05d}"
@@ -133,10 +202,16 @@ def _session_record(session: Session) -> ZNRecord:
         "createdMs": str(session.created_ms),
         "updatedMs": str(session.updated_ms),
         "owner": session.owner,
+        "mode": session.mode.value,
+        "atomic": "true" if session.atomic else "false",
+        "inputDirURI": session.source,
         "stagingURI": session.staging_uri,
         "files": str(session.files),
         "totalBytes": str(session.total_bytes),
         "groups": str(session.groups),
+        "numbers": str(session.numbers),
+        "fromPages": str(session.from_pages),
+        "attemptsMs": ",".join(map(str, session.attempts_ms)),
         "taskName": session.task_name,
         "segmentLineageEntryId": session.entry_id,
         "abandoned": "true" if session.abandoned else "false",
@@ -153,10 +228,16 @@ def _session_from(fields: dict[str, str], table: str, session_id: str, version: 
         created_ms=int(fields["createdMs"]),
         updated_ms=int(fields["updatedMs"]),
         owner=fields["owner"],
+        mode=IngestionMode(fields["mode"]),
+        atomic=fields["atomic"] == "true",
+        source=fields["inputDirURI"],
         staging_uri=fields["stagingURI"],
         files=int(fields["files"]),
         total_bytes=int(fields["totalBytes"]),
         groups=int(fields["groups"]),
+        numbers=int(fields["numbers"]),
+        from_pages=int(fields["fromPages"]),
+        attempts_ms=tuple(int(text) for text in fields["attemptsMs"].split(",") if text),
         retry_count=int(fields["retryCount"]),
         task_name=fields.get("taskName"),
         entry_id=fields.get("segmentLineageEntryId"),
@@ -167,11 +248,17 @@ def _session_from(fields: dict[str, str], table: str, session_id: str, version: 
 
 
 def _group_record(group: FileGroup) -> ZNRecord:
-    rows: Sequence[dict[str, Any]] = [_entry_row(entry) for entry in group.entries]
-    return ZNRecord(
-        f"{group.number:05d}",
-        {"entries": json.dumps(rows, separators=(",", ":")), "enableCompression": "true"},
-    )
+    fields: dict[str, Any] = {
+        "entries": [_entry_row(entry) for entry in group.entries],
+        "units": [
+            {"files": unit.files, "segments": [_segment_row(s) for s in unit.segments]}
+            for unit in group.units
+        ],
+    }
+    content = {name: json.dumps(value, separators=(",", ":")) for name, value in fields.items()}
+    if group.empty_segment:
+        content["emptySegment"] = "true"
+    return ZNRecord(f"{group.number:05d}", {**content, "enableCompression": "true"})
 
 
 def _entry_row(entry: FileEntry) -> dict[str, Any]:
@@ -179,25 +266,36 @@ def _entry_row(entry: FileEntry) -> dict[str, Any]:
     row: dict[str, Any] = {"n": entry.number, "f": [file.uri, file.size_bytes, file.modified_ms, file.etag]}
     if entry.status is not FileStatus.PENDING:
         row["status"] = entry.status.value
-    if entry.segment is not None:
-        row["segment"] = asdict(entry.segment)
     if entry.error is not None:
         row["error"] = entry.error[:_MAX_TEXT]
+    if entry.ended_ms is not None:
+        row["ended"] = entry.ended_ms
+    if entry.refreshes is not None:
+        row["refreshes"] = entry.refreshes
     return row
+
+
+def _segment_row(segment: StagedSegment) -> list[Any]:
+    return [getattr(segment, field.name) for field in dataclasses.fields(StagedSegment)]
 
 
 def _group_from(record: ZNRecord, number: int, version: int) -> FileGroup:
     entries = []
     for row in json.loads(record.simple_fields["entries"]):
         uri, size, modified, etag = row["f"]
-        segment = row.get("segment")
         entries.append(
             FileEntry(
                 number=row["n"],
                 file=FileInfo(uri, size, modified, etag),
                 status=FileStatus(row.get("status", FileStatus.PENDING)),
-                segment=StagedSegment(**segment) if segment else None,
                 error=row.get("error"),
+                ended_ms=row.get("ended"),
+                refreshes=row.get("refreshes"),
             )
         )
-    return FileGroup(number, tuple(entries), version)
+    units = tuple(
+        StagedUnit(tuple(row["files"]), tuple(StagedSegment(*segment) for segment in row["segments"]))
+        for row in json.loads(record.simple_fields["units"])
+    )
+    is_empty = record.simple_fields.get("emptySegment") == "true"
+    return FileGroup(number, tuple(entries), units, is_empty, version)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from controller_client.client import ControllerClient
 from controller_client.errors import ConfigError
+from controller_client.filestore import FileStore, open_store, scheme_of
 from minion_tasks.file_ingestion.params import FileIngestionParams
 from minion_tasks.file_ingestion.patterns import path_of
-from minion_tasks.filestore import FileStore, open_store, scheme_of
 
-_FOLDER = "pinot-plugins-staging"
+STAGING_FOLDER = "pinot-plugins-staging"
 
 
 def staging_root(params: FileIngestionParams, client: ControllerClient) -> str:
@@ -27,7 +27,7 @@ def staging_root(params: FileIngestionParams, client: ControllerClient) -> str:
             "no place to stage segments: outputDirURI is not set, nor tells the controller its data dir",
             remedy="set outputDirURI to a folder that all minions and the controller reach",
         )
-    root = f"{place.rstrip('/')}/{_FOLDER}"
+    root = f"{place.rstrip('/')}/{STAGING_FOLDER}"
     if is_below(params.input_dir_uri, root):
         raise ConfigError(
             f"inputDirURI {params.input_dir_uri} lies in the staging folder {root}, which runs empty",

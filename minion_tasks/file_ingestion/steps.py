@@ -1,41 +1,40 @@
-"""The steps of a run that holds its table's lock: plan, stage, switch, clear away."""
+"""The steps of a run that holds its table's lock: plan, stage, switch, take up or clear away."""
 
 from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from controller_client.errors import ConflictError, PinotPluginError, SourceError
+from controller_client.errors import ConflictError, PinotPluginError
+from controller_client.filestore import FileInfo
 from controller_client.zookeeper import TableLock
-from minion_tasks.file_ingestion.ingested import ingested_files
+from minion_tasks.file_ingestion.cleaning import Cleaning
+from minion_tasks.file_ingestion.engine import NoMinionError
 from minion_tasks.file_ingestion.params import FileIngestionParams
-from minion_tasks.file_ingestion.planner import SourceDiff, compare, group, select
+from minion_tasks.file_ingestion.planner import share_out
 from minion_tasks.file_ingestion.progress import read_progress
+from minion_tasks.file_ingestion.publish import Publication, publish
+from minion_tasks.file_ingestion.quota import check_quota
+from minion_tasks.file_ingestion.reconcile import reconcile_group
 from minion_tasks.file_ingestion.run_types import FilesFailedError, RunOutcome, RunReport, RunTools
-from minion_tasks.file_ingestion.session import (
-    FileEntry,
-    FileGroup,
-    FileStatus,
-    Session,
-    SessionState,
-    StagedSegment,
-    abandon,
-    move,
-)
+from minion_tasks.file_ingestion.session import FileStatus, Session, SessionState, move
 from minion_tasks.file_ingestion.session_store import SessionStore
-from minion_tasks.file_ingestion.staging import is_below, open_staging, session_uri, staging_root
-from minion_tasks.file_ingestion.switch import switch, was_reverted
-from minion_tasks.filestore import open_store
+from minion_tasks.file_ingestion.source_view import SourceView, view_source
+from minion_tasks.file_ingestion.staging import open_staging, session_uri
+from minion_tasks.file_ingestion.taking_up import why_over
+from minion_tasks.file_ingestion.writing import SavedSession, write_groups
 
 logger = logging.getLogger(__name__)
 
+_ERRORS_TOLD = 10
+
 
 class LockedRun:
-    """The steps of a run that holds the table's lock."""
+    """One trigger of one table."""
 
     def __init__(
         self,
@@ -50,49 +49,47 @@ class LockedRun:
         self._params = params
         self._sessions = sessions
         self._lock = lock
-        self._staging_root = staging_root(params, tools.client)
+        self._cleaning = Cleaning(tools, table, params, sessions)
         self._staging_s = 0.0
+        self._tell_again_s = 0.0
 
-    def start(self) -> RunReport:
-        """Start a new session for what is new in the source, and take it to its end."""
-        diff = self._diff()
-        changed = tuple(file.uri for file in diff.changed)
-        if not diff.new:
-            logger.info("%s: nothing new in %s", self._table, self._params.input_dir_uri)
-            return self._report(RunOutcome.NOTHING_NEW, None, [], 0.0, changed)
-        started = self._tools.clock.monotonic()
-        session = self._create(diff)
-        session = self._stage(session)
-        self._staging_s = self._tools.clock.monotonic() - started
-        return self.finish_switch(session, RunOutcome.SWITCHED, changed)
-
-    def _diff(self) -> SourceDiff:
-        params = self._params
-        source = open_store(params.input_dir_uri, params.input_fs)
-        # The staging folder may lie in the source folder; what other runs stage there is no source file.
-        found = (f for f in source.list(params.input_dir_uri) if not is_below(f.uri, self._staging_root))
-        listed = list(select(found, params.include, params.exclude))
-        if not listed:
-            raise SourceError(
-                f"no file below {params.input_dir_uri} matches",
-                expected=f"includeFileNamePattern {params.include}, excludeFileNamePattern {params.exclude}",
-                remedy="patterns are matched against the whole path: begin them with glob:**/",
+    def trigger(self) -> RunReport:
+        """Do what a trigger has to do (seed: "Consistent Push Retry Handling")."""
+        if self._params.clear_state:
+            logger.warning(
+                "%s: clearConsistentPushState is true: all sessions are cleared, on each run anew",
+                self._table,
             )
-        diff = compare(listed, ingested_files(self._tools.client, self._tools.store, self._table))
-        for file in diff.changed:
-            logger.warning("%s changed after it was ingested; append mode does not read it again", file.uri)
-        return diff
+            self._cleaning.clear_all()
+        latest = self._sessions.latest()
+        if latest is not None and latest.is_open:
+            if latest.state is SessionState.SWITCH:
+                if not self._cleaning.abandon_if_undone(latest):
+                    publication = Publication.of(self._sessions, latest)
+                    return self._finish(latest, publication, RunOutcome.SWITCH_FINISHED, None)
+            else:
+                reason = why_over(latest, self._params, self._sessions)
+                if reason is None:
+                    return self._take_up(latest)
+                self._cleaning.throw_away(latest, reason)
+        self._cleaning.sweep()
+        return self._start()
 
-    def _create(self, diff: SourceDiff) -> Session:
+    def _start(self) -> RunReport:
+        """Start a new session for what differs, and take it to its end."""
+        view = self._view()
+        if view.plan.is_nothing:
+            logger.info("%s: nothing new in %s", self._table, self._params.input_dir_uri)
+            return self._report(RunOutcome.NOTHING_NEW, None, None, view)
+        # Before there is a session: an engine that does not start leaves nothing behind.
+        session = self._create(view, self._tools.engine.slots(self._params))
+        return self._stage_and_finish(session, view)
+
+    def _create(self, view: SourceView, slots: int) -> Session:
         """Write the session and its plan; the session leaves INIT only after all of the plan is there."""
-        params = self._params
-        groups = group(
-            diff.new,
-            max_groups=params.max_tasks,
-            max_files=params.max_files_per_task,
-            max_bytes=params.max_bytes_per_task,
-        )
-        now = self._now_ms()
+        latest = self._sessions.latest()
+        # Sessions are in the order of their ids, also when this machine's clock is behind another's.
+        now = max(self._tools.now_ms, latest.created_ms + 1 if latest is not None else 0)
         stamp = datetime.fromtimestamp(now / 1000, UTC).strftime("%Y%m%dT%H%M%S%f")[:-3]
         session_id = f"{stamp}-{secrets.token_hex(3)}"
         session = self._sessions.create(
@@ -103,181 +100,239 @@ class LockedRun:
                 created_ms=now,
                 updated_ms=now,
                 owner=self._tools.owner,
-                staging_uri=session_uri(self._staging_root, self._table, session_id),
-                files=len(diff.new),
-                total_bytes=sum(file.size_bytes for file in diff.new),
-                groups=len(groups),
+                mode=self._params.mode,
+                atomic=self._params.atomic,
+                source=self._params.input_dir_uri,
+                staging_uri=session_uri(self._cleaning.staging_root, self._table, session_id),
+                attempts_ms=(now,),
             )
         )
-        number = 0
-        for index, files in enumerate(groups):
-            entries = tuple(FileEntry(number + offset, file) for offset, file in enumerate(files))
-            number += len(files)
-            self._sessions.create_group(session_id, FileGroup(index, entries))
+        session = self._write_groups(session, view.plan.to_read, slots, view.in_place)
         logger.info(
             "session %s of %s: %d files in %d groups", session_id, self._table, session.files, session.groups
         )
-        return session
+        return self._sessions.save(move(session, SessionState.IN_PROGRESS, self._tools.now_ms))
 
-    def _stage(self, session: Session) -> Session:
-        """Run the subtasks; return the session in SWITCH, or throw it away and raise."""
-        with self._thrown_away_on_failure(session) as current:
-            session = current.save(move(session, SessionState.IN_PROGRESS, self._now_ms()))
-            task_name = self._tools.engine.submit(session, range(session.groups), self._params)
-            session = current.save(replace(session, task_name=task_name))
-            self._tools.engine.wait(task_name, self._params, lambda: self._tell(session))
-            self._tell(session)
-            self._require_all_staged(session)
+    def _take_up(self, session: Session) -> RunReport:
+        """Go on with a session whose files failed or whose run was killed: a retry."""
+        self._await_earlier(session)
+        view = self._view()
+        slots = self._tools.engine.slots(self._params)
+        now = self._tools.now_ms
+        # First the attempt is counted: a subtask of an earlier one, if it still runs, is then unwanted.
+        session = self._sessions.save(
+            replace(
+                move(session, SessionState.IN_PROGRESS, now),
+                retry_count=session.retry_count + 1,
+                attempts_ms=(*session.attempts_ms, now),
+                owner=self._tools.owner,
+                task_name=None,
+            )
+        )
+        logger.info("session %s of %s: retry %d", session.session_id, self._table, session.retry_count)
+        for number in range(session.groups):
+            self._sessions.change_group(
+                session.session_id, number, lambda group: reconcile_group(group, view.listed)
+            )
+        new = view.joining(self._sessions.groups(session))
+        session = self._sessions.save(self._write_groups(session, new, slots))
+        return self._stage_and_finish(session, view)
+
+    def _write_groups(
+        self,
+        session: Session,
+        files: Sequence[FileInfo],
+        slots: int,
+        in_place: Mapping[str, str] | None = None,
+    ) -> Session:
+        refreshed = in_place if self._params.one_to_one and not session.atomic else None
+        return write_groups(self._sessions, session, files, self._params, slots=slots, in_place=refreshed)
+
+    def _await_earlier(self, session: Session) -> None:
+        """Let subtasks of a run that was killed come to their end: what they stage counts."""
+        if session.task_name is None:
+            return
+        try:
+            self._tools.engine.wait(session.task_name, self._params, lambda: self._tell(session))
+        except NoMinionError:
+            self._tools.engine.cancel(session.task_name)
+
+    def _view(self) -> SourceView:
+        return view_source(self._tools, self._table, self._params, self._cleaning.staging_root)
+
+    def _stage_and_finish(self, session: Session, view: SourceView) -> RunReport:
+        started = self._tools.clock.monotonic()
+        with self._kept_or_thrown_away(session) as saved:
+            self._stage(saved)
+            failures = self._failures(saved.session)
+            if failures and session.atomic:
+                raise self._files_failed(saved.session, failures)
             if self._lock.lost:
                 raise ConflictError(
                     f"the lock of {self._table} was lost while subtasks ran", remedy="run the task again"
                 )
+            publication = Publication.of(self._sessions, saved.session)
+            check_quota(self._tools.client, self._table, publication.segments)
+            replaced = view.replaced_by(publication.staged_uris)
+            pages = self._sessions.write_from(session.session_id, replaced)
+            message = _summary(failures) if failures else None
             # Compare-and-set: if another run took the table meanwhile, it abandoned this session and this
             # fails.
-            return current.save(move(session, SessionState.SWITCH, self._now_ms()))
-
-    def _require_all_staged(self, session: Session) -> None:
-        failed: list[str] = []
-        ends: Mapping[int, str] | None = None
-        for files in self._sessions.groups(session):
-            for entry in files.entries:
-                if entry.status is FileStatus.FAILED:
-                    failed.append(entry.error or entry.file.uri)
-                elif entry.status is FileStatus.PENDING:
-                    if ends is None:
-                        ends = self._tools.engine.explain(session.task_name) if session.task_name else {}
-                    end = ends.get(files.number, "see the minion's log")
-                    failed.append(f"{entry.file.uri}: its subtask ended without a result ({end})")
-        if failed:
-            shown = "\n  ".join(failed[:10]) + (
-                f"\n  ... and {len(failed) - 10} more" if len(failed) > 10 else ""
+            session = saved.save(
+                replace(
+                    move(saved.session, SessionState.SWITCH, self._tools.now_ms),
+                    from_pages=pages,
+                    message=message,
+                )
             )
+        self._staging_s = self._tools.clock.monotonic() - started
+        report = self._finish(session, publication, RunOutcome.SWITCHED, view)
+        if failures:
             raise FilesFailedError(
-                f"{len(failed)} of {session.files} files could not be ingested; {self._table} is unchanged:\n"
-                f"  {shown}",
-                remedy="mend the files or the schema, then run the task again",
+                f"{len(failures)} of {session.files} files could not be ingested, the others are in"
+                f" {self._table}:\n  {_summary(failures)}",
+                remedy="mend the files or the schema; the next trigger reads them again",
             )
+        return report
 
-    def finish_switch(self, session: Session, outcome: RunOutcome, changed: tuple[str, ...]) -> RunReport:
+    def _stage(self, saved: SavedSession) -> None:
+        self._run_subtasks(saved)
+        if self._params.skip_unreadable:
+            # Where all files were skipped, a segment without rows has to come.
+            session = self._write_groups(saved.session, (), slots=1)
+            if session.groups > saved.session.groups:
+                saved.save(session)
+                self._run_subtasks(saved)
+
+    def _run_subtasks(self, saved: SavedSession) -> None:
+        """Run subtasks for all groups that have files to read."""
+        unsettled = {
+            group.number: group.source_bytes
+            for group in self._sessions.groups(saved.session)
+            if not group.is_settled
+        }
+        if not unsettled:
+            return
+        tasks = share_out(unsettled, self._params.max_tasks)
+        task_name = self._tools.engine.submit(saved.session, tasks, self._params)
+        session = saved.save(replace(saved.session, task_name=task_name))
+        self._tools.engine.wait(task_name, self._params, lambda: self._tell(session))
+        self._tell_again_s = 0.0
+        self._tell(session)
+
+    def _failures(self, session: Session) -> list[str]:
+        """Say of each file that is not staged why."""
+        failures: list[str] = []
+        ends = None
+        for group in self._sessions.groups(session):
+            if group.is_settled:
+                continue
+            if ends is None:
+                ends = self._tools.engine.explain(session.task_name) if session.task_name else {}
+            end = ends.get(group.number, "see the log of the process that ran it")
+            if group.empty_segment:
+                failures.append(f"the segment without rows: its subtask ended without a result ({end})")
+            for entry in group.entries:
+                if entry.status is FileStatus.FAILED:
+                    failures.append(entry.error or entry.file.uri)
+                elif entry.status is FileStatus.PENDING:
+                    failures.append(f"{entry.file.uri}: its subtask ended without a result ({end})")
+        return failures
+
+    def _files_failed(self, session: Session, failures: list[str]) -> FilesFailedError:
+        left = self._params.max_retries - session.retry_count
+        if left > 0:
+            remedy = f"mend the files or the schema; the next trigger reads what is not staged ({left} left)"
+        else:
+            remedy = "mend the files or the schema, then run the task again: it begins anew"
+        return FilesFailedError(
+            f"{len(failures)} of {session.files} files could not be ingested; {self._table} is unchanged:\n"
+            f"  {_summary(failures)}",
+            remedy=remedy,
+        )
+
+    def _finish(
+        self, session: Session, publication: Publication, outcome: RunOutcome, view: SourceView | None
+    ) -> RunReport:
         """Publish a session in SWITCH; safe to run again after a crash at any point."""
-        segments = self._staged_segments(session)
         started = self._tools.clock.monotonic()
-        saved = _Saved(self._sessions, session)
-        entry_id = switch(
+        saved = SavedSession(self._sessions, session)
+        publish(
             self._tools.client,
-            self._table,
-            segments,
+            self._tools.store,
+            session,
+            publication,
+            self._sessions.read_from(session),
             open_staging(session.staging_uri, self._params),
             push_mode=self._params.push_mode,
-            on_entry=lambda entry: saved.update(entry_id=entry),
+            on_entry=lambda entry_id: saved.save(replace(saved.session, entry_id=entry_id)),
         )
         switch_s = self._tools.clock.monotonic() - started
-        saved.save(replace(move(saved.session, SessionState.DONE, self._now_ms()), entry_id=entry_id))
-        self._delete_staging(session)
-        self._sessions.prune()
-        return self._report(outcome, saved.session, segments, switch_s, changed)
-
-    def _staged_segments(self, session: Session) -> list[StagedSegment]:
-        return [
-            entry.segment
-            for files in self._sessions.groups(session)
-            for entry in files.entries
-            if entry.segment is not None
-        ]
-
-    def deal_with(self, session: Session) -> RunReport | None:
-        """Finish the switch of an earlier run, or clear the session away: then a new one can begin."""
-        if session.state is not SessionState.SWITCH:
-            self._throw_away(session, "a new run began: there are no retries")
-            return None
-        if self._sessions.is_of_dropped_table(session):
-            # Its segments were built for a table that only had the same name.
-            self._throw_away(session, "its table was dropped", entry_gone=True)
-            return None
-        names = [segment.name for segment in self._staged_segments(session)]
-        if was_reverted(self._tools.client, self._table, names):
-            self._throw_away(session, "the lineage entry of its switch was reverted", entry_gone=True)
-            return None
-        return self.finish_switch(session, RunOutcome.SWITCH_FINISHED, ())
-
-    def _throw_away(self, session: Session, reason: str, *, entry_gone: bool = False) -> None:
-        """Abandon a session and delete what it staged."""
-        self._sessions.save(abandon(session, reason, self._now_ms(), entry_gone=entry_gone))
-        if session.task_name is not None:
-            self._tools.engine.cancel(session.task_name)
-        self._delete_staging(session)
-        self._sessions.prune()
-
-    def sweep_staging(self) -> None:
-        """Delete what subtasks of sessions that are over may have staged after their session was cleared."""
-        uri = f"{self._staging_root}/{self._table}"
-        try:
-            swept = open_staging(uri, self._params).delete_tree(uri)
-        except SourceError as error:
-            logger.warning("leftovers in the staging folder were not deleted: %s", error)
-            return
-        if swept:
-            logger.info("%d leftover files deleted from %s", swept, uri)
+        saved.save(move(saved.session, SessionState.DONE, self._tools.now_ms))
+        self._cleaning.after(saved.session)
+        return self._report(outcome, saved.session, publication, view, switch_s)
 
     @contextmanager
-    def _thrown_away_on_failure(self, session: Session) -> Iterator[_Saved]:
-        saved = _Saved(self._sessions, session)
+    def _kept_or_thrown_away(self, session: Session) -> Iterator[SavedSession]:
+        """On a failure, keep the session for the next trigger while it has retries left."""
+        saved = SavedSession(self._sessions, session)
         try:
             yield saved
         except (PinotPluginError, KeyboardInterrupt) as error:
             reason = str(error) or type(error).__name__
             try:
-                self._throw_away(saved.session, reason)
+                if session.atomic and session.retry_count < self._params.max_retries:
+                    saved.save(replace(saved.session, message=reason, updated_ms=self._tools.now_ms))
+                    if not isinstance(error, FilesFailedError) and saved.session.task_name is not None:
+                        self._tools.engine.cancel(saved.session.task_name)
+                else:
+                    exhausted = "its retries are exhausted: " if self._params.max_retries else ""
+                    self._cleaning.throw_away(saved.session, exhausted + reason)
             except PinotPluginError as second:
                 # The first error matters to the caller; the next run clears what is left.
-                logger.warning("session %s could not be cleared: %s", session.session_id, second)
+                logger.warning("session %s could not be put away: %s", session.session_id, second)
             raise
 
-    def _delete_staging(self, session: Session) -> None:
-        try:
-            open_staging(session.staging_uri, self._params).delete_tree(session.staging_uri)
-        except SourceError as error:
-            logger.warning("the staging folder of session %s was not deleted: %s", session.session_id, error)
-
-    def _tell(self, session: Session) -> None:
-        self._tools.on_progress(read_progress(self._sessions, session))
+    def _tell(self, session: Session) -> bool:
+        """Report how far the session is; returns whether all its files are settled."""
+        # The ledger of a large session takes a while to read: a tenth of the time goes into that, not more.
+        clock = self._tools.clock
+        started_s = clock.monotonic()
+        if started_s < self._tell_again_s:
+            return False
+        progress = read_progress(self._sessions, session)
+        self._tools.on_progress(progress)
+        self._tell_again_s = clock.monotonic() + 10 * (clock.monotonic() - started_s)
+        return progress.is_settled
 
     def _report(
         self,
         outcome: RunOutcome,
         session: Session | None,
-        segments: list[StagedSegment],
-        switch_s: float,
-        changed: tuple[str, ...],
+        publication: Publication | None,
+        view: SourceView | None,
+        switch_s: float = 0.0,
     ) -> RunReport:
+        segments = publication.segments if publication is not None else ()
         return RunReport(
             table=self._table,
             outcome=outcome,
+            mode=self._params.mode,
             session_id=session.session_id if session else None,
+            retry_count=session.retry_count if session else 0,
             files=session.files if session else 0,
             rows=sum(segment.rows for segment in segments),
             segments=len(segments),
+            replaced=publication.replaced if publication is not None else 0,
             bytes_read=session.total_bytes if session else 0,
             staging_s=self._staging_s,
             switch_s=switch_s,
-            changed=changed,
+            changed=view.left_as_they_are if view is not None else (),
+            skipped=publication.skipped if publication is not None else (),
             fallback_reasons=tuple(sorted({s.fallback_reason for s in segments if s.fallback_reason})),
         )
 
-    def _now_ms(self) -> int:
-        return int(self._tools.clock.now() * 1000)
 
-
-class _Saved:
-    """The session as it was last written."""
-
-    def __init__(self, sessions: SessionStore, session: Session) -> None:
-        self._sessions = sessions
-        self.session = session
-
-    def save(self, session: Session) -> Session:
-        self.session = self._sessions.save(session)
-        return self.session
-
-    def update(self, *, entry_id: str) -> None:
-        self.save(replace(self.session, entry_id=entry_id))
+def _summary(failures: list[str]) -> str:
+    more = f"\n  ... and {len(failures) - _ERRORS_TOLD} more" if len(failures) > _ERRORS_TOLD else ""
+    return "\n  ".join(failures[:_ERRORS_TOLD]) + more

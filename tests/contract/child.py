@@ -11,13 +11,14 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import jpype
 import pyarrow as pa
 import pyarrow.ipc
 
 from controller_client.errors import PinotPluginError
-from jvm_bridge.builder import FileFormat, SegmentBuilder
+from jvm_bridge.builder import BuiltSegment, FileFormat, SegmentBuilder, mapped_rows, row_file
 from jvm_bridge.jvm import start_jvm
 from jvm_bridge.tar import unpack_tar
 
@@ -38,6 +39,35 @@ def _build(request: dict[str, Any]) -> dict[str, Any]:
             reader_config=request.get("reader_config"),
             custom_metadata=request.get("custom"),
         )
+    return _reply(built, request)
+
+
+def _build_files(request: dict[str, Any]) -> dict[str, Any]:
+    """Build many files; the custom map of each segment names the files that are in."""
+    work_dir = Path(request["work_dir"])
+    builder = SegmentBuilder(request["table_config"], request["schema"], work_dir, request["reader"])
+    with (
+        mock.patch.object(row_file, "MAX_BYTES", request.get("arrow_rows_bytes", row_file.MAX_BYTES)),
+        mock.patch.object(mapped_rows, "MAX_BYTES", request.get("mapped_rows_bytes", row_file.MAX_BYTES)),
+        mock.patch.object(mapped_rows, "FULL_BYTES", request.get("full_bytes", mapped_rows.FULL_BYTES)),
+    ):
+        built = builder.from_files(
+            [Path(path) for path in request["paths"]],
+            FileFormat.parse(request["format"]),
+            lambda number: str(request["name"]).format(number),
+            max_rows=request["max_rows"],
+            reader_config=request.get("reader_config"),
+            custom_metadata=lambda indexes: {"files": request.get("in_files") or "-".join(map(str, indexes))},
+        )
+    failures = {
+        index: {"error": type(error).__name__, "message": str(error)}
+        for index, error in built.failures.items()
+    }
+    return {"segments": [_reply(each, request) for each in built.segments], "failures": failures}
+
+
+def _reply(built: BuiltSegment, request: dict[str, Any]) -> dict[str, Any]:
+    work_dir = Path(request["work_dir"])
     reply = {key: getattr(built, key) for key in ("rows", "crc", "reader", "fallback_reason", "start_time")}
     reply |= {key: getattr(built, key) for key in ("end_time", "time_unit", "name", "segment_size_bytes")}
     reply |= {"tar": str(built.tar_path), "metadata_tar": str(built.metadata_tar_path)}
@@ -62,18 +92,11 @@ def _read_back(tar: Path, folder: Path) -> dict[str, Any]:
     segment = unpack_tar(tar, folder)
     file = jpype.JClass("java.io.File")(str(segment))
     metadata = jpype.JClass("org.apache.pinot.segment.spi.index.metadata.SegmentMetadataImpl")(file)
-    reader = jpype.JClass("org.apache.pinot.segment.local.segment.readers.PinotSegmentRecordReader")()
-    rows: list[dict[str, Any]] = []
     loader = jpype.JClass("org.apache.pinot.segment.local.indexsegment.immutable.ImmutableSegmentLoader")
     loaded = loader.load(file, jpype.JClass("org.apache.pinot.spi.utils.ReadMode").mmap)  # as a server does
     rows_loaded = int(loaded.getSegmentMetadata().getTotalDocs())
     loaded.destroy()
-    if metadata.getTotalDocs():
-        reader.init(file, None, None, True)
-        while reader.hasNext():
-            values = reader.next().getFieldToValueMap()
-            rows.append({str(entry.getKey()): _value(entry.getValue()) for entry in values.entrySet()})
-        reader.close()
+    rows = _rows(segment) if metadata.getTotalDocs() else []
     index_map = segment / "v3" / "index_map"
     return {
         "read": rows,
@@ -85,6 +108,22 @@ def _read_back(tar: Path, folder: Path) -> dict[str, Any]:
         "indexes": index_map.read_text(encoding="utf-8").splitlines() if index_map.exists() else [],
         "files": sorted(str(path.relative_to(segment)) for path in segment.rglob("*") if path.is_file()),
     }
+
+
+def _read_folder(request: dict[str, Any]) -> dict[str, Any]:
+    """Read a segment's index directory."""
+    return {"read": _rows(Path(request["folder"]))}
+
+
+def _rows(segment: Path) -> list[dict[str, Any]]:
+    reader = jpype.JClass("org.apache.pinot.segment.local.segment.readers.PinotSegmentRecordReader")()
+    reader.init(jpype.JClass("java.io.File")(str(segment)), None, None, True)
+    rows = []
+    while reader.hasNext():
+        values = reader.next().getFieldToValueMap()
+        rows.append({str(entry.getKey()): _value(entry.getValue()) for entry in values.entrySet()})
+    reader.close()
+    return rows
 
 
 def _value(value: Any) -> Any:
@@ -120,7 +159,13 @@ def _box_longs(request: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     """Answer requests until the input ends."""
     start_jvm(max_heap_mb=384)
-    actions = {"build": _build, "box_longs": _box_longs, "side_by_side": _side_by_side}
+    actions = {
+        "build": _build,
+        "build_files": _build_files,
+        "box_longs": _box_longs,
+        "side_by_side": _side_by_side,
+        "read_folder": _read_folder,
+    }
     for line in sys.stdin:
         request = json.loads(line)
         try:

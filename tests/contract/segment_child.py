@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -77,5 +77,41 @@ class SegmentChild:
             with pa.ipc.new_file(path, source.schema) as writer:
                 writer.write_table(source)
             return self.ask({**request, "arrow": str(path)})
-        suffixes = [suffix for suffix in source.suffixes if suffix != ".gz"]
-        return self.ask({**request, "path": str(source), "format": file_format or suffixes[-1][1:]})
+        return self.ask({**request, "path": str(source), "format": file_format or _format(source)})
+
+    def build_files(
+        self,
+        table_config: Mapping[str, Any],
+        schema: Mapping[str, Any],
+        paths: Sequence[Path],
+        reader: str,
+        max_rows: int = 1_000_000,
+        *,
+        file_format: str | None = None,
+        **more: Any,
+    ) -> dict[str, Any]:
+        """Build many files; the reply has ``segments`` like those of ``build``, and ``failures`` by index.
+
+        The segments are named ``part_<number>``; their custom metadata has the indexes of the files that are
+        in, as ``files``: ``0-1-3``, or what ``in_files`` says.
+        """
+        request = {
+            "action": "build_files",
+            "table_config": table_config,
+            "schema": schema,
+            "paths": [str(path) for path in paths],
+            "format": file_format or _format(paths[0]),
+            "reader": reader,
+            "name": "part_{}",
+            "max_rows": max_rows,
+            "work_dir": str(self.work_dir),
+            **more,
+        }
+        reply = self.ask(request)
+        if "failures" in reply:
+            reply["failures"] = {int(index): error for index, error in reply["failures"].items()}
+        return reply
+
+
+def _format(path: Path) -> str:
+    return [suffix for suffix in path.suffixes if suffix != ".gz"][-1][1:]

@@ -31,7 +31,7 @@ _STRINGS = [
     "ünïcödé" * 100,
     "comma,inside",
 ]
-_ROWS: list[dict[str, Any]] = [
+ROWS: list[dict[str, Any]] = [
     {
         "d_int": number - 5,
         "d_long": (number - 5) * 4_000_000_001,
@@ -53,11 +53,11 @@ _ROWS: list[dict[str, Any]] = [
     for number in range(64)
 ]
 # Each column misses its value in some rows, and one row has no value at all but the time.
-for _place, _column in enumerate(name for name in _ROWS[0] if name != "ts"):
-    _ROWS[_place + 20][_column] = None
-for _column in _ROWS[40]:
+for _place, _column in enumerate(name for name in ROWS[0] if name != "ts"):
+    ROWS[_place + 20][_column] = None
+for _column in ROWS[40]:
     if _column != "ts":
-        _ROWS[40][_column] = None
+        ROWS[40][_column] = None
 
 SCHEMA = schema_of(
     {f"d_{kind.lower()}": kind for kind in ("INT", "LONG", "FLOAT", "DOUBLE", "BOOLEAN", "STRING")},
@@ -178,11 +178,11 @@ def _stored(name: str, value: Any) -> Any:
 @pytest.mark.parametrize("file_name", WRITERS)
 def test_all_plain_types(child: SegmentChild, source_dir: Path, file_name: str) -> None:
     path = source_dir / file_name
-    WRITERS[file_name](path, _ROWS)
+    WRITERS[file_name](path, ROWS)
     by_pinot = child.build(CONFIG, SCHEMA, path, "pinot", read_back=True, custom={"a": "eA==", "b.c": "1"})
     assert "error" not in by_pinot, by_pinot
-    expected = [expected_row(row, empty_is_null=file_name.startswith("rows.csv")) for row in _ROWS]
-    assert [{name: row.get(name) for name in _ROWS[0]} for row in by_pinot["read"]] == expected
+    expected = [expected_row(row, empty_is_null=file_name.startswith("rows.csv")) for row in ROWS]
+    assert [{name: row.get(name) for name in ROWS[0]} for row in by_pinot["read"]] == expected
     assert by_pinot["custom"] == {"a": "eA==", "b.c": "1"}
 
     by_choice = child.build(CONFIG, SCHEMA, path, "auto", custom={"a": "eA==", "b.c": "1"})
@@ -196,9 +196,9 @@ def test_all_plain_types(child: SegmentChild, source_dir: Path, file_name: str) 
 
 def test_arrow_table_equals_its_parquet_file(child: SegmentChild, source_dir: Path) -> None:
     path = source_dir / "rows.parquet"
-    write_parquet(path, _ROWS)
+    write_parquet(path, ROWS)
     from_file = child.build(CONFIG, SCHEMA, path, "pinot")
-    table = pa.Table.from_pylist(_ROWS, schema=ARROW_SCHEMA)
+    table = pa.Table.from_pylist(ROWS, schema=ARROW_SCHEMA)
     from_table = child.build(CONFIG, SCHEMA, table, "arrow")
     by_parquet = child.build(CONFIG, SCHEMA, table, "pinot")
     assert from_table["crc"] == from_file["crc"] == by_parquet["crc"]
@@ -398,7 +398,7 @@ def test_indexes_and_partitions(child: SegmentChild, source_dir: Path, json_inde
 @pytest.mark.parametrize("reader", ["pinot", "arrow"])
 def test_the_first_builds_of_a_process_side_by_side(tmp_path: Path, reader: str) -> None:
     path = tmp_path / "rows.json"
-    write_json(path, _ROWS)
+    write_json(path, ROWS)
     with SegmentChild(tmp_path) as fresh:
         request = {"action": "side_by_side", "threads": 4, "table_config": CONFIG, "schema": SCHEMA}
         request |= {

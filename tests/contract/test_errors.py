@@ -18,10 +18,11 @@ pytestmark = pytest.mark.jvm
 SCHEMA = schema_of({"d_string": "STRING", "d_int": "INT"}, times={"ts": "1:MILLISECONDS:EPOCH"})
 CONFIG = table_config(time_column="ts")
 GOOD = "d_string,d_int,ts\n" + "".join(f"v{number},{number},1600000000000\n" for number in range(500))
+UNREADABLE = "UnreadableFileError"
 ROWS = [{"d_string": "a", "d_int": number, "ts": 1_600_000_000_000} for number in range(100)]
 
 
-def _error(child: SegmentChild, path: Path, file_format: str | None = None, kind: str = "DataError") -> str:
+def _error(child: SegmentChild, path: Path, file_format: str | None = None, kind: str = UNREADABLE) -> str:
     before = _left(child)
     for reader in ("pinot", "auto"):
         reply = child.build(CONFIG, SCHEMA, path, reader, file_format=file_format, name="never")
@@ -40,7 +41,7 @@ def _left(child: SegmentChild) -> list[str]:
 def test_a_row_that_does_not_fit(child: SegmentChild, source_dir: Path, number: int) -> None:
     path = source_dir / "bad.csv"
     path.write_text(GOOD.replace(f"v{number - 1},{number - 1},", f"v{number - 1},{'9' * 200},"))
-    message = _error(child, path)
+    message = _error(child, path, kind="DataError")
     assert f"bad.csv, row {number}, field d_int: found '99999" in message
     assert "…" in message
     assert "a value of type INT" in message
@@ -49,7 +50,10 @@ def test_a_row_that_does_not_fit(child: SegmentChild, source_dir: Path, number: 
 def test_a_truncated_gzip(child: SegmentChild, source_dir: Path) -> None:
     path = source_dir / "cut.csv.gz"
     path.write_bytes(gzip.compress(GOOD.encode())[:-200])
-    assert "cut.csv.gz" in _error(child, path)
+    assert "cut.csv.gz, row " in _error(child, path, kind="DataError")
+    for size in (2, 9, 12):  # in the gzip header and at once after it
+        path.write_bytes(gzip.compress(GOOD.encode())[:size])
+        assert "cut.csv.gz cannot be read as CSV" in _error(child, path)
 
 
 def test_a_truncated_avro(child: SegmentChild, source_dir: Path) -> None:
@@ -74,7 +78,7 @@ def test_a_truncated_parquet(child: SegmentChild, source_dir: Path) -> None:
 def test_broken_json(child: SegmentChild, source_dir: Path) -> None:
     path = source_dir / "broken.json"
     path.write_text('{"d_string": "a"}\n{"d_string": "b"}\n{"d_string": \n')
-    assert "broken.json, row 3: cannot be read as JSON" in _error(child, path)
+    assert "broken.json, row 3: cannot be read as JSON" in _error(child, path, kind="DataError")
 
 
 @pytest.mark.parametrize("wrong", ["json", "avro", "parquet"])
@@ -82,6 +86,12 @@ def test_another_format(child: SegmentChild, source_dir: Path, wrong: str) -> No
     path = source_dir / "good.csv"
     path.write_text(GOOD)
     assert f"good.csv cannot be read as {wrong.upper()}" in _error(child, path, wrong)
+
+
+def test_a_header_with_a_name_twice(child: SegmentChild, source_dir: Path) -> None:
+    path = source_dir / "twice.csv"
+    path.write_text("d_int,d_int\n1,2\n")
+    assert "twice.csv cannot be read as CSV" in _error(child, path)
 
 
 def test_another_tables_csv(child: SegmentChild, source_dir: Path) -> None:
@@ -97,7 +107,7 @@ def test_no_file(child: SegmentChild, source_dir: Path) -> None:
 def test_a_time_out_of_range(child: SegmentChild, source_dir: Path) -> None:
     path = source_dir / "times.csv"
     path.write_text("d_string,d_int,ts\na,1,1600000000\n")
-    assert "Invalid segment start/end time" in _error(child, path)
+    assert "Invalid segment start/end time" in _error(child, path, kind="DataError")
 
 
 def test_arrow_values_that_do_not_fit(child: SegmentChild) -> None:

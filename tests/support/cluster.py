@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import requests
@@ -12,7 +14,15 @@ from kazoo.client import KazooClient
 from controller_client.broker import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
-from tests.support.pinot_services import CLUSTER_NAME, DEEP_STORE_BUCKET, SERVER_ADDRESSES, PinotLayout
+from tests.support.faulty_s3 import FaultyS3
+from tests.support.pinot_services import (
+    CLUSTER_NAME,
+    DEEP_STORE_BUCKET,
+    HOSTED_ADDRESSES,
+    HOSTED_TENANT,
+    SERVER_ADDRESSES,
+    PinotLayout,
+)
 from tests.support.s3 import S3Access
 from tests.support.service import Backend, RunningService, wait_ready
 from tests.support.wait import add_describer, remove_describer, wait_for
@@ -50,6 +60,7 @@ class PinotCluster:
         self._layout = layout
         self._running: dict[str, RunningService] = {}
         self._at_end = ExitStack()
+        self._hosted_store: FaultyS3 | None = None
 
     @property
     def s3(self) -> S3Access:
@@ -61,6 +72,10 @@ class PinotCluster:
         if self._layout.s3 is None:
             raise LookupError("this cluster's deep store is a folder: there is no S3 server")
         return self._layout.s3
+
+    def file_systems(self, role: str) -> dict[str, str]:
+        """Properties by which a role of a test's own, e.g. ``pinot.server``, reads the deep store."""
+        return self._layout.file_systems(role)
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -89,6 +104,52 @@ class PinotCluster:
         )
         self.start_s = time.monotonic() - started
 
+    def start_hosted_servers(self) -> tuple[str, ...]:
+        """Start the servers hosted in Python, of a tenant of their own; returns their names in Helix."""
+        names = []
+        for name, (address, first) in HOSTED_ADDRESSES.items():
+            port = self._layout.slot.port(first)
+            if name not in self._running:
+                # Made before they join, else they would get the default tenant's segments for a while.
+                tags = [f"{HOSTED_TENANT}_REALTIME", f"{HOSTED_TENANT}_OFFLINE"]
+                instance = {"host": address, "port": str(port), "type": "SERVER", "tags": tags}
+                answer = requests.post(
+                    f"{self.controller_url}/instances", json=instance, timeout=_REST_TIMEOUT_S
+                )
+                answer.raise_for_status()
+                service = self._layout.hosted_server_service(name, self._store_of_hosted())
+                self._running[name] = self._host.launch(service)
+            names.append(f"Server_{address}_{port}")
+        for name in HOSTED_ADDRESSES:
+            self.wait_ready(name)
+        return tuple(names)
+
+    def start_hosted_broker(self) -> str:
+        """Start the broker hosted in Python, beside the stock one; returns its URL."""
+        service = self._layout.hosted_broker_service()
+        if service.name not in self._running:
+            self._running[service.name] = self._host.launch(service)
+        self.wait_ready(service.name)
+        return self._layout.hosted_broker_url
+
+    @property
+    def hosted_store(self) -> FaultyS3:
+        """What stands between the hosted servers and the deep store, for faults.
+
+        Raises:
+            LookupError: The hosted servers do not run, or the deep store is a folder.
+        """
+        if self._hosted_store is None:
+            raise LookupError("there is no S3 server before the hosted servers")
+        return self._hosted_store
+
+    def _store_of_hosted(self) -> S3Access | None:
+        if self._layout.s3 is None:
+            return None
+        if self._hosted_store is None:
+            self._hosted_store = self._at_end.enter_context(FaultyS3(self._layout.s3))
+        return self._hosted_store.access
+
     def stop_all(self) -> None:
         """End the cluster."""
         self._at_end.close()
@@ -107,6 +168,14 @@ class PinotCluster:
         """End a role with SIGKILL; its disk stays."""
         self._running[role].kill()
 
+    def lose_disk(self, role: str) -> None:
+        """Delete the segments of a killed hosted server."""
+        shutil.rmtree(self.data_folder(role))
+
+    def data_folder(self, role: str) -> Path:
+        """Where a hosted server has its segments."""
+        return self._layout.hosted_data(role)
+
     def pause(self, role: str) -> None:
         """Freeze a role."""
         self._running[role].pause()
@@ -115,6 +184,10 @@ class PinotCluster:
         """Start a killed role or let a paused one go on, and wait until it says that it is ready."""
         self._running[role].start()
         self.wait_ready(role, timeout_s)
+
+    def put_file(self, role: str, path: str, content: bytes) -> None:
+        """Replace a file on a role's disk, below its home, as a fault of the disk does."""
+        self._running[role].put_file(path, content)
 
     def wait_ready(self, role: str, timeout_s: float = _READY_TIMEOUT_S) -> None:
         """Wait until a role says that it is ready."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import tarfile
 
 from docker.models.containers import Container
 from testcontainers.core.container import DockerContainer
@@ -76,6 +78,16 @@ class _RunningContainer:
 
     def logs(self, lines: int) -> str:
         return self._container.logs(tail=lines).decode(errors="replace")
+
+    def put_file(self, path: str, content: bytes) -> None:
+        folder, _, name = f"{_HOME_IN_CONTAINER}/{path}".rpartition("/")
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w") as tar:
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            entry.mode = 0o666  # the role may run as another user
+            tar.addfile(entry, io.BytesIO(content))
+        assert self._container.put_archive(folder, archive.getvalue())
 
     def remove(self) -> None:
         if not self._removed:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.processes import host_command
-from tests.support.service import HOME, Program, Service
+from tests.support.service import HOME, Program, RunningService, Service, wait_ready
 from tests.support.slot import Port, Slot
 
 ADDRESS = "127.0.0.51"
 _TOOL_TIMEOUT_S = 60
+_READY_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -24,10 +25,21 @@ class Kafka:
     Attributes:
         bootstrap: ``host:port``.
         tools_folder: Where the files that Kafka's tools read are put.
+        node: The one node.
     """
 
     bootstrap: str
     tools_folder: Path
+    node: RunningService
+
+    def kill(self) -> None:
+        """End it with SIGKILL; its disk stays."""
+        self.node.kill()
+
+    def start(self) -> None:
+        """Start it again, and wait until it listens."""
+        self.node.start()
+        wait_ready(self.node, _READY_TIMEOUT_S)
 
     def produce(self, topic: str, messages: Iterable[str]) -> None:
         """Write messages by Kafka's console producer; the first one makes the topic, with one partition.

@@ -19,8 +19,18 @@ DEEP_STORE_BUCKET = "deep-store"
 ZOOKEEPER_ADDRESS = "127.0.0.13"
 CONTROLLER_ADDRESS = "127.0.0.11"
 BROKER_ADDRESS = "127.0.0.12"
+HOSTED_BROKER_ADDRESS = "127.0.0.14"
 MINION_ADDRESS = "127.0.0.31"
 SERVER_ADDRESSES = {"server_1": ("127.0.0.21", Port.SERVER_1), "server_2": ("127.0.0.22", Port.SERVER_2)}
+HOSTED_ADDRESSES = {"hosted_1": ("127.0.0.23", Port.HOSTED_1), "hosted_2": ("127.0.0.24", Port.HOSTED_2)}
+
+COMMITS_FOLDER = "commits"
+"""Folder of the deep store's bucket that hosted servers upload what they commit to."""
+
+COMMIT_WAIT_MS = 1500
+
+HOSTED_TENANT = "hosted"
+"""Tenant of the servers hosted in Python: tables of other tests are not to be on them."""
 
 # A killed role comes back when its old session has expired: 30 s by default.
 # ZooKeeper rounds up to two of its ticks.
@@ -38,11 +48,13 @@ class PinotLayout:
         slot: The session's ports.
         s3: Holds the deep store; None: ``folder`` does.
         folder: A folder of the host for the deep store, seen by all roles.
+        zookeeper_heap_mb: Java heap of ZooKeeper.
     """
 
     slot: Slot
     s3: S3Access | None
     folder: Path
+    zookeeper_heap_mb: int = 128
 
     @property
     def zookeeper(self) -> str:
@@ -72,7 +84,7 @@ class PinotLayout:
             program=Program.PINOT,
             arguments=("StartZookeeper", "-zkPort", str(port), "-dataDir", f"{HOME}/data"),
             is_ready=lambda: _zookeeper_answers(ZOOKEEPER_ADDRESS, port),
-            environment={"JAVA_OPTS": _java_options(heap_mb=128)},
+            environment={"JAVA_OPTS": _java_options(heap_mb=self.zookeeper_heap_mb)},
         )
 
     def controller_service(self) -> Service:
@@ -82,10 +94,13 @@ class PinotLayout:
             "controller.helix.cluster.name": CLUSTER_NAME,
             "controller.zk.str": self.zookeeper,
             "controller.host": CONTROLLER_ADDRESS,
+            # Servers commit segments there; a port of the listener's alone would be left out of that address.
+            "controller.vip.host": CONTROLLER_ADDRESS,
+            "controller.vip.port": str(port),
             **_http_listener("controller", CONTROLLER_ADDRESS, port),
             "controller.data.dir": self.deep_store_uri,
             "controller.local.temp.dir": f"{HOME}/temp",
-            **self._file_systems("pinot.controller"),
+            **self.file_systems("pinot.controller"),
         }
         return self._role(
             "controller", "StartController", properties, f"{self.controller_url}/health", heap_mb=320
@@ -104,11 +119,75 @@ class PinotLayout:
         }
         return self._role("broker", "StartBroker", properties, f"{self.broker_url}/health", heap_mb=256)
 
-    def server_service(self, name: str) -> Service:
-        """Return a server, ``server_1`` or ``server_2``."""
-        address, first = SERVER_ADDRESSES[name]
-        netty, admin, grpc, query_server, query_runner = (self.slot.port(first + n) for n in range(5))
+    @property
+    def hosted_broker_url(self) -> str:
+        """URL of the broker hosted in Python."""
+        return f"http://{HOSTED_BROKER_ADDRESS}:{self.slot.port(Port.HOSTED_BROKER)}"
+
+    def hosted_broker_service(self) -> Service:
+        """Return a broker hosted in Python, with the hooks of this checkout and the multi-stage engine."""
+        name, address = "hosted_broker", HOSTED_BROKER_ADDRESS
         properties = {
+            "pinot.cluster.name": CLUSTER_NAME,
+            "pinot.zk.server": self.zookeeper,
+            "pinot.broker.hostname": address,
+            **_http_listener("pinot.broker.client", address, self.slot.port(Port.HOSTED_BROKER)),
+            "pinot.multistage.engine.enabled": "true",
+            "pinot.query.runner.hostname": address,
+            "pinot.query.runner.port": str(self.slot.port(Port.HOSTED_BROKER_RUNNER)),
+        }
+        file = f"{name}.properties"
+        return Service(
+            name=name,
+            program=Program.PINOTCTL,
+            arguments=("serve", "broker", "-configFileName", f"{HOME}/{file}"),
+            is_ready=lambda: _health(f"{self.hosted_broker_url}/health"),
+            environment={"JAVA_OPTS": _java_options(heap_mb=256)},
+            files={file: _properties_text(properties)},
+        )
+
+    def server_service(self, name: str) -> Service:
+        """Return a stock server, ``server_1`` or ``server_2``."""
+        address, first = SERVER_ADDRESSES[name]
+        properties = self._server_properties(address, first)
+        if self.s3:
+            properties["pinot.server.instance.segment.store.uri"] = self.deep_store_uri
+        health_url = f"http://{address}:{self.slot.port(first + 1)}/health"
+        return self._role(name, "StartServer", properties, health_url, heap_mb=320)
+
+    def hosted_server_service(self, name: str, store: S3Access | None) -> Service:
+        """Return a server hosted in Python, ``hosted_1`` or ``hosted_2``, with the hooks of this checkout.
+
+        Args:
+            name: Which one.
+            store: Its way to the deep store.
+        """
+        address, first = HOSTED_ADDRESSES[name]
+        file = f"{name}.properties"
+        properties = self._server_properties(address, first)
+        properties["pinot.server.instance.dataDir"] = str(self.hosted_data(name))
+        if store:
+            properties["pinot.server.storage.factory.s3.endpoint"] = store.endpoint
+            properties["pinot.server.instance.segment.store.uri"] = (
+                f"s3://{DEEP_STORE_BUCKET}/{COMMITS_FOLDER}"
+            )
+            properties["pinotPlugins.commitUpload.waitMs"] = str(COMMIT_WAIT_MS)
+        return Service(
+            name=name,
+            program=Program.PINOTCTL,
+            arguments=("serve", "server", "-configFileName", f"{HOME}/{file}"),
+            is_ready=lambda: _health(f"http://{address}:{self.slot.port(first + 1)}/health"),
+            environment={"JAVA_OPTS": _java_options(heap_mb=320)},
+            files={file: _properties_text(properties)},
+        )
+
+    def hosted_data(self, name: str) -> Path:
+        """Folder of a hosted server's segments."""
+        return self.folder.parent / "hosted-data" / name
+
+    def _server_properties(self, address: str, first: int) -> dict[str, str]:
+        netty, admin, grpc, query_server, query_runner = (self.slot.port(first + n) for n in range(5))
+        return {
             "pinot.cluster.name": CLUSTER_NAME,
             "pinot.zk.server": self.zookeeper,
             # Else a server asks for its outside address even when told one, and ends where there is no route.
@@ -123,9 +202,8 @@ class PinotLayout:
             **_http_listener("pinot.server.adminapi", address, admin),
             "pinot.server.instance.dataDir": f"{HOME}/index",
             "pinot.server.instance.segmentTarDir": f"{HOME}/tars",
-            **self._file_systems("pinot.server"),
+            **self.file_systems("pinot.server"),
         }
-        return self._role(name, "StartServer", properties, f"http://{address}:{admin}/health", heap_mb=320)
 
     def minion_service(self) -> Service:
         """Return a minion hosted in Python, with the task executors of this checkout."""
@@ -147,7 +225,8 @@ class PinotLayout:
             is_ready=lambda: _health(f"http://{MINION_ADDRESS}:{port}/health"),
         )
 
-    def _file_systems(self, role: str) -> dict[str, str]:
+    def file_systems(self, role: str) -> dict[str, str]:
+        """Return the properties by which a role reads the deep store, e.g. ``pinot.server``."""
         if self.s3 is None:
             return {}
         return {
@@ -169,9 +248,13 @@ class PinotLayout:
             arguments=(command, "-configFileName", f"{HOME}/{name}.properties"),
             is_ready=lambda: _health(health_url),
             environment={"JAVA_OPTS": _java_options(heap_mb=heap_mb)},
-            files={f"{name}.properties": "".join(f"{key}={value}\n" for key, value in properties.items())},
+            files={f"{name}.properties": _properties_text(properties)},
             shared_folders=() if self.s3 else (self.folder,),
         )
+
+
+def _properties_text(properties: Mapping[str, str]) -> str:
+    return "".join(f"{key}={value}\n" for key, value in properties.items())
 
 
 def _http_listener(prefix: str, address: str, port: int) -> dict[str, str]:

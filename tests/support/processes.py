@@ -136,6 +136,9 @@ class _RunningProcess:
         with self._output.open(encoding="utf-8", errors="replace") as output:
             return "".join(deque(output, maxlen=lines))
 
+    def put_file(self, path: str, content: bytes) -> None:
+        (self._home / path).write_bytes(content)
+
     def remove(self) -> None:
         self.kill()
 

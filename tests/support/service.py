@@ -74,6 +74,9 @@ class RunningService(Protocol):
     def logs(self, lines: int) -> str:
         """Return the last lines of its output."""
 
+    def put_file(self, path: str, content: bytes) -> None:
+        """Replace a file on its disk; the path is one below its home, in a folder that is there."""
+
     def remove(self) -> None:
         """End it and forget its disk."""
 

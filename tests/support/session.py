@@ -40,10 +40,12 @@ class Session:
 
     Args:
         folder: For what the session writes on this machine.
+        zookeeper_heap_mb: Java heap of ZooKeeper, which holds all records in memory.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, zookeeper_heap_mb: int = 128) -> None:
         self._folder = folder
+        self._zookeeper_heap_mb = zookeeper_heap_mb
         self._at_end = ExitStack()
 
     @cached_property
@@ -60,8 +62,9 @@ class Session:
     @cached_property
     def kafka(self) -> Kafka:
         """The Kafka node."""
-        wait_ready(self._backend.launch(kafka_service(self._slot)), _READY_TIMEOUT_S)
-        return Kafka(kafka_bootstrap(self._slot), self._folder)
+        node = self._backend.launch(kafka_service(self._slot))
+        wait_ready(node, _READY_TIMEOUT_S)
+        return Kafka(kafka_bootstrap(self._slot), self._folder, node)
 
     @cached_property
     def pinot(self) -> PinotCluster:
@@ -71,7 +74,9 @@ class Session:
             s3 = self.s3
         folder = self._folder / "deep-store"
         folder.mkdir()
-        cluster = PinotCluster(self._backend, self._host, PinotLayout(self._slot, s3, folder))
+        cluster = PinotCluster(
+            self._backend, self._host, PinotLayout(self._slot, s3, folder, self._zookeeper_heap_mb)
+        )
         self._at_end.callback(cluster.stop_all)
         cluster.start_all()
         return cluster

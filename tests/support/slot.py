@@ -17,7 +17,7 @@ from jvm_bridge.jars import cache_folder
 from tests.support.processes import end_recorded
 
 _FIRST_PORT = 21300
-_PORTS_PER_SLOT = 20
+_PORTS_PER_SLOT = 30
 _SLOTS = 5
 
 
@@ -34,6 +34,10 @@ class Port(IntEnum):
     S3 = 15
     KAFKA = 16
     KAFKA_CONTROLLER = 17
+    HOSTED_1 = 18
+    HOSTED_2 = 23
+    HOSTED_BROKER = 28
+    HOSTED_BROKER_RUNNER = 29
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,12 @@ class WaitError(AssertionError):
 
 
 def wait_for(
-    predicate: Callable[[], T], what: str, timeout_s: float = 60.0, *, interval_s: float = _POLL_INTERVAL_S
+    predicate: Callable[[], T],
+    what: str,
+    timeout_s: float = 60.0,
+    *,
+    interval_s: float = _POLL_INTERVAL_S,
+    times: int = 1,
 ) -> T:
     """Call a predicate until it returns something true, and return that.
 
@@ -33,6 +38,8 @@ def wait_for(
         what: Names the state, e.g. ``all rows of flights``.
         timeout_s: Seconds to wait.
         interval_s: Seconds between two questions.
+        times: How often in a row it has to be true. Queries go to the replicas in turns, and each replica
+            reads the stream for itself: an answer says nothing of the next one.
 
     Raises:
         WaitError: It did not come; tells what was seen last, each segment whose external view is not its
@@ -40,15 +47,19 @@ def wait_for(
     """
     deadline = time.monotonic() + timeout_s
     seen: object = None
+    in_a_row = 0
     while True:
         try:
             value = predicate()
         except (OSError, requests.RequestException, PinotPluginError) as error:
-            seen = error
+            seen, in_a_row = error, 0
         else:
-            if value:
+            in_a_row = in_a_row + 1 if value else 0
+            if in_a_row == times:
                 return value
             seen = value
+            if value:
+                continue
         if time.monotonic() >= deadline:
             break
         time.sleep(interval_s)

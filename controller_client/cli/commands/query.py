@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -32,20 +33,38 @@ __all__ = ["query"]
 @click.option(
     "--allow-partial", is_flag=True, help="Take the answer although servers or segments are missing."
 )
+@click.option(
+    "--upsert",
+    is_flag=True,
+    help="Answer for upsert tables at one version, through brokers without our hook.",
+)
 @output_option(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.CSV)
 @pass_cli
 def query(
-    cli: CliContext, sql: str, options: tuple[str, ...], timeout_s: float | None, allow_partial: bool
+    cli: CliContext,
+    sql: str,
+    options: tuple[str, ...],
+    timeout_s: float | None,
+    allow_partial: bool,
+    upsert: bool,
 ) -> None:
     """Run a SQL query on a broker.
 
     SQL is one statement, or '-' to read it from stdin. Without LIMIT, Pinot returns 10 rows. An answer with
-    fewer servers or segments than asked is an error unless --allow-partial is given.
+    fewer servers or segments than asked is an error unless --allow-partial is given. With --upsert the
+    options skipUpsert=true, asOfVersion=N and asOfTimestamp=MS are heard.
     """
     text = sys.stdin.read() if sql == "-" else sql
-    result = cli.broker().query(
-        text, options=key_values(options, "--option"), timeout_s=timeout_s, allow_partial=allow_partial
-    )
+    wanted = key_values(options, "--option")
+    versions: Mapping[str, int] = {}
+    if upsert:
+        from controller_client.upsert.queries import UpsertQueries
+
+        with UpsertQueries(cli.broker(), cli.property_store()) as queries:
+            answer = queries.query(text, options=wanted, timeout_s=timeout_s, allow_partial=allow_partial)
+        result, versions = answer.result, answer.versions
+    else:
+        result = cli.broker().query(text, options=wanted, timeout_s=timeout_s, allow_partial=allow_partial)
     names = [column.name for column in result.columns]
     if cli.out.is_json:
         cli.out.json(
@@ -53,6 +72,7 @@ def query(
                 "columns": [asdict(column) for column in result.columns],
                 "rows": result.rows,
                 "stats": asdict(result.stats),
+                **({"versions": dict(versions)} if upsert else {}),
             }
         )
     elif cli.out.format is OutputFormat.CSV:
@@ -64,6 +84,8 @@ def query(
         f"{len(result.rows)} rows in {stats.time_ms} ms; {stats.docs_scanned} of {stats.total_docs} docs "
         f"scanned; {stats.servers_responded} of {stats.servers_queried} servers answered"
     )
+    for table, version in versions.items():
+        cli.out.note(f"{table} at version {version}")
 
 
 def _csv(names: list[str], result: QueryResult) -> str:

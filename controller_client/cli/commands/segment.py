@@ -9,6 +9,7 @@ import click
 
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.lazy import LazyGroup
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.errors import ConfigError, DataError, NotFoundError
 
@@ -25,7 +26,7 @@ _TIMEOUT = click.option(
 )
 
 
-@click.group(help=__doc__)
+@click.group(help=__doc__, cls=LazyGroup, entry_point_group="pinotctl.segment_commands")
 def segment() -> None:  # noqa: D103  # help is the module's docstring
     pass
 

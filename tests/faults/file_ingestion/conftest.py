@@ -1,3 +1,92 @@
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from controller_client.zookeeper import PropertyStore
+from tests.faults.file_ingestion.place import Place
+from tests.faults.file_ingestion.runs import Runners
+from tests.faults.file_ingestion.table import rows
 from tests.integration.file_ingestion.conftest import ingestion_table, shared_folder
+from tests.integration.file_ingestion.ingestion import IngestionTable
+from tests.support.cluster import PinotCluster
+from tests.support.faulty_http import FaultyHttp
+from tests.support.faulty_s3 import FaultyS3
+from tests.support.s3 import S3Access
+from tests.support.summary import SUMMARY
 
 __all__ = ["ingestion_table", "shared_folder"]
+
+PlaceOf = Callable[[str], Place]
+
+
+@pytest.fixture(scope="package")
+def controller_proxy(pinot: PinotCluster) -> Iterator[FaultyHttp]:
+    with FaultyHttp(pinot.controller_url) as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="package")
+def runners(
+    pinot: PinotCluster, controller_proxy: FaultyHttp, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Runners]:
+    found = Runners(pinot, controller_proxy.url, tmp_path_factory.mktemp("runs"))
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="package")
+def place_of(
+    pinot: PinotCluster, s3: S3Access, controller_proxy: FaultyHttp, runners: Runners
+) -> Iterator[PlaceOf]:
+    """The table of a mode, made at first sight and after a row that failed; all are dropped at the end."""
+    places: dict[str, Place] = {}
+    bucket = f"faults-{uuid.uuid4().hex[:12]}"
+    s3_client = s3.client()
+    s3_client.create_bucket(Bucket=bucket)
+
+    with (
+        PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
+        FaultyS3(s3) as s3_proxy,
+        pinot.client() as client,
+        pinot.broker() as broker,
+    ):
+
+        def place_of(mode: str) -> Place:
+            found = places.get(mode)
+            if found is None or not found.is_sound:
+                table = IngestionTable(f"t_{uuid.uuid4().hex[:12]}", client, broker, pinot.controller_url)
+                found = places[mode] = Place(
+                    mode, table, pinot, store, s3_client, bucket, controller_proxy, s3_proxy
+                )
+                found.make()
+                found.register(0, {})
+                found.held = set(found.files.values())
+                # Two sessions, so that each later one deletes an older.
+                assert runners.lasting().run(found.name).well["outcome"] == "switched"
+                found.change()
+                assert runners.lasting().run(found.name).well["outcome"] == "switched"
+            return found
+
+        yield place_of
+        for place in places.values():
+            client.tables.delete(place.name)
+            client.schemas.delete(place.table.name)
+    s3_client.close()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "row" in metafunc.fixturenames:
+        chosen = [row for row in rows() if row.ci or metafunc.config.getoption("--full")]
+        metafunc.parametrize("row", chosen, ids=lambda row: row.id)
+
+
+def _summary(config: pytest.Config) -> str:
+    everything = rows()
+    count = len(everything) if config.getoption("--full") else sum(row.ci for row in everything)
+    return f"fault table: {count} of {len(everything)} rows; all with --full"
+
+
+SUMMARY.append(_summary)

@@ -7,8 +7,6 @@ import signal
 import subprocess
 from collections.abc import Callable
 
-from minion_tasks.file_ingestion.session import Session
-from minion_tasks.file_ingestion.session_store import SessionStore
 from tests.support.wait import wait_for
 
 
@@ -20,8 +18,3 @@ def kill_when(process: subprocess.Popen[str], moment: Callable[[], bool], what: 
     assert process.poll() is None, f"the run ended before {what}: {process.communicate()}"
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-
-
-def new_session(sessions: SessionStore, before: list[str]) -> Session | None:
-    fresh = [name for name in sessions.ids() if name not in before]
-    return sessions.load(fresh[-1]) if fresh else None

@@ -43,7 +43,7 @@ def sessions(pinot: PinotCluster, ingestion_table: IngestionTable) -> Iterator[S
 def test_the_open_entry_of_a_killed_run_is_reverted(
     ingestion_table: IngestionTable, sessions: SessionStore, shared_folder: Path
 ) -> None:
-    table = ingestion_table.create(replication=2).register(shared_folder, "csv")
+    table = ingestion_table.create(replication=2).register(shared_folder, "csv", desiredSegmentSize="1")
     rows = 0
     for name, revert in [("first", _by_the_doctor), ("second", _by_the_call)]:
         for n in range(FILES):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -20,6 +21,7 @@ from controller_client.errors import (
 )
 from controller_client.lineage import LineageState
 from controller_client.replacement import SegmentReplacement
+from controller_client.zookeeper import PropertyStore
 from tests.integration.controller_client.conftest import BuiltSegment, Content, content_of
 from tests.support.cluster import PinotCluster
 
@@ -42,6 +44,7 @@ class Watcher:
         self.seen: list[tuple[int, int]] = []
         self._pinot = pinot
         self._table = table
+        self._looked = threading.Event()
         self._stop = threading.Event()
         self._failed: PinotPluginError | None = None
         self._thread = threading.Thread(target=self._watch)
@@ -49,16 +52,21 @@ class Watcher:
     def _watch(self) -> None:
         with BrokerClient([self._pinot.broker_url]) as broker:
             content = Content(broker, self._table)
-            while not self._stop.is_set():
+            last = False
+            while not last:
+                last = self._stop.is_set()  # read before the query: the end is looked at too
                 try:
                     self.seen.append(content.seen())
                 except PinotPluginError as error:
                     self._failed = error
                     return
+                finally:
+                    self._looked.set()
                 time.sleep(0.01)
 
     def __enter__(self) -> Watcher:
         self._thread.start()
+        self._looked.wait()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -185,6 +193,24 @@ def test_an_interrupted_run_is_gone_on_with_by_another_process(
     first.end()
     assert first.state is LineageState.COMPLETED
     assert len(client.lineage.list(table)) == 1
+
+
+def test_first_writers_of_a_table_do_not_overwrite_each_other(
+    pinot: PinotCluster, client: ControllerClient, table: str, built: list[BuiltSegment]
+) -> None:
+    barrier = threading.Barrier(4)
+
+    def start(segment: BuiltSegment) -> str | None:
+        with pinot.client() as own, PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+            replacement = SegmentReplacement(own, table, [], [segment.name], store=store)
+            barrier.wait()
+            replacement.start()
+            return replacement.entry_id
+
+    with ThreadPoolExecutor(4) as pool:
+        opened = list(pool.map(start, built[:4]))
+    assert {entry.entry_id for entry in client.lineage.list(table)} == set(opened)
+    assert len(set(opened)) == 4
 
 
 def test_a_completed_replacement_can_be_reverted(

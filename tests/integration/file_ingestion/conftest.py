@@ -6,8 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from controller_client.zookeeper import PropertyStore
 from tests.integration.file_ingestion.ingestion import IngestionTable
+from tests.integration.file_ingestion.scenes.scene import Scene
+from tests.integration.file_ingestion.scenes.source import Source
+from tests.integration.file_ingestion.scenes.steered import SteeredScheduler
 from tests.support.cluster import PinotCluster
+from tests.support.faulty_s3 import FaultyS3, faulty_s3
+from tests.support.s3 import S3Access
+
+__all__ = ["faulty_s3"]
 
 
 @pytest.fixture
@@ -35,3 +43,39 @@ def shared_folder(pinot: PinotCluster, tmp_path: Path) -> Path:
     folder = tmp_path / "source"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture(scope="package")
+def steered_scheduler(
+    pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SteeredScheduler]:
+    """A scheduler of the session on a clock that tests move."""
+    scheduler = SteeredScheduler(pinot, tmp_path_factory.mktemp("scheduler") / "stderr.log")
+    yield scheduler
+    scheduler.close()
+
+
+@pytest.fixture(scope="package")
+def second_scheduler(
+    pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SteeredScheduler]:
+    """Another one."""
+    scheduler = SteeredScheduler(pinot, tmp_path_factory.mktemp("scheduler") / "stderr.log")
+    yield scheduler
+    scheduler.close()
+
+
+@pytest.fixture
+def scene(
+    pinot: PinotCluster,
+    s3: S3Access,
+    s3_bucket: str,
+    faulty_s3: FaultyS3,
+    ingestion_table: IngestionTable,
+    steered_scheduler: SteeredScheduler,
+) -> Iterator[Scene]:
+    """A table that is not made yet, and an empty source behind a proxy."""
+    client = s3.client()
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        yield Scene(pinot, ingestion_table, Source(client, s3_bucket, faulty_s3), steered_scheduler, store)
+    client.close()

@@ -148,7 +148,8 @@ class Reader(threading.Thread):
         self.errors: list[str] = []
 
     def run(self) -> None:
-        while not self._ended.is_set():
+        # The pause leaves the cores to those who are watched.
+        while not self._ended.wait(0.002):
             self.poll()
 
     def poll(self) -> None:

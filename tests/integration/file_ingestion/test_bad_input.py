@@ -209,4 +209,4 @@ def test_two_runs_at_once(loaded: Loaded) -> None:
     reports = [ended(process).report for process in both]
     assert sorted(report["outcome"] for report in reports) == ["nothing new", "switched"]
     assert loaded.table.count() == loaded.rows + 4000
-    assert len(loaded.table.segments()) == len(loaded.segments) + 4
+    assert len(loaded.table.segments()) == len(loaded.segments) + 1  # small files share a segment

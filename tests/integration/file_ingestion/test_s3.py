@@ -63,6 +63,7 @@ class Source:
             "includeFileNamePattern": "glob:**/*.json.gz",
             "consistentPushEnabled": "true",
             "schedule": "0 */30 * * * ?",
+            "desiredSegmentSize": "1",  # a segment for each file
             **{key.replace("__", "."): value for key, value in changes.items()},
         }
         self.table.client.tables.set_task_config(self.table.with_type, TASK_TYPE, self.table.configs)
@@ -83,7 +84,7 @@ class Source:
             assert uri.startswith(f"{pinot.deep_store_uri}/{self.table.name}/{name}"), uri
         stored = self.keys("deep-store", f"segments/{self.table.name}/")
         assert len(stored) == segments
-        assert self.keys("deep-store", "segments/pinot-plugins-staging/") == []
+        assert self.keys("deep-store", f"segments/pinot-plugins-staging/{self.table.with_type}/") == []
 
 
 def download_urls(pinot: PinotCluster, table: IngestionTable) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from controller_client.errors import PinotPluginError, SourceError
-from minion_tasks.filestore import FileStore, SourceChangedError, open_store
+from controller_client.filestore import FileStore, SourceChangedError, open_store
 from tests.support.s3 import S3Access
 
 if TYPE_CHECKING:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import socket
 import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
+from controller_client.errors import NotFoundError
+from controller_client.zookeeper import PropertyStore, TaskQueues
 from tests.support.cluster import PinotCluster
 from tests.support.wait import wait_for
 
@@ -51,13 +53,22 @@ class Minion:
         except requests.ConnectionError:
             return False
 
-    def submit(self, *jobs: dict[str, Any]) -> list[str]:
-        command = [sys.executable, "-m", f"{PROGRAMS}.submit_program"]
-        command += [self.pinot.zookeeper_address, self.pinot.cluster_name, self.tag]
-        done = subprocess.run(command, input=json.dumps(jobs), capture_output=True, text=True, timeout=90)
-        assert done.returncode == 0, done.stderr
-        names: list[str] = json.loads(done.stdout.splitlines()[-1])
-        return names
+    @contextmanager
+    def queues(self) -> Iterator[TaskQueues]:
+        with PropertyStore(self.pinot.zookeeper_address, self.pinot.cluster_name) as store:
+            yield TaskQueues(store)
+
+    def submit(
+        self, task_type: str, *configs: dict[str, str], concurrent: int = 1, timeout_s: float = 60.0
+    ) -> str:
+        with self.queues() as queues:
+            return queues.submit(
+                task_type,
+                configs,
+                minion_tag=self.tag,
+                timeout_s=timeout_s,
+                concurrent_per_instance=concurrent,
+            )
 
     def end(self, number: int = signal.SIGTERM) -> int:
         if self.process.poll() is None:
@@ -100,7 +111,7 @@ def test_a_job_runs_in_python_and_the_controller_shows_it(
     client: ControllerClient, minion: Minion, tmp_path: Path
 ) -> None:
     configs = [{"folder": str(tmp_path), "name": name, "text": "ä, b=c"} for name in ("one", "two", "three")]
-    (name,) = minion.submit({"type": "TestWrites", "configs": configs})
+    name = minion.submit("TestWrites", *configs)
     wait_done(client, name)
     for config in configs:
         task_type, instance, work_dir, *found = (tmp_path / config["name"]).read_text().splitlines()
@@ -121,7 +132,7 @@ def test_a_job_runs_in_python_and_the_controller_shows_it(
 def test_why_a_subtask_failed_is_in_helix_task_info(
     client: ControllerClient, minion: Minion, task_type: str, text: str
 ) -> None:
-    (name,) = minion.submit({"type": task_type, "configs": [{"name": "x"}]})
+    name = minion.submit(task_type, {"name": "x"})
     wait_done(client, name)
     assert set(client.tasks.subtask_states(name).values()) == {"TASK_ABORTED"}
     (info,) = client.tasks.debug(name)["subtaskInfos"]
@@ -133,7 +144,7 @@ def test_no_more_subtasks_at_once_than_its_concurrency(
     client: ControllerClient, minion: Minion, tmp_path: Path
 ) -> None:
     configs = [{"folder": str(tmp_path), "name": str(n)} for n in range(5)]
-    (name,) = minion.submit({"type": "TestWaits", "configs": configs, "concurrent": 5})
+    name = minion.submit("TestWaits", *configs, concurrent=5)
     wait_for(lambda: len(list(tmp_path.glob("*.running"))) == 2, "two subtasks", timeout_s=30)
     (tmp_path / "go").touch()
     wait_done(client, name)
@@ -141,11 +152,33 @@ def test_no_more_subtasks_at_once_than_its_concurrency(
     assert {file.read_text() for file in tmp_path.glob("*.running")} == {"1", "2"}
 
 
-def test_a_deleted_job_is_cancelled(client: ControllerClient, minion: Minion, tmp_path: Path) -> None:
-    (name,) = minion.submit({"type": "TestWaits", "configs": [{"folder": str(tmp_path), "name": "a"}]})
+def test_jobs_submitted_at_once_all_run(client: ControllerClient, minion: Minion, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        names = list(
+            pool.map(
+                lambda n: minion.submit("TestWrites", {"folder": str(tmp_path), "name": str(n)}), range(8)
+            )
+        )
+    for name in names:
+        wait_done(client, name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [str(n) for n in range(8)]
+
+
+def test_a_deleted_job_is_cancelled_and_those_after_it_run(
+    client: ControllerClient, minion: Minion, tmp_path: Path
+) -> None:
+    name = minion.submit("TestWaits", {"folder": str(tmp_path), "name": "a"})
     wait_for((tmp_path / "a.running").exists, "the subtask to run", timeout_s=30)
-    minion.submit({"delete": name})
-    wait_for((tmp_path / "a.cancelled").exists, "the subtask to be cancelled", timeout_s=30)
+    after = [minion.submit("TestWaits", {"folder": str(tmp_path), "name": each}) for each in "bc"]
+    with minion.queues() as queues:
+        queues.delete(name)
+        wait_for((tmp_path / "a.cancelled").exists, "the subtask to be cancelled", timeout_s=30)
+        wait_for(lambda: name not in client.tasks.states("TestWaits"), f"{name} to go", timeout_s=30)
+        with pytest.raises(NotFoundError, match=name):
+            queues.delete(name)
+    (tmp_path / "go").touch()
+    for each in after:
+        wait_done(client, each)
     assert name not in client.tasks.states("TestWaits")
 
 
@@ -158,7 +191,7 @@ def test_when_it_ends_another_takes_its_work(
     other: Minion | None = None
     try:
         one.wait_ready()
-        (name,) = one.submit({"type": "TestWaits", "configs": [{"folder": str(tmp_path), "name": "a"}]})
+        name = one.submit("TestWaits", {"folder": str(tmp_path), "name": "a"})
         wait_for((tmp_path / "a.running").exists, "the subtask to run", timeout_s=30)
         other = Minion(pinot, tmp_path, tag, free_port())
         other.wait_ready()

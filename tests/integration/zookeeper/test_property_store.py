@@ -49,6 +49,9 @@ def test_create_read_change_delete(folder: Folder) -> None:
     assert store.get(f"{folder.path}/a") is None, "a folder has no record"
     with pytest.raises(ConflictError, match="has children"):
         store.delete(folder.path)
+    with pytest.raises(ConflictError, match="changed by somebody else"):
+        store.delete(path, expected_version=0)
+    store.delete(path, expected_version=1)
     store.delete(folder.path, recursive=True)
     assert store.children(folder.path) == []
     with pytest.raises(NotFoundError):

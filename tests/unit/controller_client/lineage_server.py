@@ -34,6 +34,7 @@ class LineageServer:
         segments: Segment -> state in the external view; the ideal state says ONLINE of each.
         faults: Call ("start", "end", "revert") -> faults of the next such calls.
         calls: Changing calls in their order.
+        unreadable_after: A call after which the lineage cannot be read any more.
     """
 
     def __init__(self, server: ScriptedServer) -> None:
@@ -41,6 +42,7 @@ class LineageServer:
         self.segments: dict[str, str] = {}
         self.faults: dict[str, deque[Fault]] = {"start": deque(), "end": deque(), "revert": deque()}
         self.calls: list[str] = []
+        self.unreadable_after: str | None = None
         self.version = "0.11.0"
         server.answers = self.step
 
@@ -66,6 +68,8 @@ class LineageServer:
             case ("GET", "version"):
                 return answer(200, {"pinot-controller": self.version})
             case ("GET", "segments", _, "lineage"):
+                if self.unreadable_after in self.calls:
+                    return reset
                 return answer(200, {"lineageEntries": self.entries} if self.entries else None)
             case ("GET", "segments", _):
                 return answer(200, [{"OFFLINE": self._list(query["excludeReplacedSegments"] == "true")}])

@@ -70,6 +70,27 @@ CAPTURED: list[tuple[str, str, int, str, type[PinotPluginError]]] = [
         ),
         OutcomeUnknownError,
     ),
+    (
+        "POST",
+        "/tables/t_REALTIME/pauseConsumption",
+        500,
+        "Caught exception while updating ideal state for resource: t_REALTIME",
+        OutcomeUnknownError,
+    ),
+    (
+        "POST",
+        "/tables/t_REALTIME/resumeConsumption",
+        500,
+        "Caught exception while updating ideal state for resource: t_REALTIME",
+        OutcomeUnknownError,
+    ),
+    (
+        "POST",
+        "/tables/t_REALTIME/pauseConsumption",
+        500,
+        "No force commit message was sent for table: t_REALTIME segments: [t__0__0__20261121T2032Z]",
+        OutcomeUnknownError,
+    ),
     ("POST", "/v2/segments", 400, "Failed to find table: nope_OFFLINE", NotFoundError),
     ("POST", "/segments", 400, "Failed to find table: nope_OFFLINE", NotFoundError),
     (

@@ -137,6 +137,15 @@ def test_an_end_that_stays_unknown_is_not_reverted(world: World) -> None:
     assert world.lineage.states() == ["IN_PROGRESS"]
 
 
+@pytest.mark.parametrize("call", ["start", "end"])
+def test_a_lost_reply_that_cannot_be_read_back_is_unknown(world: World, call: str) -> None:
+    world.lineage.faults[call].append(Fault.LOST_AFTER)
+    world.lineage.unreadable_after = call
+    with pytest.raises(OutcomeUnknownError), world.replacement():
+        world.push()
+    assert world.lineage.calls == ["start", "end"][: 1 + (call == "end")]
+
+
 def test_an_end_that_is_refused_for_good_is_reverted(world: World) -> None:
     world.lineage.faults["end"].extend([Fault.REFUSED] * 9)
     with pytest.raises(NotAppliedError), world.replacement():

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
-from controller_client.errors import ConflictError
-from controller_client.zookeeper import ZNRecord
-
-
-@dataclass(frozen=True)
-class Versioned:
-    record: ZNRecord
-    version: int
+from controller_client.errors import ConflictError, NotFoundError
+from controller_client.zookeeper import Versioned, ZNRecord
 
 
 class MemoryPropertyStore:
-    def __init__(self) -> None:
+    """Paths to records.
+
+    Args:
+        before_write: Called with the path before each write that is applied: where a test lets something else
+            happen first, or a process die.
+    """
+
+    def __init__(self, before_write: Callable[[str], None] = lambda _path: None) -> None:
         self.nodes: dict[str, tuple[bytes, int]] = {}
         self.created: dict[str, int] = {}
         self.writes = 0
+        self.before_write = before_write
 
     def get(self, path: str) -> Versioned | None:
         if path not in self.nodes:
@@ -26,7 +28,11 @@ class MemoryPropertyStore:
         data, version = self.nodes[path]
         return Versioned(ZNRecord.from_bytes(data), version)
 
+    def get_many(self, paths: Sequence[str]) -> list[Versioned | None]:
+        return [self.get(path) for path in paths]
+
     def create(self, path: str, record: ZNRecord) -> None:
+        self.before_write(path)
         if path in self.nodes:
             raise ConflictError(f"{path} exists")
         self.nodes[path] = (record.to_bytes(), 0)
@@ -34,6 +40,9 @@ class MemoryPropertyStore:
         self.created[path] = self.writes
 
     def set(self, path: str, record: ZNRecord, expected_version: int) -> int:
+        self.before_write(path)
+        if path not in self.nodes:
+            raise NotFoundError(f"there is no {path}")
         _, version = self.nodes[path]
         if version != expected_version:
             raise ConflictError(f"{path} is at version {version}, not {expected_version}")
@@ -42,8 +51,18 @@ class MemoryPropertyStore:
         return version + 1
 
     def delete(self, path: str, recursive: bool = False) -> None:
-        for node in [n for n in self.nodes if n == path or (recursive and n.startswith(path + "/"))]:
+        self.before_write(path)
+        below = [node for node in self.nodes if node.startswith(path + "/")]
+        if path not in self.nodes and not below:
+            raise NotFoundError(f"there is no {path}")
+        if below and not recursive:
+            raise ConflictError(f"there is something below {path}")
+        # As in ZooKeeper, what is below goes first, node by node.
+        for node in sorted(below, reverse=True):
+            self.before_write(node)
             del self.nodes[node]
+        self.nodes.pop(path, None)
+        self.writes += 1
 
     def creation_order(self, path: str) -> int | None:
         return self.created[path] if path in self.nodes else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, repeat
 from typing import Any
 
@@ -54,9 +54,11 @@ class PlayedClient:
         self.tasks = tasks
 
 
-def wait(clock: FakeClock, tasks: PlayedTasks, tags: list[str]) -> None:
+def wait(
+    clock: FakeClock, tasks: PlayedTasks, tags: list[str], is_settled: Callable[[], bool] = lambda: False
+) -> None:
     engine = MinionEngine(PlayedClient(tasks), PlayedStore(tags), clock)  # type: ignore[arg-type]
-    engine.wait("Task_x", PARAMS, lambda: None)
+    engine.wait("Task_x", PARAMS, is_settled)
 
 
 TAGS = [PARAMS.minion_tag]
@@ -67,6 +69,12 @@ def test_the_wait_ends_with_the_task() -> None:
     before = clock.monotonic()
     wait(clock, PlayedTasks(("IN_PROGRESS", ["RUNNING"]), ("COMPLETED", [])), TAGS)
     assert clock.monotonic() - before < 5
+
+
+def test_the_wait_ends_with_the_last_result_though_helix_says_nothing() -> None:
+    looks = iter([False] * 7 + [True])
+    wait(FakeClock(), PlayedTasks(("IN_PROGRESS", ["RUNNING"])), TAGS, lambda: next(looks))
+    assert next(looks, None) is None
 
 
 def test_a_controller_that_restarts_is_waited_for() -> None:
@@ -86,7 +94,7 @@ def test_a_subtask_that_moves_to_another_minion_is_waited_for() -> None:
     running = ("IN_PROGRESS", ["COMPLETED", "RUNNING"])
     clock = FakeClock()
     before = clock.monotonic()
-    wait(clock, PlayedTasks(*[dropped] * 100, *[running] * 1000, ("COMPLETED", [])), TAGS)
+    wait(clock, PlayedTasks(*[dropped] * 100, *[running] * 3000, ("COMPLETED", [])), TAGS)
     assert clock.monotonic() - before > 500
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from controller_client.errors import ConfigError, SourceError
-from minion_tasks.filestore import SourceChangedError, open_store
-from minion_tasks.filestore.local import LocalStore
+from controller_client.filestore import SourceChangedError, open_store
+from controller_client.filestore.local import LocalStore
 
 
 def test_lists_all_files_below_a_folder_in_the_order_of_their_uris(tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from controller_client.errors import ConfigError
+from minion_tasks.file_ingestion.naming import SegmentNames
 from minion_tasks.file_ingestion.params import PARAMETERS, FileIngestionParams, mask_secrets
+from minion_tasks.file_ingestion.session import IngestionMode
 
 SEED_SAMPLE = {
     "input.fs.className": "org.apache.pinot.plugin.filesystem.S3PinotFS",
@@ -18,6 +20,7 @@ SEED_SAMPLE = {
     "consistentPushEnabled": "true",
     "schedule": "0 */30 * * * ?",
 }
+INT_MAX = 2**31 - 1
 
 
 def test_the_seeds_sample_is_accepted() -> None:
@@ -30,7 +33,42 @@ def test_the_seeds_sample_is_accepted() -> None:
         "accessKey": "hidden-access",
     }
     assert params.schedule == "0 */30 * * * ?"
-    assert (params.max_tasks, params.max_files_per_task, params.max_bytes_per_task) == (1000, 100, 2**30)
+    assert (params.mode, params.atomic, params.max_retries) == (IngestionMode.APPEND, True, 0)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "expected"),
+    [
+        ("mode", IngestionMode.APPEND),
+        ("atomic", False),
+        ("one_to_one", False),
+        ("max_retries", 0),
+        ("clear_state", False),
+        ("include", None),
+        ("exclude", None),
+        ("schedule", None),
+        ("output_dir_uri", None),
+        ("push_mode", "METADATA"),
+        ("max_tasks", 1000),
+        ("max_files_per_task", 100),
+        ("max_bytes_per_task", 2**30),
+        ("segment_bytes", 500 * 2**20),
+        ("max_segment_rows", 5_000_000),
+        ("skip_unreadable", False),
+        ("purge_after_s", 3600),
+        ("names", SegmentNames()),
+        ("task_timeout_s", 3600),
+        ("concurrent_per_instance", 2),
+        ("minion_tag", "pinot_plugins_minion"),
+        ("segment_reader", "auto"),
+        ("input_fs", {}),
+        ("output_fs", {}),
+        ("record_reader", {}),
+    ],
+)
+def test_what_holds_without_a_key(attribute: str, expected: object) -> None:
+    params = FileIngestionParams.from_configs({"inputDirURI": "file:///in", "inputFormat": "csv"})
+    assert getattr(params, attribute) == expected
 
 
 def test_secrets_show_nowhere() -> None:
@@ -46,21 +84,110 @@ def _with(**changes: Any) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
+    ("changes", "attribute", "expected"),
+    [
+        ({"tableMaxNumTasks": "-1"}, "max_tasks", None),
+        ({"tableMaxNumTasks": " 7 "}, "max_tasks", 7),
+        ({"taskMaxNumFilesPerTask": "3"}, "max_files_per_task", 3),
+        ({"consistentPushMaxRetries": str(INT_MAX)}, "max_retries", INT_MAX),
+        ({"consistentPushMaxRetries": "0"}, "max_retries", 0),
+        ({"clearConsistentPushState": "True"}, "clear_state", True),
+        ({"desiredSegmentSize": "2M"}, "segment_bytes", 2 * 2**20),
+        ({"maxNumRecordsPerSegment": "9"}, "max_segment_rows", 9),
+        ({"skipFileIfFailToInitReader": "true"}, "skip_unreadable", True),
+        ({}, "engine", "minion"),
+        ({"engine": "Spark"}, "engine", "spark"),
+        ({"replacedSegmentsRetentionPeriod": "0s"}, "purge_after_s", 0),
+        ({"replacedSegmentsRetentionPeriod": "30m"}, "purge_after_s", 1800),
+        ({"replacedSegmentsRetentionPeriod": " 2 D "}, "purge_after_s", 2 * 86400),
+        ({"push__mode": "tar"}, "push_mode", "TAR"),
+        ({"segmentReader": "PINOT"}, "segment_reader", "pinot"),
+        ({"recordReader__prop__delimiter": "|"}, "record_reader", {"delimiter": "|"}),
+        ({"segmentNameGenerator__type": "Simple"}, "names", SegmentNames()),
+        (
+            {
+                "segmentNameGenerator__configs__segment__name__prefix": "p",
+                "segmentNameGenerator__configs__segment__name__postfix": "q",
+            },
+            "names",
+            SegmentNames("p", "q"),
+        ),
+    ],
+)
+def test_a_key_that_is_set(changes: dict[str, str], attribute: str, expected: object) -> None:
+    assert getattr(FileIngestionParams.from_configs(_with(**changes)), attribute) == expected
+
+
+@pytest.mark.parametrize(
+    ("push", "swap", "sync", "upload", "expected"),
+    [
+        (None, None, None, None, (IngestionMode.APPEND, False, False)),
+        ("true", None, None, None, (IngestionMode.APPEND, True, False)),
+        (None, None, "true", None, (IngestionMode.SYNC, False, True)),
+        ("true", None, "true", None, (IngestionMode.SYNC, True, True)),
+        (None, None, "true", "true", (IngestionMode.SYNC, True, True)),
+        ("false", None, "true", "true", (IngestionMode.SYNC, True, True)),
+        (None, "true", None, None, (IngestionMode.SWAP, True, False)),
+        ("false", "true", None, None, (IngestionMode.SWAP, True, False)),
+        ("true", "true", "true", None, (IngestionMode.SWAP, True, True)),
+    ],
+)
+def test_the_mode(
+    push: str | None,
+    swap: str | None,
+    sync: str | None,
+    upload: str | None,
+    expected: tuple[IngestionMode, bool, bool],
+) -> None:
+    params = FileIngestionParams.from_configs(
+        _with(
+            consistentPushEnabled=push,
+            consistentPushSwapEnabled=swap,
+            enableSync=sync,
+            enableAtomicUpload=upload,
+        )
+    )
+    assert (params.mode, params.atomic, params.one_to_one) == expected
+
+
+@pytest.mark.parametrize(
     ("configs", "said"),
     [
         (_with(inputDirUri="x"), "did you mean 'inputDirURI'"),
         (_with(consistentPushEnable="true"), "did you mean 'consistentPushEnabled'"),
         (_with(includeFilenamePattern="glob:x"), "did you mean 'includeFileNamePattern'"),
         (_with(somethingElse="1"), "known are"),
+        (_with(retryCount="1"), "retryCount is read-only"),
+        (_with(state="DONE"), "state is read-only"),
         (_with(inputDirURI=None), "inputDirURI is missing"),
         (_with(inputFormat=None), "inputFormat is missing"),
         (_with(inputFormat="orc"), "expected one of avro, csv, json, parquet"),
         (_with(consistentPushEnabled="yes"), "expected true or false"),
-        (_with(consistentPushEnabled="false"), "consistentPushEnabled is not true"),
-        (_with(consistentPushMaxRetries="3"), "consistentPushMaxRetries cannot be used"),
+        (_with(consistentPushSwapEnabled="1"), "consistentPushSwapEnabled is '1': expected true or false"),
+        (_with(clearConsistentPushState=""), "clearConsistentPushState is '': expected true or false"),
+        (_with(enableSync="on"), "enableSync is 'on'"),
+        (_with(enableSync="true", enableAtomicUpload="-"), "enableAtomicUpload is '-'"),
+        (_with(engine="flink"), "engine is 'flink': expected one of minion, spark"),
+        (_with(skipFileIfFailToInitReader="no"), "skipFileIfFailToInitReader is 'no'"),
+        (_with(consistentPushMaxRetries=str(INT_MAX + 1)), f"from 0 to {INT_MAX}"),
+        (_with(consistentPushMaxRetries="-1"), f"from 0 to {INT_MAX}"),
+        (_with(consistentPushMaxRetries="1.5"), f"from 0 to {INT_MAX}"),
         (_with(tableMaxNumTasks="0"), "tableMaxNumTasks"),
+        (_with(tableMaxNumTasks="-2"), "tableMaxNumTasks"),
         (_with(tableMaxNumTasks="many"), "tableMaxNumTasks"),
+        (_with(taskMaxNumFilesPerTask="-1"), "taskMaxNumFilesPerTask is '-1'"),
         (_with(taskMaxDataSize="big"), "taskMaxDataSize"),
+        (_with(taskMaxDataSize="0"), "expected a size above 0"),
+        (_with(desiredSegmentSize="5 apples"), "desiredSegmentSize"),
+        (_with(desiredSegmentSize="-5M"), "desiredSegmentSize"),
+        (_with(maxNumRecordsPerSegment="0"), "maxNumRecordsPerSegment"),
+        (_with(replacedSegmentsRetentionPeriod="60"), "replacedSegmentsRetentionPeriod is '60'"),
+        (_with(replacedSegmentsRetentionPeriod="1w"), "replacedSegmentsRetentionPeriod is '1w'"),
+        (_with(taskTimeoutSeconds="0"), "taskTimeoutSeconds"),
+        (_with(numConcurrentTasksPerInstance="0"), "numConcurrentTasksPerInstance"),
+        (_with(push__mode="URI"), "push.mode is 'URI': expected one of METADATA, TAR"),
+        (_with(minionInstanceTag=" "), "minionInstanceTag is ' ': it is empty"),
+        (_with(segmentReader="java"), "segmentReader is 'java'"),
         (_with(inputDirURI="gs://bucket/x"), "scheme 'gs'"),
         (_with(inputDirURI="s3:///x"), "names no bucket"),
         (_with(inputDirURI="s3://me:hidden@bucket/x"), "inputDirURI carries a password"),
@@ -77,6 +204,34 @@ def _with(**changes: Any) -> dict[str, str]:
         (_with(includeFileNamePattern="*.csv"), "includeFileNamePattern"),
         (_with(excludeFileNamePattern="glob:["), "excludeFileNamePattern"),
         (_with(inputDirURI="  "), "it is empty"),
+        (_with(segmentNameGenerator__type="inputFile"), "segmentNameGenerator.type is 'inputFile'"),
+        (_with(segmentNameGenerator__configs__x="1"), "'segmentNameGenerator.configs.x'"),
+        (_with(segmentNameGenerator__configs__segment__name__prefix="a/b"), "segment.name.prefix is 'a/b'"),
+        (_with(segmentNameGenerator__configs__segment__name__postfix=""), "segment.name.postfix is ''"),
+        # Keys that do not go with each other.
+        (_with(enableAtomicUpload="true"), "enableAtomicUpload is of sync mode"),
+        (
+            _with(consistentPushEnabled=None, consistentPushMaxRetries="3"),
+            "consistentPushMaxRetries goes with consistent push only",
+        ),
+        (
+            _with(consistentPushEnabled="false", consistentPushMaxRetries="0"),
+            "consistentPushMaxRetries goes with consistent push only",
+        ),
+        (
+            _with(
+                consistentPushEnabled=None,
+                enableSync="true",
+                enableAtomicUpload="true",
+                consistentPushMaxRetries="3",
+            ),
+            "consistentPushMaxRetries goes with consistent push only",
+        ),
+        (_with(enableSync="true", desiredSegmentSize="1M"), "desiredSegmentSize does not go with enableSync"),
+        (
+            _with(enableSync="true", maxNumRecordsPerSegment="1"),
+            "maxNumRecordsPerSegment does not go with enableSync",
+        ),
     ],
 )
 def test_a_wrong_parameter_is_named(configs: dict[str, str], said: str) -> None:
@@ -87,7 +242,23 @@ def test_a_wrong_parameter_is_named(configs: dict[str, str], said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [("1", 1), ("500M", 500 * 2**20), ("1.5 G", int(1.5 * 2**30)), ("2kb", 2048)]
+    "changes",
+    [
+        {"consistentPushMaxRetries": "3"},
+        {"consistentPushEnabled": None, "consistentPushSwapEnabled": "true", "consistentPushMaxRetries": "3"},
+        {"enableSync": "true", "consistentPushMaxRetries": "3"},
+        {"consistentPushSwapEnabled": "true", "desiredSegmentSize": "1M"},
+        {"enableSync": "false", "maxNumRecordsPerSegment": "1"},
+        {"enableAtomicUpload": "false"},
+    ],
+)
+def test_keys_that_go_together(changes: dict[str, str | None]) -> None:
+    FileIngestionParams.from_configs(_with(**changes))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("1", 1), ("500M", 500 * 2**20), ("1.5 G", int(1.5 * 2**30)), ("2kb", 2048), ("3B", 3), ("1t", 2**40)],
 )
 def test_sizes(text: str, expected: int) -> None:
     params = FileIngestionParams.from_configs(_with(taskMaxDataSize=text))

@@ -1,12 +1,29 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_client.errors import ConflictError
+from controller_client.filestore import FileInfo
+from minion_tasks.file_ingestion.ingested import TableContents
 from minion_tasks.file_ingestion.patterns import PathMatcher
-from minion_tasks.file_ingestion.planner import compare, group, is_same, segment_name, select
-from minion_tasks.filestore import FileInfo
+from minion_tasks.file_ingestion.planner import (
+    compare,
+    group,
+    is_same,
+    plan_source,
+    read_beside,
+    replaced_by,
+    select,
+    share_out,
+)
+from minion_tasks.file_ingestion.session import IngestionMode
+from tests.unit.minion_tasks.samples import file
 
+APPEND, SYNC, SWAP = IngestionMode.APPEND, IngestionMode.SYNC, IngestionMode.SWAP
 sizes = st.lists(st.integers(0, 1000), max_size=60)
 
 
@@ -14,54 +31,229 @@ def _files(numbers: list[int]) -> list[FileInfo]:
     return [FileInfo(f"file:///d/{index:03d}", size, 1) for index, size in enumerate(numbers)]
 
 
-@given(sizes, st.integers(1, 10), st.integers(1, 20), st.integers(1, 2000))
-def test_every_file_is_in_exactly_one_group(numbers: list[int], groups: int, files: int, size: int) -> None:
-    source = _files(numbers)
-    cut = group(source, max_groups=groups, max_files=files, max_bytes=size)
-    assert sorted(file.uri for part in cut for file in part) == [file.uri for file in source]
-    assert len(cut) <= groups
-    assert all(cut)
+def _contents(segments: dict[str, str], *, foreign: tuple[str, ...] = (), version: int = 1) -> TableContents:
+    """A table: segment to the letters of its files, all of one version."""
+    return TableContents(
+        files={file(name).uri: file(name, version) for names in segments.values() for name in names},
+        uris_of={segment: tuple(file(name).uri for name in names) for segment, names in segments.items()},
+        foreign=foreign,
+    )
+
+
+def _names(files: tuple[FileInfo, ...]) -> str:
+    return "".join(each.uri.rpartition("/")[2] for each in files)
 
 
 @given(sizes, st.integers(1, 20), st.integers(1, 2000))
-def test_the_bounds_hold_while_groups_are_not_scarce(numbers: list[int], files: int, size: int) -> None:
-    for part in group(_files(numbers), max_groups=1000, max_files=files, max_bytes=size):
-        assert len(part) <= files
-        assert len(part) == 1 or sum(file.size_bytes for file in part) <= size
+def test_every_file_is_in_exactly_one_group_and_the_bounds_hold(
+    numbers: list[int], max_files: int, max_bytes: int
+) -> None:
+    source = _files(numbers)
+    cut = group(reversed(source), max_files=max_files, max_bytes=max_bytes)
+    assert [each for part in cut for each in part] == source
+    for part in cut:
+        assert 1 <= len(part) <= max_files
+        assert len(part) == 1 or sum(each.size_bytes for each in part) <= max_bytes
+
+
+@given(sizes, st.integers(1, 20), st.integers(1, 2000))
+def test_a_group_is_closed_only_when_it_is_full(numbers: list[int], max_files: int, max_bytes: int) -> None:
+    cut = group(_files(numbers), max_files=max_files, max_bytes=max_bytes)
+    for before, after in pairwise(cut):
+        grown = sum(each.size_bytes for each in before) + after[0].size_bytes
+        assert len(before) == max_files or grown > max_bytes
+
+
+@given(sizes, st.none() | st.integers(1, 8))
+def test_every_group_is_in_exactly_one_subtask(numbers: list[int], max_tasks: int | None) -> None:
+    groups = dict(enumerate(numbers, start=3))
+    tasks = share_out(groups, max_tasks)
+    assert sorted(number for task in tasks for number in task) == list(groups)
+    assert all(tasks)
+    assert max_tasks is None or len(tasks) <= max_tasks
+    if max_tasks is None or len(numbers) <= max_tasks:
+        assert tasks == [(number,) for number in groups]
 
 
 @given(st.lists(st.integers(1, 1000), min_size=8, max_size=60))
-def test_scarce_groups_are_even(numbers: list[int]) -> None:
-    cut = group(_files(numbers), max_groups=4, max_files=1, max_bytes=1)
-    loads = [sum(file.size_bytes for file in part) for part in cut]
-    # Largest-first never leaves a group more than one file above another.
+def test_scarce_subtasks_are_even(numbers: list[int]) -> None:
+    loads = [sum(numbers[number] for number in task) for task in share_out(dict(enumerate(numbers)), 4)]
+    # Largest-first never leaves a subtask more than one group above another.
     assert max(loads) - min(loads) <= max(numbers)
 
 
+def test_groups_without_bytes_are_spread_by_their_count() -> None:
+    assert sorted(len(task) for task in share_out(dict.fromkeys(range(6), 0), 3)) == [2, 2, 2]
+
+
 def test_compare_tells_new_changed_deleted_and_unchanged() -> None:
-    a, b, c = (FileInfo(f"file:///d/{name}", 10, 1) for name in "abc")
-    b2 = FileInfo("file:///d/b", 11, 1)
-    diff = compare([a, b2, FileInfo("file:///d/new", 1, 1)], {file.uri: file for file in (a, b, c)})
-    assert [file.uri for file in diff.new] == ["file:///d/new"]
-    assert diff.changed == (b2,)
-    assert diff.deleted == ("file:///d/c",)
-    assert diff.unchanged == 1
+    a, b, c = (file(name) for name in "abc")
+    b2, new = file("b", version=2), file("new")
+    diff = compare([a, b2, new], {each.uri: each for each in (a, b, c)})
+    assert (diff.new, diff.changed, diff.deleted, diff.unchanged) == ((new,), (b2,), (c.uri,), (a,))
 
 
-def test_an_etag_decides_where_both_have_one() -> None:
-    old = FileInfo("s3://b/x", 10, 1, "aa")
-    assert is_same(old, FileInfo("s3://b/x", 10, 999, "aa"))
-    assert not is_same(old, FileInfo("s3://b/x", 10, 1, "bb"))
-    assert not is_same(FileInfo("f", 10, 1), FileInfo("f", 10, 2))
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        (FileInfo("f", 10, 1, "aa"), FileInfo("f", 10, 999, "aa"), True),
+        (FileInfo("f", 10, 1, "aa"), FileInfo("f", 10, 1, "bb"), False),
+        (FileInfo("f", 10, 1, "aa"), FileInfo("f", 11, 1, "aa"), False),
+        (FileInfo("f", 10, 1, "aa"), FileInfo("f", 10, 1), True),
+        (FileInfo("f", 10, 1), FileInfo("f", 10, 2), False),
+        (FileInfo("f", 10, 1), FileInfo("f", 11, 1), False),
+    ],
+)
+def test_an_etag_decides_where_both_have_one_and_else_size_and_time(
+    before: FileInfo, now: FileInfo, expected: bool
+) -> None:
+    assert is_same(before, now) is expected
 
 
 def test_select_includes_then_excludes() -> None:
-    files = [FileInfo(f"file:///d/{name}", 1, 1) for name in ("a.csv", "b.csv", "c.txt")]
+    files = [file(name) for name in ("a.csv", "b.csv", "c.txt")]
     kept = select(files, PathMatcher("glob:**/*.csv"), PathMatcher("glob:**/b*"))
-    assert [file.uri for file in kept] == ["file:///d/a.csv"]
+    assert list(kept) == [files[0]]
 
 
-def test_segment_names_carry_the_session() -> None:
-    assert (
-        segment_name("flights", "20130101T000000000-abc123", 7) == "flights_20130101T000000000-abc123_000007"
-    )
+# The table has a and b in one segment and c in one; source: a as it was, c rewritten, b gone, d new.
+TABLE = _contents({"ab": "ab", "c": "c"})
+SOURCE = [file("a"), file("c", version=2), file("d")]
+
+
+@pytest.mark.parametrize(
+    ("mode", "to_read", "replaced"),
+    [
+        (APPEND, "d", ()),
+        # a shares a segment with b, which is gone.
+        (SYNC, "acd", ("ab", "c")),
+        (SWAP, "acd", ("ab", "c")),
+    ],
+)
+def test_what_a_mode_makes_of_a_difference(
+    mode: IngestionMode, to_read: str, replaced: tuple[str, ...]
+) -> None:
+    plan = plan_source(mode, SOURCE, TABLE)
+    assert (_names(plan.to_read), plan.replaced) == (to_read, replaced)
+    assert not plan.is_nothing
+
+
+def test_what_is_the_same_is_not_read_by_sync_and_is_by_swap() -> None:
+    source = [file("a"), file("b"), file("c"), file("d")]
+    assert _names(plan_source(SYNC, source, TABLE).to_read) == "d"
+    assert plan_source(SYNC, source, TABLE).replaced == ()
+    assert _names(plan_source(SWAP, source, TABLE).to_read) == "abcd"
+    assert plan_source(SWAP, source, TABLE).replaced == ("ab", "c")
+
+
+@pytest.mark.parametrize("mode", list(IngestionMode))
+def test_without_a_difference_there_is_nothing_to_do(mode: IngestionMode) -> None:
+    assert plan_source(mode, [file("a"), file("b"), file("c")], TABLE).is_nothing
+
+
+def test_a_deletion_alone_is_something_to_do_but_for_append() -> None:
+    source = [file("a"), file("b")]
+    assert plan_source(APPEND, source, TABLE).is_nothing
+    assert plan_source(SYNC, source, TABLE).replaced == ("c",)
+    assert plan_source(SYNC, source, TABLE).to_read == ()
+    assert plan_source(SWAP, source, TABLE).replaced == ("ab", "c")
+
+
+def test_segments_of_others_go_in_a_swap_only() -> None:
+    table = _contents({"c": "c"}, foreign=("theirs",))
+    assert plan_source(SWAP, [file("c")], table).replaced == ("c", "theirs")
+    assert _names(plan_source(SWAP, [file("c")], table).to_read) == "c"
+    assert plan_source(SYNC, [file("c")], table).is_nothing
+    assert plan_source(APPEND, [file("c")], table).is_nothing
+    assert replaced_by(SWAP, _uris("c"), _uris("c"), table) == ["c", "theirs"]
+    assert replaced_by(SYNC, _uris("c"), _uris("c"), table) == ["c"]
+
+
+def test_a_segment_without_rows_goes_when_something_comes() -> None:
+    table = _contents({"empty": "", "a": "a"})
+    assert plan_source(SYNC, [file("a")], table).is_nothing
+    assert plan_source(SYNC, [file("a"), file("b")], table).replaced == ("empty",)
+    # Only a goes: what stands for nothing would have to come again.
+    assert plan_source(SYNC, [], table).replaced == ("a",)
+
+
+def _uris(names: str) -> set[str]:
+    return {file(name).uri for name in names}
+
+
+@pytest.mark.parametrize(
+    ("mode", "staged", "listed", "expected"),
+    [
+        (APPEND, "d", "acd", []),
+        (SYNC, "acd", "acd", ["ab", "c"]),
+        (SYNC, "d", "abcd", []),
+        (SYNC, "", "ab", ["c"]),
+        (SYNC, "c", "abc", ["c"]),
+        (SWAP, "d", "abcd", ["ab", "c"]),
+        (SWAP, "", "", ["ab", "c"]),
+    ],
+)
+def test_which_segments_go_when_files_come(
+    mode: IngestionMode, staged: str, listed: str, expected: list[str]
+) -> None:
+    assert replaced_by(mode, _uris(staged), _uris(listed), TABLE) == expected
+
+
+@pytest.mark.parametrize(("staged", "listed"), [("b", "abc"), ("", "ac")])
+def test_a_segment_with_rows_that_nobody_read_again_is_not_given_up(staged: str, listed: str) -> None:
+    with pytest.raises(ConflictError, match="ab must be replaced, but also holds rows of file:///in/a"):
+        replaced_by(SYNC, _uris(staged), _uris(listed), TABLE)
+
+
+@pytest.mark.parametrize(
+    ("mode", "held", "expected"),
+    [
+        (APPEND, "a", ""),
+        # What goes with a has rows of b.
+        (SYNC, "a", "ab"),
+        (SYNC, "c", "c"),
+        (SYNC, "d", ""),
+        # Everything goes.
+        (SWAP, "a", "abcd"),
+        (SWAP, "", "abcd"),
+    ],
+)
+def test_what_a_session_has_to_read_beside_what_differs(
+    mode: IngestionMode, held: str, expected: str
+) -> None:
+    listed = {each.uri: each for each in map(file, "abcd")}
+    assert _names(tuple(read_beside(mode, _uris(held), listed, TABLE))) == expected
+
+
+def test_a_segment_without_rows_goes_when_files_come_and_stays_without() -> None:
+    table = _contents({"empty": "", "a": "a"})
+    assert replaced_by(SYNC, _uris("b"), _uris("ab"), table) == ["empty"]
+    assert replaced_by(SYNC, set(), _uris(""), table) == ["a"]
+
+
+names = st.text("abcdef", max_size=6).map(lambda text: "".join(sorted(set(text))))
+
+
+@given(st.sampled_from([SYNC, SWAP]), st.lists(names, max_size=4), names, st.sampled_from([1, 2]))
+def test_what_a_plan_reads_and_replaces_makes_the_table_the_source(
+    mode: IngestionMode, segments: list[str], listed: str, version: int
+) -> None:
+    taken: set[str] = set()
+    cut = {}
+    for number, segment in enumerate(segments):
+        cut[f"s{number}"] = "".join(name for name in segment if name not in taken)
+        taken.update(segment)
+    table = _contents(cut)
+    source = [file(name, version) for name in listed]
+    plan = plan_source(mode, source, table)
+    staged = {each.uri for each in plan.to_read}
+    if not plan.is_nothing:
+        assert set(replaced_by(mode, staged, _uris(listed), table)) == set(plan.replaced)
+    left = {
+        uri: table.files[uri]
+        for segment, uris in table.uris_of.items()
+        if segment not in plan.replaced
+        for uri in uris
+    }
+    assert not left.keys() & staged
+    assert {**left, **{each.uri: each for each in plan.to_read}} == {each.uri: each for each in source}

@@ -3,35 +3,20 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from controller_client.errors import ConflictError, NotFoundError
-from controller_client.zookeeper import ZNRecord
+from controller_client.errors import ConflictError
 from minion_tasks.file_ingestion.session import (
     ABANDONABLE,
     ALLOWED,
     FileEntry,
     FileGroup,
     FileStatus,
-    Session,
     SessionState,
-    StagedSegment,
+    StagedUnit,
     abandon,
     move,
 )
-from minion_tasks.file_ingestion.session_store import SessionStore
-from minion_tasks.filestore import FileInfo
-from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
-
-
-def make_session(session_id: str = "s1", state: SessionState = SessionState.INIT) -> Session:
-    return Session(session_id, "t_OFFLINE", state, 1, 1, "me@here:1", "file:///staging/s1", 3, 30, 2)
-
-
-def make_store() -> tuple[SessionStore, MemoryPropertyStore]:
-    memory = MemoryPropertyStore()
-    return SessionStore(memory, "t_OFFLINE"), memory  # type: ignore[arg-type]
+from tests.unit.minion_tasks.samples import file, make_session, segment
 
 
 @pytest.mark.parametrize(("before", "after"), list(product(SessionState, SessionState)))
@@ -64,91 +49,35 @@ def test_a_switch_is_abandoned_only_when_its_entry_was_reverted() -> None:
         abandon(make_session(state=SessionState.DONE), "why", 5, entry_gone=True)
 
 
-def test_a_session_survives_the_store() -> None:
-    store, _ = make_store()
-    created = store.create(make_session())
-    moved = store.save(move(created, SessionState.IN_PROGRESS, 7))
-    assert store.load("s1") == moved
-    assert store.latest() == moved
+@pytest.mark.parametrize("state", list(SessionState))
+def test_a_session_is_open_until_it_is_done_or_abandoned(state: SessionState) -> None:
+    session = make_session(state=state)
+    assert session.is_open is (state is not SessionState.DONE)
+    if state in ABANDONABLE:
+        assert not abandon(session, "why", 5).is_open
 
 
-def test_two_writers_of_a_session_do_not_overwrite_each_other() -> None:
-    store, _ = make_store()
-    first = store.create(make_session())
-    second = store.load("s1")
-    store.save(move(first, SessionState.IN_PROGRESS, 7))
-    with pytest.raises(ConflictError):
-        store.save(abandon(second, "mine", 8))
-    assert store.load("s1").state is SessionState.IN_PROGRESS
-
-
-def test_a_session_does_not_outlive_its_table() -> None:
-    store, memory = make_store()
-    config = ZNRecord("t_OFFLINE", {"tableName": "t_OFFLINE"})
-    memory.create("/CONFIGS/TABLE/t_OFFLINE", config)
-    session = store.create(make_session(state=SessionState.SWITCH))
-    memory.set("/CONFIGS/TABLE/t_OFFLINE", config, expected_version=0)
-    assert not store.is_of_dropped_table(session)
-    memory.delete("/CONFIGS/TABLE/t_OFFLINE")
-    assert store.is_of_dropped_table(session)
-    memory.create("/CONFIGS/TABLE/t_OFFLINE", config)
-    assert store.is_of_dropped_table(session)
-
-
-def test_the_last_two_sessions_are_kept_with_their_groups() -> None:
-    store, memory = make_store()
-    for name in ("s1", "s2", "s3"):
-        store.create(make_session(name))
-        store.create_group(name, FileGroup(0, (FileEntry(0, FileInfo("file:///a", 1, 1)),)))
-    store.prune()
-    assert store.ids() == ["s2", "s3"]
-    assert not [path for path in memory.nodes if "/s1" in path]
-    with pytest.raises(NotFoundError):
-        store.load("s1")
-
-
-segments = st.builds(
-    StagedSegment,
-    st.text(),
-    st.text(),
-    st.text(),
-    st.integers(),
-    st.integers(),
-    st.integers(),
-    st.floats(0, 1e6),
-    st.sampled_from(["arrow", "pinot"]),
-    st.none() | st.text(),
+@pytest.mark.parametrize(
+    ("statuses", "expected"),
+    [
+        ([], True),
+        ([FileStatus.STAGED, FileStatus.SKIPPED], True),
+        ([FileStatus.STAGED, FileStatus.FAILED], False),
+        ([FileStatus.PENDING], False),
+    ],
 )
-entries = st.builds(
-    FileEntry,
-    st.integers(0, 10**6),
-    st.builds(FileInfo, st.text(), st.integers(0), st.integers(0), st.none() | st.text()),
-    st.sampled_from(FileStatus),
-    st.none() | segments,
-    st.none() | st.text(max_size=2000),
-)
+def test_a_group_is_settled_when_no_file_is_left_to_read(statuses: list[FileStatus], expected: bool) -> None:
+    entries = tuple(FileEntry(n, file(str(n)), status) for n, status in enumerate(statuses))
+    assert FileGroup(0, entries).is_settled is expected
 
 
-@given(st.lists(entries, max_size=5))
-def test_a_group_survives_the_store(rows: list[FileEntry]) -> None:
-    store, _ = make_store()
-    store.create_group("s1", FileGroup(3, tuple(rows)))
-    assert store.group("s1", 3) == FileGroup(3, tuple(rows), version=0)
+def test_a_group_for_a_segment_without_rows_is_settled_when_it_is_there() -> None:
+    group = FileGroup(0, (), empty_segment=True)
+    assert not group.is_settled
+    assert FileGroup(0, (), (StagedUnit((), (segment("s"),)),), empty_segment=True).is_settled
 
 
-def test_a_group_of_a_thousand_files_fits_a_znode_with_room_to_spare() -> None:
-    store, memory = make_store()
-    rows = tuple(
-        FileEntry(
-            n,
-            FileInfo(
-                f"s3://a-bucket-name/some/folder/2013/{n:04d}/part-{n:06d}.json.gz",
-                n * 977,
-                n * 991,
-                f"{n:032x}",
-            ),
-        )
-        for n in range(1000)
-    )
-    store.create_group("s1", FileGroup(0, rows))
-    assert max(len(data) for data, _ in memory.nodes.values()) < 200_000
+def test_where_a_staged_segment_lies() -> None:
+    staged = segment("s0", attempt="ab")
+    assert staged.tar_uri == "file:///st/s1/s0.ab.tar.gz"
+    assert staged.metadata_uri == "file:///st/s1/s0.ab.metadata.tar.gz"

@@ -1,0 +1,84 @@
+"""A local cluster with tables for benchmarks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from controller_client.broker import BrokerClient
+from controller_client.client import ControllerClient
+from controller_client.config import BrokerConfig, ControllerConfig
+from controller_client.errors import QueryError
+from controller_client.models import Schema, TableConfig
+from jvm_bridge.local_cluster import ClusterPorts, LocalCluster
+
+_TYPES = {
+    pa.int32(): "INT",
+    pa.int64(): "LONG",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "STRING",
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A running cluster and its clients."""
+
+    cluster: LocalCluster
+    client: ControllerClient
+    broker: BrokerClient
+
+    def create_table(self, name: str, schema: pa.Schema) -> str:
+        """Make a table of these columns, with inverted indexes on the first two strings."""
+        fields = [{"name": field.name, "dataType": _TYPES[field.type]} for field in schema]
+        self.client.schemas.create(Schema.from_json({"schemaName": name, "dimensionFieldSpecs": fields}))
+        strings = [field.name for field in schema if field.type == pa.string()]
+        self.client.tables.create(
+            TableConfig.from_json(
+                {
+                    "tableName": name,
+                    "tableType": "OFFLINE",
+                    "segmentsConfig": {"replication": "1", "schemaName": name},
+                    "tenants": {},
+                    "tableIndexConfig": {"invertedIndexColumns": strings[:2]},
+                    "metadata": {},
+                }
+            )
+        )
+        return name
+
+    def wait_rows(self, table: str, rows: int) -> None:
+        """Wait until a query sees that many rows."""
+        while True:
+            try:
+                if self.broker.query(f"select count(*) from {table}").scalar() == rows:
+                    return
+            except QueryError:
+                pass
+            time.sleep(0.05)
+
+    def drop(self, table: str) -> None:
+        """Delete table and schema."""
+        self.client.tables.delete(f"{table}_OFFLINE")
+        self.client.schemas.delete(table)
+
+
+@contextmanager
+def open_place(folder: Path, port_base: int) -> Iterator[Place]:
+    """Start a cluster, and purge it in the end."""
+    cluster = LocalCluster(folder / "cluster", ClusterPorts.from_base(port_base))
+    cluster.up()
+    try:
+        with (
+            ControllerClient(ControllerConfig(cluster.controller_url)) as client,
+            BrokerClient(BrokerConfig((cluster.broker_url,))) as broker,
+        ):
+            yield Place(cluster, client, broker)
+    finally:
+        cluster.down(purge=True)

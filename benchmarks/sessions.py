@@ -1,0 +1,259 @@
+"""What consistent push costs: a retry, the switch of many segments, a session of very many files.
+
+- ``retry``: some of many files fail; the next trigger reads these alone. Beside it, the same files are
+  ingested into a table of their own: what the failed files cost by themselves.
+- ``switch``: a file each for 1,000 segments; how long the lineage entry is open.
+- ``scale``: 100,000 small files, some of which fail: plan, run, retry, switch; the largest znode of the
+  session, and the memory of the process that runs the task.
+
+All runs are ``pinotctl task run``, on a local cluster with one Python-hosted minion.
+
+    python -m benchmarks.sessions --parts retry switch scale
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from benchmarks.tables import save, show
+from controller_client.client import ControllerClient
+from controller_client.config import ControllerConfig
+from controller_client.models import Schema, TableConfig
+from controller_client.zookeeper import PropertyStore
+from jvm_bridge.local_cluster import ClusterPorts, LocalCluster
+from minion_tasks.file_ingestion.params import TASK_TYPE
+from minion_tasks.file_ingestion.session_store import sessions_path
+
+_BAD = "id,amount\nnot a number,1\n"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One ``pinotctl task run``."""
+
+    code: int
+    report: dict[str, Any]
+    seconds: float
+    peak_mib: float
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all parts share."""
+
+    client: ControllerClient
+    store: PropertyStore
+    controller_url: str
+    folder: Path
+
+    def table(self, name: str, **configs: str) -> str:
+        """Create a table with the task; its source is the folder of the same name."""
+        fields = [{"name": "id", "dataType": "INT"}, {"name": "amount", "dataType": "DOUBLE"}]
+        self.client.schemas.create(Schema.from_json({"schemaName": name, "dimensionFieldSpecs": fields}))
+        self.client.tables.create(
+            TableConfig.from_json(
+                {
+                    "tableName": name,
+                    "tableType": "OFFLINE",
+                    "segmentsConfig": {"replication": "1", "schemaName": name},
+                    "tenants": {},
+                    "tableIndexConfig": {},
+                    "metadata": {},
+                }
+            )
+        )
+        source = self.folder / name
+        shutil.rmtree(source, ignore_errors=True)
+        source.mkdir(parents=True)
+        self.client.tables.set_task_config(
+            f"{name}_OFFLINE",
+            TASK_TYPE,
+            {
+                "inputDirURI": f"file://{source}",
+                "inputFormat": "csv",
+                "consistentPushEnabled": "true",
+                "consistentPushMaxRetries": "3",
+                **configs,
+            },
+        )
+        return name
+
+    def write(self, table: str, numbers: Sequence[int], rows: int) -> None:
+        """Write one file for each number."""
+        for number in numbers:
+            lines = (f"{number * rows + row},{row / 4}\n" for row in range(rows))
+            self.path(table, number).write_text("id,amount\n" + "".join(lines))
+
+    def spoil(self, table: str, numbers: Sequence[int]) -> None:
+        """Write files that fail."""
+        for number in numbers:
+            self.path(table, number).write_text(_BAD)
+
+    def path(self, table: str, number: int) -> Path:
+        """Return where a file is."""
+        folder = self.folder / table / f"{number // 1000:03d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{number:06d}.csv"
+
+    def run(self, table: str) -> Ran:
+        """Run the task and watch the memory of its process."""
+        command = [
+            str(Path(sys.executable).with_name("pinotctl")),
+            *("--controller", self.controller_url, "task", "run", table, "--output", "json"),
+        ]
+        started = time.monotonic()
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        peak = 0
+        watched = psutil.Process(process.pid)
+        while process.poll() is None:
+            try:
+                peak = max(peak, watched.memory_info().rss)
+            except psutil.NoSuchProcess:
+                break
+            time.sleep(0.2)
+        out, _ = process.communicate()
+        seconds = time.monotonic() - started
+        report = json.loads(out) if process.returncode == 0 else {}
+        return Ran(process.returncode, report, seconds, peak / 2**20)
+
+    def largest_znode(self, table: str) -> int:
+        """Return the size of the largest znode of the table's last session, bytes."""
+        root = sessions_path(f"{table}_OFFLINE")
+        session = f"{root}/{self.store.children(root)[-1]}"
+        sizes = [0]
+        for part in ("groups", "from"):
+            for name in self.store.children(f"{session}/{part}"):
+                found = self.store.get(f"{session}/{part}/{name}")
+                if found is not None:
+                    sizes.append(len(found.record.to_bytes()))
+        return max(sizes)
+
+
+def retry(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
+    """Compare a retry with an ingestion of the failed files alone."""
+    files, failing, rows = arguments.retry_files, arguments.retry_failing, arguments.retry_rows
+    bad = range(0, files, files // failing)
+    alone = bench.table("retry_alone", desiredSegmentSize="1")
+    bench.write(alone, bad, rows)
+    bench.run(alone)  # so that the minion's code is compiled before anything is timed
+    table = bench.table("retry_all", desiredSegmentSize="1")
+    bench.write(table, range(files), rows)
+    bench.spoil(table, bad)
+    failed = bench.run(table)
+    assert failed.code == 1, "the first run should have failed"
+    bench.write(table, bad, rows)
+    again = bench.run(table)
+    for number in bad:  # other names, the same rows
+        bench.path(alone, number).rename(bench.path(alone, number + files))
+    by_itself = bench.run(alone)
+    whole, part = float(again.report["staging s"]), float(by_itself.report["staging s"])
+    return {
+        "part": "retry",
+        "files": files,
+        "failed": len(bad),
+        "first run s": round(failed.seconds, 1),
+        "retry: staging s": round(whole, 2),
+        "these files alone: staging s": round(part, 2),
+        "ratio": round(whole / part, 2),
+    }
+
+
+def switch(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
+    """Switch many segments, and measure how long the entry is open."""
+    table = bench.table("switch_many", enableSync="true")
+    bench.write(table, range(arguments.switch_segments), 10)
+    ran = bench.run(table)
+    assert ran.code == 0, "the run failed"
+    return {
+        "part": "switch",
+        "segments": ran.report["segments"],
+        "staging s": ran.report["staging s"],
+        "switch s (entry open)": ran.report["switch s"],
+        "largest znode bytes": bench.largest_znode(table),
+    }
+
+
+def scale(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
+    """Take very many files through a failure, a retry and the switch."""
+    files = arguments.scale_files
+    few = bench.table("scale_few")
+    bench.write(few, range(100), 10)
+    small = bench.run(few)
+    table = bench.table("scale_many", tableMaxNumTasks="100")
+    bench.write(table, range(files), 10)
+    bad = range(0, files, files // 20)
+    bench.spoil(table, bad)
+    failed = bench.run(table)
+    assert failed.code == 1, "the first run should have failed"
+    bench.write(table, bad, 10)
+    again = bench.run(table)
+    assert again.code == 0, "the retry failed"
+    assert again.report["files"] == files
+    return {
+        "part": "scale",
+        "files": files,
+        "segments": again.report["segments"],
+        "rows": again.report["rows"],
+        "first run s": round(failed.seconds, 1),
+        "retry s": round(again.seconds, 1),
+        "switch s": again.report["switch s"],
+        "largest znode bytes": bench.largest_znode(table),
+        "peak MiB, 100 files": round(small.peak_mib),
+        "peak MiB": round(max(failed.peak_mib, again.peak_mib)),
+        "bytes per file": round((max(failed.peak_mib, again.peak_mib) - small.peak_mib) * 2**20 / files),
+    }
+
+
+PARTS: dict[str, Callable[[Bench, argparse.Namespace], dict[str, object]]] = {
+    "retry": retry,
+    "switch": switch,
+    "scale": scale,
+}
+
+
+def main() -> None:
+    """Run the parts, print tables and write JSON."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--retry-files", type=int, default=60)
+    parser.add_argument("--retry-failing", type=int, default=15)
+    parser.add_argument("--retry-rows", type=int, default=400_000)
+    parser.add_argument("--switch-segments", type=int, default=1000)
+    parser.add_argument("--scale-files", type=int, default=100_000)
+    parser.add_argument("--dir", type=Path, default=Path(".work/benchmark-sessions"))
+    parser.add_argument("--port-base", type=int, default=21900)
+    parser.add_argument("--json", type=Path, default=Path("benchmarks/results/sessions.json"))
+    arguments = parser.parse_args()
+    folder = arguments.dir.absolute()
+    cluster = LocalCluster(folder / "cluster", ClusterPorts.from_base(arguments.port_base))
+    cluster.up()
+    rows = []
+    try:
+        with (
+            ControllerClient(ControllerConfig(cluster.controller_url)) as client,
+            PropertyStore(cluster.zookeeper_address, cluster.cluster_name) as store,
+        ):
+            bench = Bench(client, store, cluster.controller_url, folder)
+            for part in arguments.parts:
+                rows.append(PARTS[part](bench, arguments))
+                show([rows[-1]])
+    finally:
+        cluster.down(purge=True)
+    save(arguments.json, {"results": rows})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,284 @@
+"""Pause, resume and watch the consumption of realtime tables; change streams; recover what got stuck."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+import click
+
+from controller_client.cli.commands import consumption_recipes
+from controller_client.cli.commands.consumption_partitions import pause_partitions_of, resume_partitions_of
+from controller_client.cli.commands.each_table import each_table
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import dry_run_option, output_option
+from controller_client.errors import NotFoundError
+from controller_client.table_names import TableType
+
+if TYPE_CHECKING:
+    from controller_client.consumption.control import TableControl
+    from controller_client.consumption.status import TableStatus
+
+__all__ = ["consumption"]
+
+_TABLES = click.argument("patterns", metavar="TABLE...", nargs=-1, required=True)
+_NO_WAIT = click.option("--no-wait", is_flag=True, help="Do not wait until it is finished.")
+_TIMEOUT = click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0),
+    default=300.0,
+    show_default=True,
+    help="Seconds to wait, for each table.",
+)
+_PARTITIONS = click.option(
+    "--partition",
+    "partitions",
+    type=click.IntRange(min=0),
+    multiple=True,
+    metavar="NUMBER",
+    help="Only this partition; may be given again. All servers of the table must be hosted in Python.",
+)
+_COMMENT = click.option("--comment", help="More words; Pinot 1.3 and later keep them too.")
+
+
+_NO_STREAM = click.option(
+    "--no-stream",
+    is_flag=True,
+    help="Do not look at the stream itself (lag, lost rows); e.g. where it cannot be reached from here.",
+)
+
+
+@click.group(help=__doc__)
+def consumption() -> None:  # noqa: D103  # help is the module's docstring
+    pass
+
+
+@consumption.command()
+@_TABLES
+@_PARTITIONS
+@click.option("--reason", help="Why, in a word.")
+@_COMMENT
+@click.option(
+    "--batch-size",
+    type=click.IntRange(min=1),
+    help="How many segments commit at a time; Pinot 1.5 and later.",
+)
+@_NO_WAIT
+@_TIMEOUT
+@dry_run_option
+@pass_cli
+def pause(
+    cli: CliContext,
+    patterns: tuple[str, ...],
+    partitions: tuple[int, ...],
+    reason: str | None,
+    comment: str | None,
+    batch_size: int | None,
+    no_wait: bool,
+    timeout_s: float,
+    dry_run: bool,
+) -> None:
+    """Pause tables and wait until nothing of them consumes on any server.
+
+    TABLE is a name, or a pattern such as 'web_*'. All are told before the first is waited for. Run again, it
+    waits on, and forces what has not committed.
+    """
+    from controller_client.consumption.pausing import pause as pause_table
+    from controller_client.consumption.pausing import wait_paused
+
+    controls = _controls(cli, patterns)
+    if partitions:
+        if batch_size:
+            raise click.UsageError("--batch-size does not go with --partition")
+        pause_partitions_of(cli, controls, partitions, reason, comment, not no_wait, timeout_s, dry_run)
+        return
+    if dry_run:
+        for control in controls:
+            at = "is paused already" if control.ideal().flags.table_paused else "would be paused"
+            cli.out.note(f"{control.table} {at}: {len(control.ideal().consuming)} segments consume.")
+        return
+
+    def tell(control: TableControl) -> None:
+        began = pause_table(
+            control, reason=reason, comment=comment, wait=False, timeout_s=timeout_s, batch_size=batch_size
+        )
+        if not began:
+            cli.out.note(f"{control.table} was paused already.")
+
+    def wait(control: TableControl) -> None:
+        wait_paused(control, timeout_s=timeout_s)
+        cli.out.note(f"{control.table} is paused: nothing consumes.")
+
+    each_table(cli, controls, tell, *(() if no_wait else (wait,)))
+
+
+@consumption.command()
+@_TABLES
+@_PARTITIONS
+@click.option(
+    "--consume-from",
+    default="lastConsumed",
+    show_default=True,
+    metavar="PLACE",
+    help=(
+        "smallest, largest, lastConsumed, or the offsets of partitions: 0=120,3=77. All but the last one may "
+        "leave rows out, or read them again."
+    ),
+)
+@_COMMENT
+@_NO_WAIT
+@_TIMEOUT
+@_NO_STREAM
+@dry_run_option
+@pass_cli
+def resume(
+    cli: CliContext,
+    patterns: tuple[str, ...],
+    partitions: tuple[int, ...],
+    consume_from: str,
+    comment: str | None,
+    no_wait: bool,
+    timeout_s: float,
+    no_stream: bool,
+    dry_run: bool,
+) -> None:
+    """Resume tables and wait until every partition consumes.
+
+    Rows that the stream has dropped during the pause are told, with their offsets.
+    """
+    from controller_client.consumption.offsets import parse_consume_from
+    from controller_client.consumption.rest import ConsumeFrom
+    from controller_client.consumption.resuming import resume as resume_table
+
+    start = parse_consume_from(consume_from)
+    controls = _controls(cli, patterns, no_stream)
+    if partitions:
+        if start is not ConsumeFrom.LAST_CONSUMED:
+            raise click.UsageError("a partition goes on where it was stopped: no --consume-from")
+        resume_partitions_of(cli, controls, partitions, not no_wait, timeout_s, dry_run)
+        return
+    if dry_run:
+        for control in controls:
+            _say_resume(cli, control.status(), consume_from)
+        return
+
+    def go(control: TableControl) -> None:
+        result = resume_table(
+            control, consume_from=start, wait=not no_wait, timeout_s=timeout_s, comment=comment
+        )
+        if not result.changed:
+            cli.out.note(f"{control.table} consumes already.")
+            return
+        cli.out.note(f"{control.table} {'is told to resume' if no_wait else 'consumes'}.")
+        for jump in result.jumps:
+            cli.out.note(f"  {jump}")
+
+    each_table(cli, controls, go)
+
+
+@consumption.command()
+@click.argument("patterns", metavar="[TABLE]...", nargs=-1)
+@click.option("--watch", "watching", is_flag=True, help="Show it again and again, until Ctrl-C.")
+@click.option(
+    "--interval",
+    "interval_s",
+    type=click.FloatRange(min=0.1),
+    default=2.0,
+    show_default=True,
+    help="Seconds between two looks of --watch.",
+)
+@click.option("--rounds", type=click.IntRange(min=1), help="How many looks of --watch.")
+@_NO_STREAM
+@output_option()
+@pass_cli
+def status(
+    cli: CliContext,
+    patterns: tuple[str, ...],
+    watching: bool,
+    interval_s: float,
+    rounds: int | None,
+    no_stream: bool,
+) -> None:
+    """Show what the partitions of tables are at (all realtime tables, unless some are named).
+
+    With --watch: in place on a terminal, elsewhere a line for each change.
+    """
+    from controller_client.cli.commands.consumption_view import show, watch
+
+    controls = _controls(cli, patterns, no_stream)
+
+    def look() -> list[TableStatus]:
+        return [control.status() for control in controls]
+
+    if watching:
+        watch(cli.out, look, cli.client().clock, interval_s, rounds=rounds)
+    else:
+        show(cli.out, look())
+
+
+@consumption.command(name="force-commit")
+@_TABLES
+@click.option(
+    "--batch-size",
+    type=click.IntRange(min=1),
+    help="How many segments commit at a time; Pinot 1.4 and later.",
+)
+@_NO_WAIT
+@_TIMEOUT
+@pass_cli
+def force_commit(
+    cli: CliContext, patterns: tuple[str, ...], batch_size: int | None, no_wait: bool, timeout_s: float
+) -> None:
+    """Commit what tables consume now, and go on consuming."""
+    from controller_client.consumption.committing import force_commit as force
+
+    controls = _controls(cli, patterns)
+
+    def go(control: TableControl) -> None:
+        segments = force(control, timeout_s=timeout_s, wait=not no_wait, batch_size=batch_size)
+        done = "told to commit" if no_wait else "committed"
+        cli.out.note(f"{control.table}: {len(segments)} segments {done}.")
+
+    each_table(cli, controls, go)
+
+
+def _controls(cli: CliContext, patterns: tuple[str, ...], no_stream: bool = False) -> list[TableControl]:
+    """The realtime tables that patterns name, with or without their type; without patterns all."""
+    from controller_client.consumption.control import TableControl
+
+    everything = cli.client().tables.list(TableType.REALTIME)
+    found: list[str] = [] if patterns else everything
+    for pattern in patterns:
+        names = [
+            name
+            for name in everything
+            if fnmatchcase(name, pattern) or fnmatchcase(name.removesuffix("_REALTIME"), pattern)
+        ]
+        if not names:
+            raise NotFoundError(
+                f"there is no realtime table {pattern}",
+                where=cli.client().config.url,
+                remedy="see 'pinotctl table list --type realtime'",
+            )
+        found += [name for name in names if name not in found]
+    store = cli.property_store()
+    return [TableControl(cli.client(), store, name, watch_stream=not no_stream) for name in found]
+
+
+def _say_resume(cli: CliContext, seen: TableStatus, consume_from: str) -> None:
+    cli.out.note(f"{seen.table} is {seen.state}; it would be resumed from {consume_from}.")
+    for each in seen.partitions:
+        if each.lost:
+            cli.out.note(
+                f"  partition {each.partition}: the stream has dropped the offsets {each.lost[0]} to "
+                f"{each.lost[1] - 1}; they cannot be read any more"
+            )
+        elif each.ahead:
+            cli.out.note(f"  partition {each.partition}: the stream ends at {each.latest_offset}, before it")
+    if seen.stream_problem:
+        cli.out.note(f"  whether rows are lost cannot be known: {seen.stream_problem}")
+
+
+for _recipe in consumption_recipes.RECIPES:
+    consumption.add_command(_recipe)

@@ -1,0 +1,69 @@
+"""The pause and resume of single partitions on the command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from controller_client.cli.commands.each_table import each_table
+from controller_client.cli.context import CliContext
+
+if TYPE_CHECKING:
+    from controller_client.consumption.control import TableControl
+
+__all__ = ["pause_partitions_of", "resume_partitions_of"]
+
+
+def pause_partitions_of(
+    cli: CliContext,
+    controls: list[TableControl],
+    partitions: tuple[int, ...],
+    reason: str | None,
+    comment: str | None,
+    wait: bool,
+    timeout_s: float,
+    dry_run: bool,
+) -> None:
+    """Pause partitions of tables, or say that they could be."""
+    from controller_client.consumption.partitions import check_pause, pause_partitions
+
+    named = ", ".join(map(str, partitions))
+
+    def go(control: TableControl) -> None:
+        if dry_run:
+            check_pause(control, partitions)
+            cli.out.note(f"{control.table}: partitions {named} would be paused.")
+            return
+        began = pause_partitions(
+            control, partitions, reason=reason, comment=comment, wait=wait, timeout_s=timeout_s
+        )
+        if not began:
+            cli.out.note(f"{control.table}: partitions {named} were paused already.")
+        if wait:
+            cli.out.note(f"{control.table}: partitions {named} are held: nothing of them is consumed.")
+
+    each_table(cli, controls, go)
+
+
+def resume_partitions_of(
+    cli: CliContext,
+    controls: list[TableControl],
+    partitions: tuple[int, ...],
+    wait: bool,
+    timeout_s: float,
+    dry_run: bool,
+) -> None:
+    """Resume partitions of tables, or say which of them would go on."""
+    from controller_client.consumption.partitions import resume_partitions
+
+    named = ", ".join(map(str, partitions))
+
+    def go(control: TableControl) -> None:
+        if dry_run:
+            held = control.ideal().flags.paused_partitions & set(partitions)
+            cli.out.note(f"{control.table}: of partitions {named}, {sorted(held) or 'none'} would go on.")
+            return
+        changed = resume_partitions(control, partitions, wait=wait, timeout_s=timeout_s)
+        done = "go on" if changed else "were not paused"
+        cli.out.note(f"{control.table}: partitions {named} {done}.")
+
+    each_table(cli, controls, go)

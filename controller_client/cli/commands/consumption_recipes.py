@@ -1,0 +1,184 @@
+"""Recipes on the consumption of one table: each says what it does before it does it, and can be run again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from controller_client.cli.arguments import key_values
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import dry_run_option
+from controller_client.errors import ConfigError
+from controller_client.table_names import TableType, with_type
+
+if TYPE_CHECKING:
+    from controller_client.consumption.control import TableControl
+
+__all__ = ["RECIPES"]
+
+_TABLE = click.argument("table_name", metavar="TABLE")
+_TIMEOUT = click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0),
+    default=300.0,
+    show_default=True,
+    help="Seconds for each step that waits.",
+)
+
+
+@click.command(name="change-stream")
+@_TABLE
+@click.option(
+    "--set", "values", multiple=True, metavar="KEY=VALUE", help="A key of the stream config; may be repeated."
+)
+@click.option(
+    "--set-from-file",
+    "files",
+    multiple=True,
+    metavar="KEY=FILE",
+    help="A key whose value is in a file: for credentials.",
+)
+@click.option("--unset", "removed", multiple=True, metavar="KEY", help="A key to take out; may be repeated.")
+@click.option(
+    "--consume-from",
+    type=click.Choice(["smallest", "largest", "lastConsumed"], case_sensitive=False),
+    help="Where to begin in the new stream; lastConsumed only where its offsets are those of the old one.",
+)
+@click.option(
+    "--no-stream",
+    is_flag=True,
+    help="Do not look at the new stream before; e.g. where only the cluster can reach it.",
+)
+@_TIMEOUT
+@dry_run_option
+@pass_cli
+def change_stream(
+    cli: CliContext,
+    table_name: str,
+    values: tuple[str, ...],
+    files: tuple[str, ...],
+    removed: tuple[str, ...],
+    consume_from: str | None,
+    no_stream: bool,
+    timeout_s: float,
+    dry_run: bool,
+) -> None:
+    """Move a table to another stream: pause, change its stream config, resume.
+
+    When a partition does not consume in time, the old config and the old offsets are put back, and the
+    command fails. A run that was killed is finished by running it again, without --set.
+    """
+    from controller_client.consumption.change_stream import change_stream as change
+    from controller_client.consumption.rest import ConsumeFrom
+
+    changes: dict[str, str | None] = {**key_values(values, "--set"), **dict.fromkeys(removed)}
+    for key, file in key_values(files, "--set-from-file").items():
+        with click.open_file(file, encoding="utf-8") as opened:
+            changes[key] = opened.read().strip()
+    start = next((each for each in ConsumeFrom if each.lower() == (consume_from or "").lower()), None)
+    control = _control(cli, table_name)
+    control.watch_stream = not no_stream
+    result = change(
+        control,
+        changes,
+        consume_from=start,
+        timeout_s=timeout_s,
+        say=_say(cli),
+        dry_run=dry_run,
+    )
+    if result is not None:
+        cli.out.note(f"{with_type(table_name, TableType.REALTIME)} consumes from the new stream.")
+
+
+@click.command()
+@_TABLE
+@click.option(
+    "--until",
+    metavar="PLACE",
+    help="The offset of each partition to wait for: 0=120,1=77; default: the stream's ends of now.",
+)
+@_TIMEOUT
+@dry_run_option
+@pass_cli
+def drain(cli: CliContext, table_name: str, until: str | None, timeout_s: float, dry_run: bool) -> None:
+    """Read what the stream holds now to its end, then pause the table: for streams that end."""
+    from controller_client.consumption.draining import drain as drain_table
+    from controller_client.consumption.offsets import parse_consume_from
+
+    offsets = parse_consume_from(until) if until else None
+    if offsets is not None and not isinstance(offsets, dict):
+        raise ConfigError(f"--until {until} tells no offsets", expected="0=120,1=77")
+    drain_table(_control(cli, table_name), until=offsets, timeout_s=timeout_s, say=_say(cli), dry_run=dry_run)
+
+
+@click.command()
+@_TABLE
+@click.option("--reload", is_flag=True, help="Reload the committed segments too, e.g. for a new column.")
+@_TIMEOUT
+@dry_run_option
+@pass_cli
+def recover(cli: CliContext, table_name: str, reload: bool, timeout_s: float, dry_run: bool) -> None:
+    """Get stuck consumption going: reset segments in ERROR, pause, resume with new segments.
+
+    The new segments take up the present schema and table config.
+    """
+    from controller_client.consumption.recovering import recover as recover_table
+
+    control = _control(cli, table_name)
+    result = recover_table(control, timeout_s=timeout_s, say=_say(cli), reload=reload, dry_run=dry_run)
+    for jump in result.jumps:
+        cli.out.note(f"  {jump}")
+
+
+@click.command()
+@_TABLE
+@_TIMEOUT
+@dry_run_option
+@pass_cli
+def recreate(cli: CliContext, table_name: str, timeout_s: float, dry_run: bool) -> None:
+    """Create consuming segments for partitions that have none, e.g. because they were deleted."""
+    from controller_client.consumption.recovering import recreate as recreate_segments
+
+    control = _control(cli, table_name)
+    result = recreate_segments(control, timeout_s=timeout_s, say=_say(cli), dry_run=dry_run)
+    for jump in result.jumps:
+        cli.out.note(f"  {jump}")
+    if not result.changed and not dry_run:
+        cli.out.note(f"Every partition of {control.table} has a consuming segment.")
+
+
+@click.command()
+@_TABLE
+@_TIMEOUT
+@dry_run_option
+@pass_cli
+def reset(cli: CliContext, table_name: str, timeout_s: float, dry_run: bool) -> None:
+    """Begin new consuming segments, with the present schema and config, while all rows stay queryable."""
+    from controller_client.consumption.recovering import reset as reset_segments
+
+    reset_segments(_control(cli, table_name), timeout_s=timeout_s, say=_say(cli), dry_run=dry_run)
+
+
+def _control(cli: CliContext, table_name: str) -> TableControl:
+    from controller_client.consumption.control import TableControl
+
+    return TableControl(cli.client(), cli.property_store(), with_type(table_name, TableType.REALTIME))
+
+
+class _Steps:
+    def __init__(self, cli: CliContext) -> None:
+        self._cli = cli
+        self._number = 0
+
+    def __call__(self, text: str) -> None:
+        self._number += 1
+        self._cli.out.note(f"{self._number}. {text[:1].upper()}{text[1:]}.")
+
+
+def _say(cli: CliContext) -> _Steps:
+    return _Steps(cli)
+
+
+RECIPES = (change_stream, drain, recover, recreate, reset)

@@ -1,0 +1,177 @@
+"""How the consumption of tables is shown: a table for people, JSON, and a view that goes on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from controller_client.cli.output import Output
+from controller_client.clock import Clock
+from controller_client.consumption.pause_record import Holder
+from controller_client.consumption.status import PartitionStatus, TableStatus
+
+__all__ = ["COLUMNS", "as_json", "rows", "show", "watch"]
+
+COLUMNS = ("table", "partition", "state", "offset", "lag", "segment since", "servers", "note")
+
+
+def show(out: Output, statuses: Sequence[TableStatus]) -> None:
+    """Write statuses: as a table, with the pauses on lines of their own, or as JSON."""
+    if out.is_json:
+        out.json([as_json(status) for status in statuses])
+        return
+    out.table(COLUMNS, rows(statuses))
+    for status in statuses:
+        out.note("\n".join(headline(status)))
+
+
+def headline(status: TableStatus) -> Iterator[str]:
+    """Say in words what a table is at, who paused it, when and why, and what is not known."""
+    yield f"{status.table}: {status.state}"
+    for holder in status.holders:
+        yield f"  paused {_by(holder)}"
+    pinot = status.pinot_pause
+    if pinot is not None:
+        told = ", ".join(text for text in (pinot.reason_code, pinot.comment, pinot.time_text) if text)
+        yield f"  Pinot says: {told}"
+    if status.foreign:
+        yield "  it was paused before that by somebody who left no name"
+    for each in status.partitions:
+        if each.paused_by:
+            yield f"  partition {each.partition} paused {_by(each.paused_by)}"
+    if status.stream_problem:
+        yield f"  {status.stream_problem}"
+
+
+def rows(statuses: Sequence[TableStatus]) -> list[tuple[Any, ...]]:
+    """Return a row for each partition, in the order of the columns."""
+    return [
+        (
+            status.table,
+            each.partition,
+            str(each.state),
+            each.offset or "-",
+            "-" if each.lag is None else each.lag,
+            _time(each.segment_created_ms),
+            ", ".join(each.servers),
+            _note(each),
+        )
+        for status in statuses
+        for each in status.partitions
+    ]
+
+
+def as_json(status: TableStatus) -> dict[str, Any]:
+    """Return a status as a JSON object."""
+    return {
+        "table": status.table,
+        "state": str(status.state),
+        "paused": [vars(each) for each in status.holders],
+        "paused_by_others_before": status.foreign,
+        "pinot_pause": vars(status.pinot_pause) if status.pinot_pause else None,
+        "stream_problem": status.stream_problem,
+        "partitions": [_partition_json(each) for each in status.partitions],
+    }
+
+
+def _partition_json(each: PartitionStatus) -> dict[str, Any]:
+    paused_by = vars(each.paused_by) if each.paused_by else None
+    return {**vars(each), "state": str(each.state), "paused_by": paused_by}
+
+
+def _by(holder: Holder) -> str:
+    why = ": ".join(text for text in (holder.reason, holder.comment) if text)
+    return f"by {holder.by} at {_time(holder.since_ms)}" + (f" ({why})" if why else "")
+
+
+def watch(
+    out: Output, look: Callable[[], list[TableStatus]], clock: Clock, interval_s: float, *, rounds: int | None
+) -> None:
+    """Show statuses again and again: in place on a terminal, elsewhere a line for each change.
+
+    Args:
+        out: Where to; with JSON, one object a line for each change of a table.
+        look: Reads the statuses; called in this thread.
+        clock: Time and sleep.
+        interval_s: Seconds between two looks.
+        rounds: How many looks; None: until the user ends it (Ctrl-C).
+    """
+    if sys.stdout.isatty() and not out.is_json:
+        _watch_live(look, clock, interval_s, rounds)
+        return
+    known: dict[tuple[str, int | None], Any] = {}
+    for number in _rounds(rounds):
+        if number:
+            clock.sleep(interval_s)
+        for status in look():
+            _tell_changes(out, status, known)
+
+
+def _tell_changes(out: Output, status: TableStatus, known: dict[tuple[str, int | None], Any]) -> None:
+    if out.is_json:
+        document = as_json(status)
+        if known.get((status.table, None)) != document:
+            known[status.table, None] = document
+            out.json_line(document)
+        return
+    about: list[tuple[int | None, str]] = [(None, str(status.state))]
+    about += [
+        (each.partition, f"partition {each.partition}: {each.state}, {_place(each)}")
+        for each in status.partitions
+    ]
+    for number, text in about:
+        if known.get((status.table, number)) != text:
+            known[status.table, number] = text
+            out.line(f"{status.table} {text}")
+
+
+def _watch_live(
+    look: Callable[[], list[TableStatus]], clock: Clock, interval_s: float, rounds: int | None
+) -> None:
+    from rich.console import Group
+    from rich.live import Live
+    from rich.table import Table
+    from rich.text import Text
+
+    with Live(auto_refresh=False) as live:
+        for number in _rounds(rounds):
+            if number:
+                clock.sleep(interval_s)
+            statuses = look()
+            table = Table(box=None, pad_edge=False)
+            for column in COLUMNS:
+                table.add_column(column, overflow="fold")
+            for row in rows(statuses):
+                table.add_row(*(Text(str(value)) for value in row))
+            lines = [Text(line) for status in statuses for line in headline(status)]
+            live.update(Group(table, *lines), refresh=True)
+
+
+def _rounds(rounds: int | None) -> Iterator[int]:
+    number = 0
+    while rounds is None or number < rounds:
+        yield number
+        number += 1
+
+
+def _place(each: PartitionStatus) -> str:
+    lag = "" if each.lag is None else f", {each.lag} behind"
+    note = _note(each)
+    return f"offset {each.offset or '-'}{lag}" + (f" ({note})" if note else "")
+
+
+def _note(each: PartitionStatus) -> str:
+    if each.lost:
+        first, behind = each.lost
+        return f"the stream has dropped the {behind - first:,} offsets {first} to {behind - 1} unread"
+    if each.ahead:
+        return f"the stream ends at {each.latest_offset}, before this offset"
+    return ""
+
+
+def _time(epoch_ms: int | None) -> str:
+    if epoch_ms is None:
+        return "-"
+    return datetime.fromtimestamp(epoch_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,151 @@
+"""Create upsert tables, and see how far their updates are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from controller_client.cli.arguments import read_json_object
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.lazy import LazyGroup
+from controller_client.cli.options import dry_run_option, output_option
+from controller_client.clock import SystemClock
+from controller_client.errors import ConfigError, NotFoundError
+from controller_client.models import Schema, TableConfig
+
+if TYPE_CHECKING:
+    from controller_client.upsert.tables import QueriedTable
+
+__all__ = ["upsert"]
+
+_TABLE = click.argument("table_name", metavar="TABLE")
+
+
+@click.group(help=__doc__, cls=LazyGroup, entry_point_group="pinotctl.upsert_commands")
+def upsert() -> None:  # noqa: D103  # help is the module's docstring
+    pass
+
+
+@upsert.command()
+@click.option("--schema", "schema_file", type=click.File(encoding="utf-8"), required=True, metavar="FILE")
+@click.option("--config", "config_file", type=click.File(encoding="utf-8"), required=True, metavar="FILE")
+@click.option(
+    "--primary-key", required=True, metavar="COLUMN,...", help="A later row replaces the one of the same key."
+)
+@click.option(
+    "--timestamp",
+    "timestamp_column",
+    required=True,
+    metavar="COLUMN",
+    help="Which row of a key is the later.",
+)
+@click.option("--order", metavar="MODULE:FUNCTION", help="Ranks rows of a key instead of the timestamp.")
+@click.option("--updates-topic", metavar="TOPIC", help="Of the updates; default TABLE_REALTIME.updates.")
+@dry_run_option
+@pass_cli
+def create(
+    cli: CliContext,
+    schema_file: TextIO,
+    config_file: TextIO,
+    primary_key: str,
+    timestamp_column: str,
+    order: str | None,
+    updates_topic: str | None,
+    dry_run: bool,
+) -> None:
+    """Register an upsert table: a schema, and the config of a realtime table with a Kafka stream.
+
+    Columns, indexes and settings of an upsert table are added to them. What is there already and is the same
+    stays as it is, so it may be run again.
+    """
+    from controller_client.upsert.creating import (
+        create_upsert_table,
+        plan_upsert_table,
+        servers_without_hooks,
+    )
+
+    planned = plan_upsert_table(
+        Schema.from_json(read_json_object(schema_file)),
+        TableConfig.from_json(read_json_object(config_file)),
+        primary_key=[name.strip() for name in primary_key.split(",")],
+        timestamp_column=timestamp_column,
+        updates_topic=updates_topic,
+        order=order,
+    )
+    for warning in planned.warnings:
+        cli.out.note(f"Warning: {warning}")
+    stock = servers_without_hooks(cli.property_store(), planned.table)
+    if stock:
+        cli.out.note(
+            f"Warning: {', '.join(stock)} of the table's tenant never reported as hosted in Python: its rows "
+            "stay invisible there. Run servers of this tenant by: pinotctl serve server"
+        )
+    done = create_upsert_table(cli.client(), planned, dry_run=dry_run)
+    verb = "would be registered" if dry_run else "registered"
+    cli.out.note(f"{' and '.join(done)} {verb}." if done else "Schema and table are there already.")
+
+
+@upsert.command()
+@_TABLE
+@output_option()
+@pass_cli
+def status(cli: CliContext, table_name: str) -> None:
+    """Show how far servers and key coordinator of an upsert table are, and what holds its mark.
+
+    Ends with 0 where every server has told a version, with 1 otherwise.
+    """
+    from controller_client.upsert.status import read_status
+
+    found = read_status(cli.property_store(), _table(cli, table_name).table, SystemClock().now())
+    if cli.out.is_json:
+        cli.out.json(found.to_json())
+    else:
+        cli.out.table(found.COLUMNS, found.rows())
+    for line in found.lines():
+        cli.out.note(line)
+    if not found.is_well:
+        raise click.exceptions.Exit(1)
+
+
+@upsert.command()
+@_TABLE
+@click.option(
+    "--wait-version", type=click.IntRange(min=0), metavar="N", help="Wait until it is at least this."
+)
+@click.option(
+    "--wait-produced", is_flag=True, help="Wait until all rows that are in the topic now are in it."
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0),
+    default=300.0,
+    show_default=True,
+    help="Seconds to wait.",
+)
+@pass_cli
+def watermark(
+    cli: CliContext, table_name: str, wait_version: int | None, wait_produced: bool, timeout_s: float
+) -> None:
+    """Print the version up to which all servers of an upsert table are complete."""
+    from controller_client.upsert.marks import read_mark
+    from controller_client.upsert.visible import wait_mark, wait_produced_rows
+
+    store, table, clock = cli.property_store(), _table(cli, table_name), SystemClock()
+    if wait_version is not None and wait_produced:
+        raise ConfigError("--wait-version and --wait-produced do not go together", expected="one of them")
+    if wait_version is not None:
+        wait_mark(store, table.table, wait_version, timeout_s=timeout_s, clock=clock)
+    if wait_produced:
+        wait_produced_rows(store, table, timeout_s=timeout_s, clock=clock)
+    cli.out.line(str(read_mark(store, table.table).required()))
+
+
+def _table(cli: CliContext, name: str) -> QueriedTable:
+    from controller_client.upsert.tables import find_table
+
+    found = find_table(cli.property_store(), name)
+    if found is None:
+        raise NotFoundError(f"there is no upsert table {name}", remedy="make it by: pinotctl upsert create")
+    return found

@@ -1,0 +1,249 @@
+"""Another stream under a table: pause, put the new stream into its config, resume; or put the old one back.
+
+Each step is noted in the plan before it begins, so that a run that was killed is finished by the next one::
+
+    begun ──▶ pause ──▶ update ──▶ resume ──▶ (plan deleted)
+                                     │ not every partition consumes in time
+                                     └──▶ undo ──▶ undo-resume ──▶ (plan deleted, RejectedError)
+
+That the new stream cannot be read shows on Pinot 0.11 by nothing but partitions that do not start: the
+controller cannot tell offsets, and makes no segments; or servers cannot read, and their segments go to ERROR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from controller_client.consumption.committing import failed_segments
+from controller_client.consumption.control import TableControl
+from controller_client.consumption.offsets import parse_consume_from
+from controller_client.consumption.pausing import pause, wait_paused
+from controller_client.consumption.plan import Plan, begin, drop, save, under_way
+from controller_client.consumption.rest import ConsumeFrom
+from controller_client.consumption.resuming import ResumeResult, resume
+from controller_client.consumption.segments import read_partitions
+from controller_client.consumption.stream_config import StreamConfig, with_stream
+from controller_client.consumption.stream_offsets import StreamUnknownError, open_look
+from controller_client.errors import (
+    ConfigError,
+    ConflictError,
+    OutcomeUnknownError,
+    RejectedError,
+    WaitTimeoutError,
+)
+
+__all__ = ["RECIPE", "change_stream"]
+
+RECIPE = "change-stream"
+
+# A check of the controller's that cannot read the stream tries ten times, each up to 15 s and 5 s of pause,
+# with the config it began with; while the flag is set the next try ends it.
+_LATE_TRIES_S = 25.0
+
+
+def change_stream(
+    control: TableControl,
+    changes: Mapping[str, str | None],
+    *,
+    consume_from: ConsumeFrom | None,
+    timeout_s: float,
+    say: Callable[[str], None],
+    dry_run: bool = False,
+) -> ResumeResult | None:
+    """Change a table's stream config while nothing consumes, and consume from the new stream.
+
+    Args:
+        control: The table.
+        changes: Keys of the stream config with their new values; None takes a key out. Empty: finish what an
+            earlier run began. What is so already is no error.
+        consume_from: Where to begin in the new stream.
+        timeout_s: Seconds for the pause, and for every partition to consume afterwards.
+        say: Told each step before it is done, in the caller's thread.
+        dry_run: Say what would be done, and check what can be; change nothing.
+
+    Returns:
+        What the resume came to; None for a dry run.
+
+    Raises:
+        ConfigError: It is not said what to change, or where to begin.
+        NotFoundError: There is no such table; or no such topic (where the stream can be looked at).
+        SourceError: The new stream does not answer this process (with ``watch_stream`` alone).
+        ConflictError: Another recipe is under way, or somebody else changed the stream config meanwhile.
+        RejectedError: The new stream could not be read; the old one is back, at the old offsets.
+        WaitTimeoutError: The pause was not finished; run it again.
+    """
+    plan = under_way(control, RECIPE)
+    if plan is None:
+        wanted = _wanted(control, changes, consume_from, say)
+        if wanted is None:
+            say(f"the stream config of {control.table} is so already")
+            return None if dry_run else ResumeResult(changed=False)
+        if dry_run:
+            _say_all(control, say, wanted)
+            return None
+        say(f"write down the change of {control.table}, so that a killed run can be finished")
+        plan = begin(control, RECIPE, wanted)
+    else:
+        say(f"go on with what {plan.by} began: step {plan.step}")
+        if dry_run:
+            _say_all(control, say, plan.data)
+            return None
+        if changes and dict(changes) != plan.data["changes"]:
+            raise ConflictError(
+                f"another change of the stream of {control.table} is under way",
+                expected=f"the change of {', '.join(plan.data['changes'])}, begun by {plan.by}",
+                remedy="run it without --set to finish that one first",
+            )
+    if plan.step.startswith("undo"):
+        _undo(control, plan, timeout_s, say)
+    return _forward(control, plan, timeout_s, say)
+
+
+def _forward(control: TableControl, plan: Plan, timeout_s: float, say: Callable[[str], None]) -> ResumeResult:
+    old, new = StreamConfig(plan.data["old"]), StreamConfig(plan.data["new"])
+    if plan.step != "resume":
+        say(f"pause {control.table} and wait until nothing consumes")
+        if plan.step != "update":
+            plan = save(control, plan, step="pause")
+        # Also where a run before did: somebody may have resumed since, and would consume with both configs.
+        pause(control, reason=RECIPE, timeout_s=timeout_s)
+        say("put the new stream into the table's config")
+        if StreamConfig.of(control.client.tables.get(control.table)) != new:
+            plan = save(control, plan, step="update", ends=_ends(control))
+            _put(control, old, new)
+        say(f"resume from {plan.data['consume_from']} and wait until every partition consumes")
+        plan = save(control, plan, step="resume")
+    try:
+        start = parse_consume_from(plan.data["consume_from"])
+        result = resume(control, consume_from=start, timeout_s=timeout_s)
+    except WaitTimeoutError as error:
+        _undo(control, save(control, plan, step="undo", why=error.message), timeout_s, say)
+    say("done: delete the note")
+    drop(control)
+    return result
+
+
+def _ends(control: TableControl) -> dict[str, str | None]:
+    """Return where the committed rows of each partition end; JSON has only texts for keys."""
+    partitions = read_partitions(control.store, control.table)
+    return {str(number): each.next_offset for number, each in partitions.items()}
+
+
+def _undo(control: TableControl, plan: Plan, timeout_s: float, say: Callable[[str], None]) -> NoReturn:
+    """Put the old stream back and go on where the table was."""
+    why = plan.data["why"]
+    if plan.step == "undo":
+        say(f"the new stream cannot be read ({why}): pause {control.table} and put the old one back")
+        _stop_new(control, timeout_s, say)
+        say("put the old stream into the table's config")
+        _put(control, StreamConfig(plan.data["new"]), StreamConfig(plan.data["old"]))
+        plan = save(control, plan, step="undo-resume", moved=_moved(control, plan.data["ends"]))
+    moved = {int(number): offset for number, offset in plan.data["moved"].items()}
+    say("resume where the table was" + (f": offsets {moved}" if moved else ""))
+    # Once the flag is cleared, the offsets are used up: what follows the first segments is behind them.
+    again = not control.ideal().flags.table_paused
+    start = ConsumeFrom.LAST_CONSUMED if again or not moved else moved
+    resume(control, consume_from=start, timeout_s=timeout_s)
+    say("undone: delete the note")
+    drop(control)
+    raise RejectedError(
+        f"the new stream of {control.table} could not be read: {why}",
+        expected="every partition to consume",
+        where=control.table,
+        remedy="the old stream is back; check the new one's address, topic and decoder",
+    )
+
+
+def _stop_new(control: TableControl, timeout_s: float, say: Callable[[str], None]) -> None:
+    pause(control, reason=RECIPE, wait=False, timeout_s=timeout_s)
+    failed = failed_segments(control)
+    if failed:
+        # They have no row, cannot be committed, and begin at offsets of the new stream.
+        say(f"delete the segments that do not consume: {', '.join(failed)}")
+        control.client.segments.delete(control.table, failed)
+        control.client.segments.wait_gone(control.table, failed, timeout_s)
+    wait_paused(control, timeout_s=timeout_s)
+    say(f"wait {_LATE_TRIES_S:g} s for the controller's last tries of the new stream")
+    control.clock.sleep(_LATE_TRIES_S)
+
+
+def _moved(control: TableControl, ends: Mapping[str, str | None]) -> dict[str, int]:
+    """Return the old offsets of the partitions that have committed rows of the new stream."""
+    now = _ends(control)
+    return {
+        number: int(end) for number, end in ends.items() if end and end.isdigit() and now.get(number) != end
+    }
+
+
+def _wanted(
+    control: TableControl,
+    changes: Mapping[str, str | None],
+    consume_from: ConsumeFrom | None,
+    say: Callable[[str], None],
+) -> dict[str, object] | None:
+    if not changes:
+        raise ConfigError(
+            f"it is not said what to change in the stream config of {control.table}, and nothing was begun",
+            remedy="pass --set KEY=VALUE",
+        )
+    held = control.ideal().flags.paused_partitions
+    if held:
+        # The consumer of a segment that is held was made with the old config, and would go on with it.
+        raise ConflictError(
+            f"partitions of {control.table} are paused for themselves: {', '.join(map(str, sorted(held)))}",
+            where=control.table,
+            remedy="resume them first",
+        )
+    old = StreamConfig.of(control.client.tables.get(control.table))
+    new = old.changed(changes)
+    if not old.differences(new):
+        return None
+    if consume_from is None:
+        raise ConfigError(
+            "it is not said where to begin in the new stream",
+            expected="smallest, largest, or lastConsumed where it is the same topic with the same offsets",
+            remedy="pass --consume-from",
+        )
+    if control.watch_stream:
+        _look_at(new, say)
+    return {
+        "old": dict(old.values),
+        "new": dict(new.values),
+        "changes": dict(changes),
+        "consume_from": str(consume_from),
+    }
+
+
+def _look_at(new: StreamConfig, say: Callable[[str], None]) -> None:
+    try:
+        found = open_look(new).read()
+    except StreamUnknownError as error:
+        say(f"the new stream is not checked before: {error.message}")
+    else:
+        say(f"the new stream {new.topic} can be read: {len(found)} partitions")
+
+
+def _say_all(control: TableControl, say: Callable[[str], None], data: Mapping[str, Any]) -> None:
+    keys = ", ".join(data["changes"])
+    say(f"would pause {control.table} and change {keys} in its stream config")
+    say(f"would resume from {data['consume_from']}")
+    say("would put the old config back if a partition does not consume then")
+
+
+def _put(control: TableControl, old: StreamConfig, new: StreamConfig) -> None:
+    """Replace the stream config, unless that is done; whatever the reply, what is there decides."""
+    table = control.client.tables.get(control.table)
+    if StreamConfig.of(table) == new:
+        return
+    if StreamConfig.of(table) != old:
+        raise ConflictError(
+            f"the stream config of {control.table} was changed by somebody else meanwhile",
+            where=control.table,
+            remedy="look at it with 'pinotctl table show'; the table stays paused",
+        )
+    try:
+        control.client.tables.update(with_stream(table, new))
+    except OutcomeUnknownError:
+        if StreamConfig.of(control.client.tables.get(control.table)) != new:
+            raise

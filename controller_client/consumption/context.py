@@ -1,0 +1,101 @@
+"""``with client.paused(table):`` a pause as long as a block."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from controller_client.consumption.control import TableControl
+from controller_client.consumption.pause_record import PauseRecord, change_record, read_record
+from controller_client.consumption.pausing import pause
+from controller_client.consumption.resuming import resume
+from controller_client.errors import ConflictError, PinotPluginError
+
+__all__ = ["paused"]
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def paused(
+    control: TableControl,
+    *,
+    reason: str | None = None,
+    comment: str | None = None,
+    timeout_s: float = 300.0,
+    resume_on_error: bool = True,
+) -> Iterator[TableControl]:
+    """Pause a table, run a block while nothing consumes, and resume.
+
+    Several blocks, in any number of processes, may overlap: the table stays paused until the last one ends. A
+    table that somebody else paused before stays paused after the block. A block whose process is killed
+    leaves the table paused: ``pinotctl consumption status`` says for whom.
+
+    Args:
+        control: The table.
+        reason: Why, in a word.
+        comment: More words.
+        timeout_s: Seconds for the pause, and for the resume.
+        resume_on_error: Resume after an exception too; False: leave the table paused then, for somebody to
+            look at what is half done. An exception of the resume is logged then; the block's own goes on.
+
+    Raises:
+        WaitTimeoutError: The pause was not finished in time, and the table is resumed; or the resume was not.
+        ConflictError: Somebody resumed the table within the block.
+    """
+    holder = uuid.uuid4().hex
+    try:
+        pause(control, reason=reason, comment=comment, timeout_s=timeout_s, holder=holder)
+    except BaseException:
+        _end_quietly(control, holder, timeout_s)
+        raise
+    try:
+        yield control
+    except BaseException:
+        if resume_on_error:
+            _end_quietly(control, holder, timeout_s)
+        raise
+    _end(control, holder, timeout_s)
+
+
+def _end(control: TableControl, holder: str, timeout_s: float) -> None:
+    record = read_record(control.store, control.table)
+    ideal = control.ideal()
+    if record is None or holder not in record.holders or not record.explains(ideal):
+        raise ConflictError(
+            f"{control.table} was resumed by somebody else while it was to stay paused",
+            where=control.table,
+            remedy="look at what was done meanwhile: rows may have been consumed",
+        )
+    if _leave(control, holder):
+        resume(control, timeout_s=timeout_s)
+
+
+def _leave(control: TableControl, holder: str) -> bool:
+    """Take a holder out of the record; return whether the table is to be resumed."""
+    was_last = False
+
+    def without(present: PauseRecord | None) -> PauseRecord | None:
+        nonlocal was_last
+        was_last = False
+        if present is None or holder not in present.holders:
+            return present
+        left = {name: each for name, each in present.holders.items() if name != holder}
+        if not left and present.foreign:
+            return None
+        was_last = not left
+        return replace(present, holders=left)
+
+    change_record(control.store, control.table, without)
+    return was_last
+
+
+def _end_quietly(control: TableControl, holder: str, timeout_s: float) -> None:
+    try:
+        if _leave(control, holder):
+            resume(control, timeout_s=timeout_s)
+    except PinotPluginError as error:
+        logger.error("%s may still be paused: %s", control.table, error)

@@ -1,0 +1,144 @@
+"""Consumption from a given offset of each partition, which no version of Pinot offers.
+
+Pinot starts a partition anew at the start offset of its newest segment when all replicas of that segment are
+OFFLINE in the ideal state: that is how it repairs a consumer that gave up. So a segment is written that
+consists of a record in the property store with the wanted start offset, and of an OFFLINE entry in the ideal
+state: a placeholder. On resume Pinot makes the next segment from it, by its own assignment and with its own
+check against the stream's first offset; afterwards the placeholder is deleted. No server ever loads it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+
+from controller_client.consumption.control import TableControl
+from controller_client.consumption.ideal_state import add_offline_segments
+from controller_client.consumption.rest import ConsumeFrom
+from controller_client.consumption.segments import (
+    PLACEHOLDER,
+    PartitionSegments,
+    SegmentRecord,
+    read_partitions,
+)
+from controller_client.consumption.stream_offsets import OffsetRange
+from controller_client.errors import ConfigError, RejectedError
+from controller_client.table_names import split_table_name
+from controller_client.zookeeper import ZNRecord, segment_path
+
+__all__ = ["drop_placeholders", "parse_consume_from", "place_offsets", "stands_behind_end"]
+
+_PAIR = re.compile(r"(\d+)=(\d+)")
+_NAME = re.compile(r".+__\d+__\d+__\d{8}T\d{6}Z")
+_GONE_TIMEOUT_S = 60.0
+# What the next segment takes over; all else is of the committed one's rows.
+_INHERITED = ("segment.flush.threshold.size", "segment.realtime.numReplicas")
+
+
+def parse_consume_from(text: str) -> ConsumeFrom | dict[int, int]:
+    """Read ``smallest``, ``largest``, ``lastConsumed``, or offsets such as ``0=120,3=77``.
+
+    Raises:
+        ConfigError: It is neither.
+    """
+    for each in ConsumeFrom:
+        if text.lower() == each.lower():
+            return each
+    offsets: dict[int, int] = {}
+    for part in text.split(","):
+        pair = _PAIR.fullmatch(part.strip())
+        if pair is None or int(pair[1]) in offsets:
+            raise ConfigError(
+                f"{text!r} tells no place to consume from",
+                expected="smallest, largest, lastConsumed, or an offset per partition: 0=120,3=77",
+            )
+        offsets[int(pair[1])] = int(pair[2])
+    return offsets
+
+
+def stands_behind_end(
+    partitions: Mapping[int, PartitionSegments], stream: Mapping[int, OffsetRange]
+) -> list[str]:
+    """Say which partitions would go on behind the stream's end."""
+    faults = []
+    for number, segments in partitions.items():
+        at = segments.next_offset or ""
+        if number in stream and at.isdigit() and int(at) > stream[number].latest:
+            faults.append(f"partition {number} ends at {stream[number].latest}, the table goes on at {at}")
+    return faults
+
+
+def place_offsets(control: TableControl, offsets: Mapping[int, int]) -> None:
+    """Write placeholders into a paused table, so that a resume starts there.
+
+    Args:
+        control: The table; paused, nothing consuming.
+        offsets: By partition.
+
+    Raises:
+        RejectedError: There is no such partition, or the stream does not have the offset.
+        ConflictError: The table was resumed meanwhile.
+    """
+    drop_placeholders(control)
+    partitions = read_partitions(control.store, control.table)
+    unknown = sorted(offsets.keys() - partitions.keys())
+    if unknown:
+        raise RejectedError(
+            f"{control.table} has no partition {', '.join(map(str, unknown))}",
+            expected=f"of the partitions {', '.join(map(str, partitions))}",
+        )
+    stream, _problem = control.stream_if_known()
+    for number, offset in offsets.items():
+        held = stream.get(number)
+        if held and not held.earliest <= offset <= held.latest:
+            raise RejectedError(
+                f"partition {number} of the stream does not have the offset {offset}",
+                expected=f"{held.earliest} to {held.latest}",
+            )
+    segments = control.ideal().segments
+    added = {}
+    for number, offset in offsets.items():
+        newest = partitions[number].newest
+        record = _placeholder(control, newest, offset)
+        control.store.create(segment_path(control.table, record.id), record)
+        # Who they are does not matter, as none of them loads it; the entry has to name somebody.
+        added[record.id] = tuple(segments.get(newest.segment.name) or next(iter(segments.values())))
+    add_offline_segments(control.store, control.table, added)
+
+
+def drop_placeholders(control: TableControl) -> None:
+    """Delete what :func:`place_offsets` has written, of whichever run.
+
+    Raises:
+        WaitTimeoutError: They are still there.
+    """
+    names = [name for name in control.store.children(f"/SEGMENTS/{control.table}") if _NAME.fullmatch(name)]
+    records = control.store.get_many([segment_path(control.table, name) for name in names])
+    found = [
+        name
+        for name, versioned in zip(names, records, strict=True)
+        if versioned and versioned.record.simple_fields.get(PLACEHOLDER) == "true"
+    ]
+    if found:
+        control.client.segments.delete(control.table, found)
+        control.client.segments.wait_gone(control.table, found, _GONE_TIMEOUT_S)
+
+
+def _placeholder(control: TableControl, newest: SegmentRecord, offset: int) -> ZNRecord:
+    raw, _ = split_table_name(control.table)
+    now_ms = control.now_ms()
+    # Pinot's own names end with minutes: the seconds tell the two apart without reading all records.
+    made = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now_ms / 1000))
+    name = f"{raw}__{newest.segment.partition}__{newest.segment.sequence + 1}__{made}"
+    inherited = newest.record.simple_fields
+    return ZNRecord(
+        name,
+        {
+            **{key: inherited[key] for key in _INHERITED if key in inherited},
+            "segment.creation.time": str(now_ms),
+            "segment.realtime.startOffset": str(offset),
+            "segment.realtime.status": "IN_PROGRESS",
+            PLACEHOLDER: "true",
+        },
+    )

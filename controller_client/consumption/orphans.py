@@ -1,0 +1,61 @@
+"""Segments that Pinot began and forgot: in the property store IN_PROGRESS, in no ideal state.
+
+Pinot 0.11 leaves one when a table is paused while a segment commits: the controller has written the next
+segment's record, sees the flag, and does not put that segment into the ideal state. It leaves one too when
+its repair loses the compare-and-set on the ideal state against a commit. Afterwards it takes every such
+record for a commit that still runs, and for five minutes, or until the next hourly check, a resume starts
+nothing for the partition.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from controller_client.consumption.control import TableControl
+from controller_client.consumption.ideal_state import IdealState
+from controller_client.consumption.segments import newest_by_partition, read_partitions
+
+__all__ = ["delete_orphans", "find_orphans"]
+
+logger = logging.getLogger(__name__)
+
+_GONE_TIMEOUT_S = 60.0
+_SETTLED_MS = 20_000
+_PINOT_TAKES_OVER_MS = 290_000
+
+
+def find_orphans(control: TableControl, ideal: IdealState) -> list[str]:
+    """Return the forgotten segments that nobody will take up any more, so that they can be deleted.
+
+    While the flag is set every write to the ideal state that would take one up fails, as it is based on an
+    older version. Without the flag a record has to be old enough for its writer to be through, and too young
+    for Pinot to take it up itself.
+
+    Args:
+        control: The table.
+        ideal: Its ideal state, read before.
+    """
+    consuming = newest_by_partition(ideal.consuming)
+    found = []
+    for partition, segments in read_partitions(control.store, control.table).items():
+        newest = segments.newest
+        if newest.committed or newest.segment.name in ideal.segments or partition in consuming:
+            continue
+        age_ms = control.now_ms() - (newest.created_ms or 0)
+        if ideal.flags.table_paused or _SETTLED_MS <= age_ms < _PINOT_TAKES_OVER_MS:
+            found.append(newest.segment.name)
+    # The segment may have come into the ideal state between the two reads.
+    return [name for name in found if name not in control.ideal().segments]
+
+
+def delete_orphans(control: TableControl, names: list[str]) -> None:
+    """Delete forgotten segments by Pinot's own API, which looks once more whether anybody has them.
+
+    Raises:
+        WaitTimeoutError: They are still there.
+    """
+    if not names:
+        return
+    logger.info("%s: deleting segments that Pinot began and forgot: %s", control.table, ", ".join(names))
+    control.client.segments.delete(control.table, names)
+    control.client.segments.wait_gone(control.table, names, _GONE_TIMEOUT_S)

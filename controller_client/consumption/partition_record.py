@@ -1,0 +1,59 @@
+"""Who paused single partitions of a table, when and why.
+
+::
+
+    /<cluster>/PROPERTYSTORE/PINOT_PLUGINS/consumption/<table>/partitions
+        mapFields.<partition>   by, since (epoch milliseconds), reason, comment
+
+``pausedPartitions`` of the ideal state is the truth; this only explains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from controller_client.consumption.pause_record import Holder, plugin_path
+from controller_client.errors import ConflictError
+from controller_client.zookeeper import PropertyStore, ZNRecord
+
+__all__ = ["note_partitions", "read_partition_holders"]
+
+
+def read_partition_holders(store: PropertyStore, table: str) -> dict[int, Holder]:
+    """Return who paused partitions, by partition, those among them that are not paused any more."""
+    found = store.get(plugin_path(table, "partitions"))
+    fields: Mapping[str, Mapping[str, str]] = found.record.map_fields if found else {}
+    return {int(partition): Holder.from_fields(each) for partition, each in fields.items()}
+
+
+def note_partitions(
+    store: PropertyStore, table: str, paused: Collection[int], holder: Holder, partitions: Collection[int]
+) -> None:
+    """Write down who pauses partitions.
+
+    Args:
+        store: The cluster's property store.
+        table: Name with type.
+        paused: Partitions that are paused now: who paused these stays, and what is said of others goes.
+        holder: Who pauses.
+        partitions: What they pause.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+        OutcomeUnknownError: A reply was lost and ZooKeeper cannot be asked.
+    """
+    path = plugin_path(table, "partitions")
+    while True:
+        found = store.get(path)
+        known = dict(found.record.map_fields) if found else {}
+        wanted = {str(partition): holder.to_fields() for partition in sorted(partitions)}
+        wanted |= {name: fields for name, fields in known.items() if int(name) in paused}
+        record = ZNRecord("partitions", map_fields=wanted)
+        try:
+            if found is None:
+                store.create(path, record)
+            elif wanted != known:
+                store.set(path, record, found.version)
+        except ConflictError:
+            continue
+        return

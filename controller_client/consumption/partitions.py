@@ -1,0 +1,198 @@
+"""Pause and resume of single partitions, by the servers that are hosted in Python.
+
+No version of Pinot has it: a stock controller makes the next consuming segment after each commit. So the wish
+stands in the ideal state (``pausedPartitions``), the hook ``partition-pause`` of each server holds the
+partition's consuming segment at its start offset, and reports it. A stock server would consume all the same;
+with one of them nothing is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from controller_client.consumption.control import TableControl
+from controller_client.consumption.hold_report import HoldReport, read_reports
+from controller_client.consumption.holds import read_holds
+from controller_client.consumption.ideal_state import (
+    IdealState,
+    read_external_view,
+    read_ideal_state,
+    set_paused_partitions,
+)
+from controller_client.consumption.partition_record import note_partitions
+from controller_client.consumption.pause_record import Holder
+from controller_client.consumption.segments import StreamSegment, newest_by_partition
+from controller_client.consumption.stream_config import StreamConfig
+from controller_client.errors import ConfigError, UnsupportedError
+from controller_client.waiting import wait_until
+from controller_client.zookeeper import PropertyStore
+
+__all__ = ["RATE_LIMIT_KEY", "check_pause", "pause_partitions", "resume_partitions"]
+
+RATE_LIMIT_KEY = "topic.consumption.rate.limit"
+"""Stream config with which consumers have a rate limiter of Pinot itself: the hook has no place there."""
+
+
+def pause_partitions(
+    control: TableControl,
+    partitions: Collection[int],
+    *,
+    reason: str | None = None,
+    comment: str | None = None,
+    wait: bool = True,
+    timeout_s: float = 300.0,
+) -> bool:
+    """Pause partitions and wait until every server of theirs holds them; the same from any number of callers.
+
+    What was consumed until then is committed; no row that comes later is indexed before
+    :func:`resume_partitions`.
+
+    Args:
+        control: The table.
+        partitions: Partition groups.
+        reason: Why, in a word.
+        comment: More words.
+        wait: Until they are held; else only the wish is sure to be written.
+        timeout_s: Seconds until the last look.
+
+    Returns:
+        Whether one of them was not paused before.
+
+    Raises:
+        ConfigError: The table has no such partition.
+        UnsupportedError: A server is not hosted in Python, or the stream has a rate limit. Nothing was
+            changed.
+        WaitTimeoutError: Some servers still consume. The pause stands, and they go on trying.
+        OutcomeUnknownError: The reply to the change was lost.
+    """
+    wanted = frozenset(partitions)
+    store, table = control.store, control.table
+    ideal = check_pause(control, wanted)
+    mine = Holder(control.by, control.now_ms(), reason, comment)
+    note_partitions(store, table, ideal.flags.paused_partitions, mine, wanted)
+    set_paused_partitions(store, table, lambda held: held | wanted)
+    if wait:
+        wait_until(
+            lambda: _still_consuming(store, table, wanted),
+            what=f"partitions {_list(wanted)} of {table} to be held",
+            timeout_s=timeout_s,
+            clock=control.clock,
+            first_poll_s=0.05,
+            remedy="look at the logs of these servers; the pause stands, and they go on trying",
+        )
+    return not wanted <= ideal.flags.paused_partitions
+
+
+def check_pause(control: TableControl, partitions: Collection[int]) -> IdealState:
+    """Check that partitions can be paused; returns the ideal state. Errors as of :func:`pause_partitions`."""
+    wanted = frozenset(partitions)
+    ideal = control.ideal()
+    _check_partitions(control.table, wanted, ideal)
+    _check_rate_limit(control)
+    _check_hosted(control.store, control.table, wanted, ideal)
+    return ideal
+
+
+def resume_partitions(
+    control: TableControl, partitions: Collection[int], *, wait: bool = True, timeout_s: float = 300.0
+) -> bool:
+    """Let paused partitions go on where they were stopped, and wait until no server holds them.
+
+    Args:
+        control: The table.
+        partitions: Partition groups; ones that are not paused stay as they are.
+        wait: Until no server holds them.
+        timeout_s: Seconds until the last look.
+
+    Returns:
+        Whether one of them was paused.
+
+    Raises:
+        NotFoundError: There is no such table.
+        WaitTimeoutError: Some servers still hold them.
+        OutcomeUnknownError: The reply to the change was lost.
+    """
+    wanted = frozenset(partitions)
+    store, table = control.store, control.table
+    before = control.ideal().flags.paused_partitions
+    set_paused_partitions(store, table, lambda held: held - wanted)
+    if wait:
+        wait_until(
+            lambda: _still_held(read_reports(store), table, wanted),
+            what=f"partitions {_list(wanted)} of {table} to go on",
+            timeout_s=timeout_s,
+            clock=control.clock,
+            first_poll_s=0.05,
+            remedy="look at the logs of these servers",
+        )
+    return bool(wanted & before)
+
+
+def _check_partitions(table: str, wanted: frozenset[int], ideal: IdealState) -> None:
+    there = newest_by_partition(ideal.segments).keys()
+    strange = wanted - there
+    if strange or not wanted:
+        raise ConfigError(
+            f"{table} has no partition {_list(strange)}" if strange else "no partition is named",
+            expected=f"partitions of {_list(there)}",
+        )
+
+
+def _check_rate_limit(control: TableControl) -> None:
+    if StreamConfig.of(control.client.tables.get(control.table)).values.get(RATE_LIMIT_KEY):
+        raise UnsupportedError(
+            f"partitions of {control.table} cannot be held: its stream has a rate limit",
+            expected=f"no {RATE_LIMIT_KEY} in the stream config",
+            remedy="pause the whole table, or take the limit away and pause and resume the table once",
+        )
+
+
+def _check_hosted(store: PropertyStore, table: str, wanted: frozenset[int], ideal: IdealState) -> None:
+    hosted = read_reports(store).keys()
+    newest = newest_by_partition(ideal.segments)
+    servers = {name for partition in wanted for name in ideal.segments[newest[partition].name]}
+    servers.update(name for instances in ideal.consuming.values() for name in instances)
+    stock = sorted(servers - hosted)
+    if stock:
+        raise UnsupportedError(
+            f"partitions of {table} cannot be held: {', '.join(stock)} would consume all the same",
+            expected="every server of the table hosted in Python, with the hook partition-pause",
+            remedy="start these with 'pinotctl serve server', or pause the whole table",
+        )
+
+
+def _still_consuming(store: PropertyStore, table: str, wanted: frozenset[int]) -> str | None:
+    ideal, view = read_ideal_state(store, table), read_external_view(store, table)
+    late = [
+        f"partition {partition} still consumes on {', '.join(names)}"
+        for partition, names in read_holds(store, table, ideal).missing.items()
+        if partition in wanted
+    ]
+    return "; ".join([*late, *_unsealed(ideal, view, wanted)]) or None
+
+
+def _unsealed(ideal: IdealState, view: Mapping[str, Mapping[str, str]], wanted: frozenset[int]) -> list[str]:
+    """Segments before the consuming one that a server has not replaced by the committed rows yet.
+
+    Such a replica may be ahead of what was committed, and would show rows that the others do not.
+    """
+    return [
+        f"{server} has not sealed {segment.name}"
+        for segment in filter(None, map(StreamSegment.parse, view))
+        if segment.partition in wanted and segment.name not in ideal.consuming
+        for server, state in sorted(view[segment.name].items())
+        if state == "CONSUMING"
+    ]
+
+
+def _still_held(reports: Mapping[str, HoldReport], table: str, wanted: frozenset[int]) -> str | None:
+    late = [
+        f"{name} holds partition {partition}"
+        for name, report in sorted(reports.items())
+        for partition in sorted(wanted & report.held.get(table, {}).keys())
+    ]
+    return "; ".join(late) or None
+
+
+def _list(partitions: Collection[int]) -> str:
+    return ", ".join(map(str, sorted(partitions)))

@@ -1,0 +1,173 @@
+"""Who paused a table, when and why: kept by this project, as Pinot 0.11 keeps none of it.
+
+::
+
+    /<cluster>/PROPERTYSTORE/PINOT_PLUGINS/consumption/<table>/pause
+        mapFields.<holder>      by, since (epoch milliseconds), reason, comment
+        simpleFields.foreign    "true": the table was paused already when the first holder came
+        simpleFields.sequences  newest segment of each partition during the pause, JSON
+
+The flag in the ideal state is the truth; this only explains it. While a table is paused no segment is added
+to its ideal state, so a record whose sequence numbers are not those of the ideal state is of an older pause,
+and does not count. Neither does one of a dropped table of the same name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from controller_client.consumption.ideal_state import IdealState
+from controller_client.consumption.segments import newest_by_partition
+from controller_client.errors import ConflictError, NotFoundError
+from controller_client.zookeeper import PropertyStore, ZNRecord
+from controller_client.zookeeper.table_config import table_config_path
+
+__all__ = [
+    "EXPLICIT",
+    "Holder",
+    "PauseRecord",
+    "change_record",
+    "drop_record",
+    "plugin_path",
+    "read_record",
+    "sequences_of",
+]
+
+EXPLICIT = "explicit"
+"""Name of the holder that has no end of its own: a pause that somebody asked for, until somebody resumes."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Somebody who wants the table paused.
+
+    Attributes:
+        by: Who, e.g. user, host and process.
+        since_ms: When, epoch milliseconds of that machine.
+        reason: Why, in a word; None when nothing was said.
+        comment: More words.
+    """
+
+    by: str
+    since_ms: int
+    reason: str | None = None
+    comment: str | None = None
+
+    def to_fields(self) -> dict[str, str]:
+        """As it is stored."""
+        fields = {"by": self.by, "since": str(self.since_ms), "reason": self.reason, "comment": self.comment}
+        return {key: value for key, value in fields.items() if value is not None}
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, str]) -> Holder:
+        """As :meth:`to_fields` made it."""
+        return cls(fields["by"], int(fields["since"]), fields.get("reason"), fields.get("comment"))
+
+
+@dataclass(frozen=True)
+class PauseRecord:
+    """Who wants a table paused.
+
+    Attributes:
+        holders: By name; the table stays paused until the last one is gone.
+        foreign: Whether the table was paused before the first of them came, by somebody else.
+        sequences: Newest sequence number by partition; None until the pause was seen.
+    """
+
+    holders: Mapping[str, Holder] = field(default_factory=dict)
+    foreign: bool = False
+    sequences: Mapping[int, int] | None = None
+
+    def explains(self, ideal: IdealState) -> bool:
+        """Say whether it is about the pause that the ideal state shows."""
+        if not ideal.flags.table_paused:
+            return False
+        return self.sequences is None or self.sequences == sequences_of(ideal)
+
+
+def plugin_path(table: str, name: str) -> str:
+    """Return the path of a record of this project about a table's consumption."""
+    return f"/PINOT_PLUGINS/consumption/{table}/{name}"
+
+
+def sequences_of(ideal: IdealState) -> dict[int, int]:
+    """Return the newest sequence number of each partition in the ideal state."""
+    return {partition: each.sequence for partition, each in newest_by_partition(ideal.segments).items()}
+
+
+def read_record(store: PropertyStore, table: str) -> PauseRecord | None:
+    """Return the record of a table; None where there is none, or one of a dropped table of the same name."""
+    return _read(store, table)[0]
+
+
+def change_record(
+    store: PropertyStore, table: str, change: Callable[[PauseRecord | None], PauseRecord | None]
+) -> PauseRecord | None:
+    """Change a table's record by compare-and-set, again if somebody else changes it meanwhile.
+
+    Args:
+        store: The cluster's property store.
+        table: Name with type.
+        change: Makes the new record of the present one (None: there is none); called in the caller's thread,
+            and again after a conflict. When it returns None, the record is deleted.
+
+    Returns:
+        The new record.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+        OutcomeUnknownError: A reply was lost and ZooKeeper cannot be asked.
+    """
+    path = plugin_path(table, "pause")
+    while True:
+        present, version = _read(store, table)
+        wanted = change(present)
+        if wanted == present:
+            return wanted
+        try:
+            if wanted is None:
+                store.delete(path, expected_version=version)
+            elif version is None:
+                store.create(path, _to_record(wanted))
+            else:
+                store.set(path, _to_record(wanted), version)
+        except (ConflictError, NotFoundError):
+            continue
+        return wanted
+
+
+def drop_record(store: PropertyStore, table: str) -> None:
+    """Delete a table's record, whatever it says."""
+    change_record(store, table, lambda _present: None)
+
+
+def _read(store: PropertyStore, table: str) -> tuple[PauseRecord | None, int | None]:
+    path = plugin_path(table, "pause")
+    found = store.get(path)
+    if found is None:
+        return None, None
+    record = _from_record(found.record)
+    born, began = store.creation_order(table_config_path(table)), store.creation_order(path)
+    outlived = born is not None and began is not None and began < born
+    return (None if outlived else record), found.version
+
+
+def _to_record(record: PauseRecord) -> ZNRecord:
+    simple = {"foreign": str(record.foreign).lower()}
+    if record.sequences is not None:
+        simple["sequences"] = json.dumps({str(key): value for key, value in record.sequences.items()})
+    holders = {name: holder.to_fields() for name, holder in record.holders.items()}
+    return ZNRecord("pause", simple, map_fields=holders)
+
+
+def _from_record(record: ZNRecord) -> PauseRecord:
+    sequences = record.simple_fields.get("sequences")
+    return PauseRecord(
+        holders={name: Holder.from_fields(fields) for name, fields in record.map_fields.items()},
+        foreign=record.simple_fields.get("foreign") == "true",
+        sequences={int(key): int(value) for key, value in json.loads(sequences).items()}
+        if sequences
+        else None,
+    )

@@ -1,0 +1,206 @@
+"""A pause that is finished: the flag set, every segment committed, nothing consuming on any server."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from controller_client.consumption.committing import Forcer, describe_open
+from controller_client.consumption.control import TableControl
+from controller_client.consumption.ideal_state import IdealState, read_flags
+from controller_client.consumption.orphans import delete_orphans, find_orphans
+from controller_client.consumption.pause_record import (
+    EXPLICIT,
+    Holder,
+    PauseRecord,
+    change_record,
+    sequences_of,
+)
+from controller_client.errors import (
+    ConflictError,
+    NotAppliedError,
+    NotFoundError,
+    OutcomeUnknownError,
+    RejectedError,
+    UnreachableError,
+    WaitTimeoutError,
+)
+from controller_client.waiting import wait_until
+
+__all__ = ["pause", "wait_paused"]
+
+_SETTLE_S = 10.0
+_ABOUT_TO_PAUSE_MS = 300_000
+
+
+def pause(
+    control: TableControl,
+    *,
+    reason: str | None = None,
+    comment: str | None = None,
+    wait: bool = True,
+    timeout_s: float = 300.0,
+    batch_size: int | None = None,
+    holder: str = EXPLICIT,
+) -> bool:
+    """Pause a table; any number of callers may do so at once, and again.
+
+    Args:
+        control: The table.
+        reason: Why, in a word.
+        comment: More words; Pinot 1.3 and later keep them too.
+        wait: Until the pause is finished; else only the flag is sure to be set.
+        timeout_s: Seconds until the last look.
+        batch_size: How many segments commit at a time; Pinot 1.5 and later.
+        holder: For whom it is paused; the table stays so until the last one resumes.
+
+    Returns:
+        Whether this call was the one that set the flag, as far as can be told.
+
+    Raises:
+        NotFoundError: There is no such table.
+        RejectedError: The table is disabled.
+        UnsupportedError: The version cannot pause.
+        WaitTimeoutError: Something still consumes: says which partitions, and on which servers.
+        ConflictError: Somebody resumed the table meanwhile.
+        OutcomeUnknownError: It cannot be told whether the flag is set.
+    """
+    ideal = control.ideal()
+    if not ideal.enabled:
+        raise RejectedError(f"{control.table} is disabled", remedy="enable the table first")
+    mine = Holder(control.by, control.now_ms(), reason, comment)
+    change_record(control.store, control.table, lambda present: _joined(present, ideal, holder, mine))
+    began = not ideal.flags.table_paused
+    if began:
+        _set_flag(control, comment, batch_size, timeout_s)
+    _remember(control)
+    if wait:
+        wait_paused(control, timeout_s=timeout_s)
+    return began
+
+
+def wait_paused(control: TableControl, *, timeout_s: float) -> None:
+    """Wait until nothing consumes, and force what does not commit by itself; the flag is set already.
+
+    Raises:
+        WaitTimeoutError: Something still consumes: says which partitions, and on which servers.
+        ConflictError: Somebody resumed the table meanwhile.
+    """
+    forcer = Forcer(control)
+    first = True
+
+    def missing() -> str | None:
+        nonlocal first
+        ideal = control.ideal()
+        if not ideal.flags.table_paused:
+            raise ConflictError(
+                f"{control.table} was resumed by somebody else while it was being paused",
+                where=control.table,
+                remedy="agree with them, then pause it again",
+            )
+        reading = control.reading(ideal)
+        if reading:
+            if first:
+                # The call that set the flag has told them; those that did not hear it are told again later.
+                forcer.told(reading)
+            forcer.force(reading)
+            first = False
+            return f"still consuming: {describe_open(control, reading)}"
+        return _left(control, ideal)
+
+    try:
+        wait_until(
+            missing,
+            what=f"nothing of {control.table} to consume",
+            timeout_s=timeout_s,
+            clock=control.clock,
+            longest_poll_s=1.0,
+            remedy=(
+                "the flag is set and stays so: run the same again to wait on; `pinotctl consumption recover` "
+                "for a segment that does not commit"
+            ),
+        )
+    finally:
+        _remember(control)
+    delete_orphans(control, find_orphans(control, control.ideal()))
+
+
+def _left(control: TableControl, ideal: IdealState) -> str | None:
+    """Say what servers and the controller still have, when the ideal state has nothing."""
+    try:
+        unsealed = control.servers_consume()
+        told = control.client.consumption.pause_status(control.table)
+    except NotFoundError:
+        raise
+    except NotAppliedError as away:
+        return f"the controller does not tell: {away.message}"  # it may be back before the time is over
+    if unsealed:
+        return f"committed, but not yet sealed: {describe_open(control, unsealed)}"
+    others = sorted(told.consuming_segments - ideal.consuming.keys())
+    if not told.paused or others:
+        return f"the controller says: paused {told.paused}, consuming {others}"
+    return None
+
+
+def _joined(present: PauseRecord | None, ideal: IdealState, name: str, mine: Holder) -> PauseRecord:
+    if present is None or (ideal.flags.table_paused and not present.explains(ideal)):
+        present = PauseRecord(foreign=ideal.flags.table_paused)
+    elif not ideal.flags.table_paused:
+        # What is left of a pause that was ended by others; or somebody who is about to set the flag, like us.
+        ended = present.sequences is not None
+        fresh = {
+            other: each
+            for other, each in present.holders.items()
+            if not ended and mine.since_ms - each.since_ms < _ABOUT_TO_PAUSE_MS
+        }
+        present = PauseRecord(fresh)
+    # Who asked first stays: five calls at once are one pause.
+    return replace(present, holders={name: mine, **present.holders})
+
+
+def _set_flag(control: TableControl, comment: str | None, batch_size: int | None, timeout_s: float) -> None:
+    """Set the flag by the controller, and read back what became of it where its answer does not tell."""
+    started = control.clock.monotonic()
+    unknown: OutcomeUnknownError | None = None
+    while True:
+        try:
+            control.client.consumption.pause(control.table, comment=comment, batch_size=batch_size)
+            return
+        except OutcomeUnknownError as error:
+            unknown = error
+        except UnreachableError:
+            if unknown is None:
+                raise
+        if _is_set(control, unknown):
+            return
+        # Twice paused is paused; what came late is no harm while a pause is wanted.
+        if control.clock.monotonic() - started > timeout_s:
+            raise unknown
+
+
+def _is_set(control: TableControl, error: OutcomeUnknownError) -> bool:
+    def missing() -> str | None:
+        try:
+            return None if read_flags(control.store, control.table).table_paused else "the flag is not set"
+        except UnreachableError as away:
+            raise error from away
+
+    try:
+        # An answer means that the call is over: it shows at once. After a lost reply it may still run.
+        settle_s = 1.0 if error.http_status is not None else _SETTLE_S
+        wait_until(missing, what="the flag", timeout_s=settle_s, clock=control.clock)
+    except WaitTimeoutError:
+        return False
+    return True
+
+
+def _remember(control: TableControl) -> None:
+    """Note in the record which segments the pause found, so that it is known from an older one."""
+    ideal = control.ideal()
+    if not ideal.flags.table_paused:
+        return
+    sequences = sequences_of(ideal)
+
+    def noted(present: PauseRecord | None) -> PauseRecord | None:
+        return replace(present, sequences=sequences) if present and present.sequences is None else present
+
+    change_record(control.store, control.table, noted)

@@ -1,0 +1,172 @@
+"""Consumption that got stuck: recover it, create deleted consuming segments again, start segments afresh.
+
+None of these needs a plan: what is left to do shows in the table's state, so a run that was killed is
+finished by the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from controller_client.consumption.committing import failed_segments, force_commit
+from controller_client.consumption.control import TableControl
+from controller_client.consumption.ideal_state import wake_helix
+from controller_client.consumption.pausing import pause
+from controller_client.consumption.resuming import ResumeResult, resume
+from controller_client.consumption.segments import newest_by_partition
+from controller_client.consumption.status import PartitionState
+from controller_client.errors import ConflictError
+from controller_client.waiting import wait_until
+
+__all__ = ["recover", "recreate", "reset"]
+
+_WAKE_AFTER_S = 10.0
+"""A reset takes a second; after so long Helix may have missed that the servers are done with their part."""
+
+
+def recover(
+    control: TableControl,
+    *,
+    timeout_s: float,
+    say: Callable[[str], None],
+    reload: bool = False,
+    dry_run: bool = False,
+) -> ResumeResult:
+    """Commit what can be, and consume with new segments, which take up the present schema and config.
+
+    Args:
+        control: The table; paused or not, it consumes afterwards.
+        timeout_s: Seconds for each of its waits.
+        say: Told each step before it is done, in the caller's thread.
+        reload: Let servers load the committed segments again too, e.g. for a new column.
+        dry_run: Say what would be done, and change nothing.
+
+    Raises:
+        WaitTimeoutError: A segment does not leave ERROR, is not committed, or a partition does not start:
+            says which.
+    """
+    failed = failed_segments(control)
+    steps = [f"reset {segment}, which is in ERROR on every server" for segment in failed]
+    steps += [f"pause {control.table}", "resume it"] + (["reload the committed segments"] if reload else [])
+    if dry_run:
+        for step in steps:
+            say(f"would {step}")
+        return ResumeResult(changed=False)
+    if failed:
+        _reset_failed(control, failed, timeout_s, say)
+    say(f"pause {control.table} and wait until nothing consumes")
+    pause(control, reason="recover", timeout_s=timeout_s)
+    say("resume and wait until every partition consumes")
+    result = resume(control, timeout_s=timeout_s)
+    if reload:
+        say("reload the committed segments")
+        control.client.consumption.reload(control.table)
+    return result
+
+
+def recreate(
+    control: TableControl, *, timeout_s: float, say: Callable[[str], None], dry_run: bool = False
+) -> ResumeResult:
+    """Create consuming segments for partitions that have none, e.g. because they were deleted.
+
+    A partition goes on behind its last committed row; one without any begins at the stream's first.
+
+    Args:
+        control: The table.
+        timeout_s: Seconds for them to consume.
+        say: Told each step before it is done, in the caller's thread.
+        dry_run: Say what would be done, and change nothing.
+
+    Raises:
+        ConflictError: The table is paused, so that it has none is right.
+        WaitTimeoutError: They do not start: says which.
+    """
+    if control.ideal().flags.table_paused:
+        raise ConflictError(
+            f"{control.table} is paused", expected="a table that should consume", remedy="resume it instead"
+        )
+    stopped = control.status().in_state(PartitionState.STOPPED)
+    for each in stopped:
+        begin = each.committed_offset or "the stream's first offset"
+        say(f"{'would ' if dry_run else ''}create a segment for partition {each.partition} from {begin}")
+    if dry_run or not stopped:
+        return ResumeResult(changed=False)
+    return resume(control, timeout_s=timeout_s)
+
+
+def reset(
+    control: TableControl, *, timeout_s: float, say: Callable[[str], None], dry_run: bool = False
+) -> tuple[str, ...]:
+    """Begin new consuming segments, with the present schema and config, while every row stays queryable.
+
+    Args:
+        control: The table, not paused.
+        timeout_s: Seconds for each of its waits.
+        say: Told each step before it is done, in the caller's thread.
+        dry_run: Say what would be done, and change nothing.
+
+    Returns:
+        The segments that were committed.
+
+    Raises:
+        ConflictError: The table is paused, so no new segment would follow.
+        WaitTimeoutError: A segment is not committed, or no new one is there: says which.
+    """
+    ideal = control.ideal()
+    if ideal.flags.table_paused:
+        raise ConflictError(
+            f"{control.table} is paused", expected="a table that consumes", remedy="resume it instead"
+        )
+    failed = failed_segments(control)
+    if dry_run:
+        for segment in failed:
+            say(f"would reset {segment}, which is in ERROR on every server")
+        say(f"would commit {len(ideal.consuming)} segments of {control.table} and begin new ones")
+        return ()
+    if failed:
+        _reset_failed(control, failed, timeout_s, say)
+    say(f"commit the {len(ideal.consuming)} consuming segments of {control.table}")
+    committed = force_commit(control, timeout_s=timeout_s)
+    say("wait until servers consume the next ones")
+    wait_until(
+        lambda: _unloaded(control),
+        what=f"all partitions of {control.table} to consume",
+        timeout_s=timeout_s,
+        clock=control.clock,
+        remedy="run it again; or pinotctl consumption recover",
+    )
+    return committed
+
+
+def _reset_failed(
+    control: TableControl, segments: list[str], timeout_s: float, say: Callable[[str], None]
+) -> None:
+    for segment in segments:
+        say(f"reset {segment}")
+        control.client.consumption.reset_segment(control.table, segment)
+
+    wake_s = control.clock.monotonic() + _WAKE_AFTER_S
+
+    def missing() -> str | None:
+        nonlocal wake_s
+        left = failed_segments(control)
+        seen = f"still in ERROR: {', '.join(left)}" if left else _unloaded(control)
+        if seen and control.clock.monotonic() >= wake_s:
+            wake_helix(control.store, control.table)
+            wake_s = control.clock.monotonic() + _WAKE_AFTER_S
+        return seen
+
+    wait_until(
+        missing,
+        what=f"segments of {control.table} to leave ERROR",
+        timeout_s=timeout_s,
+        clock=control.clock,
+        remedy="see the servers' logs for why they cannot consume",
+    )
+
+
+def _unloaded(control: TableControl) -> str | None:
+    """Say which partitions no server consumes."""
+    loaded = newest_by_partition(control.servers_consume())
+    left = sorted(newest_by_partition(control.ideal().segments).keys() - loaded.keys())
+    return f"no server consumes the partitions {', '.join(map(str, left))}" if left else None

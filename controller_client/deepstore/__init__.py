@@ -1,0 +1,39 @@
+"""Copies of segments, on servers and in the deep store: what there is, what is missing, what may be stopped.
+
+What this package does goes through REST, ZooKeeper and the store's own protocol; it changes nothing but a
+table's config (``enable``).
+"""
+
+from controller_client.deepstore.audit import AuditOptions, Auditor, TableAudit
+from controller_client.deepstore.fetching import Fetched, Refused, SegmentFetcher
+from controller_client.deepstore.judge import REPAIRABLE, Fault, Finding, Judgement, Replica, judge
+from controller_client.deepstore.layout import StoreLayout
+from controller_client.deepstore.listing import OpenStore, open_deep_store
+from controller_client.deepstore.rate import RateLimit
+from controller_client.deepstore.report import COLUMNS, AuditReport
+from controller_client.deepstore.segment_record import SegmentRecord, read_record
+from controller_client.deepstore.servers import ServerAdmins
+
+__all__ = [
+    "COLUMNS",
+    "REPAIRABLE",
+    "AuditOptions",
+    "AuditReport",
+    "Auditor",
+    "Fault",
+    "Fetched",
+    "Finding",
+    "Judgement",
+    "OpenStore",
+    "RateLimit",
+    "Refused",
+    "Replica",
+    "SegmentFetcher",
+    "SegmentRecord",
+    "ServerAdmins",
+    "StoreLayout",
+    "TableAudit",
+    "judge",
+    "open_deep_store",
+    "read_record",
+]

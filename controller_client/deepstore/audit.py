@@ -1,0 +1,185 @@
+"""Looks at the copies of all segments: metadata in ZooKeeper, external view, servers, and the store."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from controller_client.client import ControllerClient
+from controller_client.deepstore.judge import Fault, Judgement, Replica, Stored, judge
+from controller_client.deepstore.layout import StoreLayout
+from controller_client.deepstore.listing import OpenStore, StoreListing, open_deep_store
+from controller_client.deepstore.rate import RateLimit
+from controller_client.deepstore.segment_record import SegmentRecord, read_records
+from controller_client.deepstore.servers import ServerAdmins
+from controller_client.errors import ConfigError, NotAppliedError
+from controller_client.table_names import TableType
+from controller_client.zookeeper import PropertyStore
+
+__all__ = ["AuditOptions", "Auditor", "TableAudit"]
+
+logger = logging.getLogger(__name__)
+
+_COMPARED = frozenset({Fault.OBJECT_GONE, Fault.WRONG_SIZE, Fault.WRONG_CRC})
+"""Faults that are seen by comparing the store with metadata that were read before it."""
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """What is looked at.
+
+    Attributes:
+        min_copies: Good copies a segment should have, on servers and in the store together.
+        read_tars: Read each stored tar, to compare check sums; as slow as the store is.
+    """
+
+    min_copies: int = 2
+    read_tars: bool = False
+
+    def __post_init__(self) -> None:
+        if self.min_copies < 1:
+            raise ConfigError(f"{self.min_copies} copies", expected="at least 1")
+
+
+@dataclass(frozen=True)
+class TableAudit:
+    """One table.
+
+    Attributes:
+        table: Name with type.
+        segments: Committed segments that were looked at.
+        consuming: Segments that are not committed yet.
+        faulty: Segments with findings, in the order of their names.
+        silent: Servers that did not tell their check sums, and why.
+    """
+
+    table: str
+    segments: int
+    consuming: int
+    faulty: tuple[Judgement, ...]
+    silent: tuple[tuple[str, str], ...]
+
+
+class Auditor:
+    """Looks at tables, one after the other.
+
+    Nothing is changed. What is deleted or changed while it looks is left out rather than called faulty.
+
+    Args:
+        client: Client of the cluster.
+        store: Its property store, connected.
+        layout: Its deep store.
+        servers: Reaches servers.
+        rate: Counts requests to ZooKeeper (a page of 500 records is one), controller and servers.
+        options: What is looked at.
+        open_store: Gives the file store for a URI.
+    """
+
+    def __init__(
+        self,
+        client: ControllerClient,
+        store: PropertyStore,
+        layout: StoreLayout,
+        servers: ServerAdmins,
+        rate: RateLimit,
+        options: AuditOptions | None = None,
+        *,
+        open_store: OpenStore = open_deep_store,
+    ) -> None:
+        self.options = options or AuditOptions()
+        self.layout = layout
+        self._client = client
+        self._store = store
+        self._servers = servers
+        self._rate = rate
+        self._open = open_store
+
+    def tables(self) -> list[str]:
+        """Return the names, with type, of all tables."""
+        return sorted(name for each in TableType for name in self._client.tables.list(each))
+
+    def audit(self, table: str, on_segments: Callable[[int], None] = lambda _count: None) -> TableAudit:
+        """Look at a table.
+
+        Args:
+            table: Name with type.
+            on_segments: Called in this thread with how many more segments have been judged.
+
+        Raises:
+            NotFoundError: There is no such table.
+            NotAppliedError: Controller or ZooKeeper do not answer.
+        """
+        judged, silent = self.judge(table, on_segments=on_segments)
+        faulty = [each for each in judged if each.findings]
+        return TableAudit(
+            table,
+            segments=sum(not each.record.consuming for each in judged),
+            consuming=sum(each.record.consuming for each in judged),
+            faulty=tuple(self._still_so(table, faulty)),
+            silent=tuple(sorted(silent.items())),
+        )
+
+    def judge(
+        self,
+        table: str,
+        segments: Sequence[str] | None = None,
+        on_segments: Callable[[int], None] = lambda _count: None,
+    ) -> tuple[list[Judgement], dict[str, str]]:
+        """Judge segments of a table (all, unless some are named), and say which servers were silent."""
+        records = list(read_records(self._store, table, self._rate, segments))
+        self._rate.wait()
+        view = self._client.tables.external_view(table)
+        crcs, silent = self._crcs(table, view)
+        listing = StoreListing(self.layout, self._open)
+        judged = []
+        with tempfile.TemporaryDirectory(prefix="deep-store-audit-") as folder:
+            for record in records:
+                replicas = tuple(
+                    Replica(server, state, crcs.get(server, {}).get(record.segment))
+                    for server, state in sorted(view.get(record.segment, {}).items())
+                )
+                stored = self._stored(record, listing, Path(folder))
+                judged.append(judge(record, replicas, stored, self.options.min_copies))
+                on_segments(1)
+        return judged, silent
+
+    def _stored(self, record: SegmentRecord, listing: StoreListing, folder: Path) -> Stored | None:
+        if record.consuming or not record.url:
+            return None
+        stored = listing.look(record.url)
+        if self.options.read_tars and not record.encrypted:
+            stored = listing.read(record.url, stored, folder / "segment.tar.gz")
+        return stored
+
+    def _crcs(
+        self, table: str, view: dict[str, dict[str, str]]
+    ) -> tuple[dict[str, dict[str, int]], dict[str, str]]:
+        crcs: dict[str, dict[str, int]] = {}
+        silent: dict[str, str] = {}
+        for server in sorted({server for states in view.values() for server in states}):
+            try:
+                crcs[server] = self._servers.crcs(server, table)
+            except NotAppliedError as error:
+                logger.warning("%s does not tell the check sums of %s: %s", server, table, error.message)
+                silent[server] = error.message
+        return crcs, silent
+
+    def _still_so(self, table: str, faulty: Sequence[Judgement]) -> Iterable[Judgement]:
+        """Leave out what is gone, and what the store may have had before or after its metadata was read."""
+        if not faulty:
+            return
+        self._rate.wait()
+        there = set(self._store.children(f"/SEGMENTS/{table}"))
+        compared = [
+            each.record.segment
+            for each in faulty
+            if any(finding.fault in _COMPARED for finding in each.findings)
+        ]
+        now = {each.segment: each.version for each in read_records(self._store, table, self._rate, compared)}
+        for each in faulty:
+            segment = each.record.segment
+            if segment in there and now.get(segment, each.record.version) == each.record.version:
+                yield each

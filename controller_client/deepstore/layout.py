@@ -1,0 +1,84 @@
+"""Where Pinot keeps a segment's tar, and what its download url says about that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote_plus, unquote, urlsplit
+
+from controller_client.client import ControllerClient
+from controller_client.errors import ConfigError
+from controller_client.filestore import scheme_of
+from controller_client.table_names import split_table_name
+
+__all__ = ["StoreLayout"]
+
+
+@dataclass(frozen=True)
+class StoreLayout:
+    """The controller's deep store.
+
+    Attributes:
+        root: URI of the store (``controller.data.dir``), without a slash at its end.
+        controller_url: Address under which servers fetch from a store that is a folder of the controller.
+    """
+
+    root: str
+    controller_url: str
+
+    @classmethod
+    def of(cls, client: ControllerClient, root: str | None = None) -> StoreLayout:
+        """Ask the controller.
+
+        Args:
+            client: Client of the cluster.
+            root: Instead of what the controller tells.
+
+        Raises:
+            ConfigError: The controller does not tell, and no root is given.
+        """
+        found = root or client.cluster.deep_store_uri()
+        if not found:
+            raise ConfigError(
+                "the controller does not tell its deep store",
+                expected="controller.data.dir in its configuration",
+                where=client.config.url,
+                remedy="pass --store with the store's URI",
+            )
+        return cls(_plain(found).rstrip("/"), client.config.url)
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the store is a folder of the controller's machine."""
+        return scheme_of(self.root) == "file"
+
+    def object_uri(self, table: str, segment: str) -> str:
+        """URI, not percent-encoded, of the place that Pinot keeps a segment's tar at, and deletes it from.
+
+        Args:
+            table: Name with type.
+            segment: Name.
+        """
+        # Pinot encodes the name as a form does, and its file systems undo percents alone.
+        return f"{self.root}/{split_table_name(table)[0]}/{unquote(quote_plus(segment))}"
+
+    def url(self, table: str, segment: str) -> str:
+        """Download url of a tar that lies at :meth:`object_uri`."""
+        raw = split_table_name(table)[0]
+        if self.is_folder:
+            return f"{self.controller_url}/segments/{raw}/{quote_plus(segment)}"
+        return f"{self.root}/{raw}/{quote_plus(segment)}"
+
+    def object_of(self, url: str) -> str | None:
+        """URI, not percent-encoded, of what a download url leads to; None where only HTTP tells."""
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https"):
+            place = parts.path.split("/segments/", 1)
+            return f"{self.root}/{unquote(place[1])}" if len(place) == 2 and self.is_folder else None
+        return _plain(unquote(url))
+
+
+def _plain(uri: str) -> str:
+    """Write ``file:/path`` and a bare path as ``file:///path``."""
+    if scheme_of(uri) != "file":
+        return uri
+    return "file://" + (urlsplit(uri).path if uri.lower().startswith("file:") else uri)

@@ -1,0 +1,90 @@
+"""What the store has, by listings of folders instead of a question for each object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from controller_client.deepstore.judge import Stored, StoredState
+from controller_client.deepstore.layout import StoreLayout
+from controller_client.deepstore.tar_crc import tar_crc
+from controller_client.errors import ConfigError, DataError, PinotPluginError, SourceError
+from controller_client.filestore import FileStore, open_store, scheme_of
+from controller_client.filestore.local import local_path
+
+__all__ = ["OpenStore", "StoreListing", "open_deep_store"]
+
+OpenStore = Callable[[str], FileStore]
+"""Gives the file store for a URI."""
+
+
+def open_deep_store(uri: str) -> FileStore:
+    """Open the file store for a URI; credentials are the environment's, as boto3 finds them.
+
+    Raises:
+        ConfigError: There is no file store for its scheme.
+    """
+    return open_store(uri, {}, key="the download url")
+
+
+class StoreListing:
+    """Sizes of stored tars.
+
+    A folder is listed when its first object is asked for, and kept: make a new one for each table.
+
+    Args:
+        layout: The deep store.
+        open_store: Gives the file store for a URI.
+    """
+
+    def __init__(self, layout: StoreLayout, open_store: OpenStore) -> None:
+        self._layout = layout
+        self._open = open_store
+        self._sizes: dict[str, dict[str, int] | str] = {}
+
+    def look(self, url: str) -> Stored:
+        """Say what is at a download url."""
+        uri = self._layout.object_of(url)
+        if uri is None:
+            return Stored(StoredState.UNKNOWN, why=f"only HTTP leads to {url}")
+        folder = uri.rpartition("/")[0]
+        if folder not in self._sizes:
+            self._sizes[folder] = self._list(folder)
+        found = self._sizes[folder]
+        if isinstance(found, str):
+            return Stored(StoredState.UNKNOWN, why=found)
+        if uri not in found:
+            return Stored(StoredState.ABSENT)
+        return Stored(StoredState.PRESENT, size_bytes=found[uri])
+
+    def read(self, url: str, stored: Stored, work_file: Path) -> Stored:
+        """Read a tar that is there, and add the check sum of the segment in it.
+
+        Args:
+            url: Download url.
+            stored: What :meth:`look` said.
+            work_file: Is written and removed again.
+        """
+        uri = self._layout.object_of(url)
+        if uri is None or stored.state is not StoredState.PRESENT:
+            return stored
+        try:
+            self._open(uri).download(uri, work_file)
+            return replace(stored, crc=tar_crc(work_file))
+        except DataError as error:
+            return replace(stored, unreadable=error.message)
+        except PinotPluginError as error:
+            return Stored(StoredState.UNKNOWN, why=error.message)
+        finally:
+            work_file.unlink(missing_ok=True)
+
+    def _list(self, folder: str) -> dict[str, int] | str:
+        try:
+            if scheme_of(folder) == "file" and not local_path(folder).is_dir():
+                if local_path(self._layout.root).is_dir():
+                    return {}
+                return f"this machine does not see the folder {self._layout.root}"
+            return {file.uri: file.size_bytes for file in self._open(folder).list(folder)}
+        except (ConfigError, SourceError) as error:
+            return error.message

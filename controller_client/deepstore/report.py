@@ -1,0 +1,158 @@
+"""An audit as rows of a table, as JSON and as an HTML page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from controller_client.deepstore.audit import TableAudit
+from controller_client.deepstore.judge import Fault, Judgement
+from controller_client.markup import Html, document, el, join, table
+
+__all__ = ["COLUMNS", "AuditReport"]
+
+COLUMNS = ("table", "segment", "fault", "detail", "copies")
+
+_ROWS_OF_A_PAGE = 2_000
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """What was found.
+
+    Attributes:
+        store: URI of the deep store.
+        min_copies: Good copies that were asked for.
+        started_ms: When the audit began, epoch milliseconds.
+        took_s: Seconds that it took.
+        tables: The tables that were looked at.
+    """
+
+    store: str
+    min_copies: int
+    started_ms: int
+    took_s: float
+    tables: tuple[TableAudit, ...]
+
+    @property
+    def faulty(self) -> list[Judgement]:
+        """All segments with findings."""
+        return [each for audit in self.tables for each in audit.faulty]
+
+    @property
+    def segments(self) -> int:
+        """Committed segments that were looked at."""
+        return sum(audit.segments for audit in self.tables)
+
+    def counts(self) -> Counter[Fault]:
+        """How many segments have each fault."""
+        return Counter(
+            fault for each in self.faulty for fault in {finding.fault for finding in each.findings}
+        )
+
+    def rows(self) -> list[tuple[str, str, str, str, int]]:
+        """A row for each finding, by :data:`COLUMNS`."""
+        return [
+            (each.record.table, each.record.segment, finding.fault.value, finding.detail, each.copies)
+            for each in self.faulty
+            for finding in each.findings
+        ]
+
+    def summary(self) -> str:
+        """Say in a sentence what was found."""
+        faults = ", ".join(f"{count:,} {fault}" for fault, count in sorted(self.counts().items()))
+        looked = f"{self.segments:,} segments of {len(self.tables)} tables"
+        return f"{looked}: {faults or 'every segment has its copies'}."
+
+    def to_json(self) -> dict[str, Any]:
+        """All that was found, as a JSON document."""
+        return {
+            "store": self.store,
+            "minCopies": self.min_copies,
+            "startedMs": self.started_ms,
+            "tookS": round(self.took_s, 3),
+            "segments": self.segments,
+            "faults": {fault.value: count for fault, count in sorted(self.counts().items())},
+            "tables": [_table_json(audit) for audit in self.tables],
+        }
+
+    def page(self) -> str:
+        """All that was found, as a page that needs nothing else; of very many findings only the first."""
+        counts = self.counts()
+        clean = not counts
+        tiles = [
+            ("tables", len(self.tables)),
+            ("segments", self.segments),
+            ("seconds", round(self.took_s, 1)),
+        ]
+        tiles += [(str(fault), count) for fault, count in sorted(counts.items())]
+        rows = self.rows()
+        began = datetime.fromtimestamp(self.started_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        state = el("span", "clean" if clean else "faults", class_=f"state {'done' if clean else 'over'}")
+        return document(
+            "Deep store audit",
+            el("h1", "Deep store audit ", state),
+            el("p", f"{self.store}; at least {self.min_copies} copies of each segment", class_="soft"),
+            el("p", self.summary()),
+            el("div", *(el("div", el("b", f"{n:,}"), el("span", name)) for name, n in tiles), class_="tiles"),
+            _tables_part(self.tables),
+            _findings_part(rows),
+            el("footer", f"Began at {began} UTC."),
+        )
+
+
+def _table_json(audit: TableAudit) -> dict[str, Any]:
+    return {
+        "table": audit.table,
+        "segments": audit.segments,
+        "consuming": audit.consuming,
+        "silentServers": dict(audit.silent),
+        "faulty": [
+            {
+                "segment": each.record.segment,
+                "url": each.record.url,
+                "crc": each.record.crc,
+                "copies": each.copies,
+                "storedWell": each.stored_well,
+                "replicas": [
+                    {"server": one.server, "state": one.state, "crc": one.crc} for one in each.replicas
+                ],
+                "findings": [{"fault": one.fault.value, "detail": one.detail} for one in each.findings],
+            }
+            for each in audit.faulty
+        ],
+    }
+
+
+def _tables_part(audits: Sequence[TableAudit]) -> Html:
+    columns = [("table", False), ("segments", True), ("consuming", True), ("faulty", True), ("silent", False)]
+    rows = [
+        (
+            each.table,
+            f"{each.segments:,}",
+            f"{each.consuming:,}",
+            f"{len(each.faulty):,}",
+            "; ".join(f"{server}: {why}" for server, why in each.silent),
+        )
+        for each in sorted(audits, key=lambda audit: (-len(audit.faulty), audit.table))
+    ]
+    return join([el("h2", "Tables"), table(columns, rows)])
+
+
+def _findings_part(rows: Sequence[tuple[str, str, str, str, int]]) -> Html | None:
+    if not rows:
+        return None
+    left = len(rows) - _ROWS_OF_A_PAGE
+    return join(
+        [
+            el("h2", "Findings"),
+            table(
+                [(name, name == "copies") for name in COLUMNS],
+                [(*row[:-1], str(row[-1])) for row in rows[:_ROWS_OF_A_PAGE]],
+            ),
+            el("p", f"{left:,} more are not shown; the JSON has all.", class_="soft") if left > 0 else None,
+        ]
+    )

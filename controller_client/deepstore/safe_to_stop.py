@@ -1,0 +1,99 @@
+"""Whether a server may be stopped, drained or rebalanced without a segment losing its last copy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controller_client.client import ControllerClient
+from controller_client.deepstore.audit import Auditor
+from controller_client.deepstore.judge import Judgement
+from controller_client.errors import NotFoundError
+
+__all__ = ["AtRisk", "Safety", "judge_server", "safe_to_stop"]
+
+
+@dataclass(frozen=True)
+class AtRisk:
+    """A segment that depends on the server.
+
+    Attributes:
+        table: Name with type.
+        segment: Name.
+        consuming: Whether it is not committed yet: its rows are in the stream, as long as that keeps them.
+        reason: Why no other copy counts.
+    """
+
+    table: str
+    segment: str
+    consuming: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Safety:
+    """What stopping a server would cost.
+
+    Attributes:
+        server: Name of the instance.
+        segments: How many committed segments of it were looked at.
+        at_risk: Segments that have no other good copy.
+    """
+
+    server: str
+    segments: int
+    at_risk: tuple[AtRisk, ...]
+
+    @property
+    def safe(self) -> bool:
+        """Whether every committed segment has a good copy elsewhere."""
+        return not any(not each.consuming for each in self.at_risk)
+
+
+def safe_to_stop(client: ControllerClient, auditor: Auditor, server: str) -> Safety:
+    """Look at all segments that a server has; nothing is changed.
+
+    Args:
+        client: Client of the cluster.
+        auditor: Looks at copies.
+        server: Name of the instance.
+
+    Raises:
+        NotFoundError: There is no such server.
+        NotAppliedError: Controller or ZooKeeper do not answer.
+    """
+    instances = client.instances.list()
+    if server not in instances:
+        servers = ", ".join(name for name in instances if name.startswith("Server_"))
+        raise NotFoundError(f"there is no server {server}", expected=f"one of {servers or '(none)'}")
+    segments, at_risk = 0, []
+    for table in auditor.tables():
+        try:
+            ideal = client.tables.ideal_state(table)
+            names = sorted(name for name, states in ideal.items() if server in states)
+            judged = auditor.judge(table, names)[0] if names else []
+        except NotFoundError:
+            continue  # it was dropped since the tables were listed
+        segments += sum(not each.record.consuming for each in judged)
+        at_risk += [risk for each in judged if (risk := judge_server(each, server)) is not None]
+    return Safety(server, segments, tuple(at_risk))
+
+
+def judge_server(judged: Judgement, server: str) -> AtRisk | None:
+    """Say whether a segment depends on a server. Pure.
+
+    A server that has it in another state than ONLINE counts as having it: its disk may hold the only copy.
+
+    Args:
+        judged: The segment.
+        server: Name of the instance that would go.
+    """
+    record = judged.record
+    others = [each for each in judged.replicas if each.server != server]
+    if record.consuming:
+        if any(each.state == "CONSUMING" for each in others):
+            return None
+        return AtRisk(record.table, record.segment, True, "no other server consumes it")
+    if judged.stored_well or any(each.serves(record.crc) for each in others):
+        return None
+    told = "; ".join(finding.detail for finding in judged.findings)
+    return AtRisk(record.table, record.segment, False, told or "nothing else has it")

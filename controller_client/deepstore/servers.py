@@ -1,0 +1,114 @@
+"""Servers' admin API: which check sums they hold, their configuration, a segment's tar."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from controller_client.client import ControllerClient
+from controller_client.cluster import visible_config
+from controller_client.config import BrokerConfig
+from controller_client.deepstore.rate import RateLimit
+from controller_client.errors import NotFoundError
+from controller_client.transport import Transport, path_of
+
+__all__ = ["ServerAdmins"]
+
+# A server makes the whole tar before the first byte.
+_TAR_TIMEOUT_S = 600.0
+
+
+class ServerAdmins:
+    """Reaches servers by their admin ports, with the controller's credentials and TLS settings.
+
+    A context manager; threads may share it.
+
+    Args:
+        client: Tells the servers' addresses.
+        rate: Counts each request but downloads.
+    """
+
+    def __init__(self, client: ControllerClient, rate: RateLimit) -> None:
+        self._client = client
+        self._rate = rate
+        self._lock = threading.Lock()
+        self._transports: dict[str, Transport] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        for transport in self._transports.values():
+            transport.close()
+
+    def crcs(self, server: str, table: str) -> dict[str, int]:
+        """Return the check sums of all segments of a table that a server has loaded, in one request.
+
+        Consuming segments have none.
+
+        Args:
+            server: Name of the instance.
+            table: Name with type.
+
+        Raises:
+            NotFoundError: The server does not have the table, or no admin port.
+            NotAppliedError: It does not answer.
+        """
+        self._rate.wait()
+        found: dict[str, Any] = self._transport(server).get_json(path_of("tables", table, "segments", "crc"))
+        return {name: int(crc) for name, crc in found.items() if crc is not None and str(crc).isdigit()}
+
+    def config(self, server: str) -> dict[str, str]:
+        """Return a server's configuration, credentials masked; errors as of :meth:`crcs`."""
+        self._rate.wait()
+        return visible_config(self._transport(server).get_json("/appconfigs"))
+
+    def download(self, server: str, table: str, segment: str, path: Path) -> int:
+        """Let a server tar a segment and write it to a file; returns its bytes.
+
+        Raises:
+            NotFoundError: The server does not have the segment.
+            NotAppliedError: It does not answer.
+        """
+        with path.open("wb") as target:
+            return self._transport(server).download(
+                path_of("segments", table, segment), target, read_timeout_s=_TAR_TIMEOUT_S
+            )
+
+    def address(self, server: str) -> str:
+        """Return the base address of a server's admin API.
+
+        Raises:
+            NotFoundError: There is no such instance, or it tells no admin port.
+        """
+        self._rate.wait()
+        instance = self._client.instances.get(server)
+        port = int(instance.details.get("adminPort") or 0)
+        if port <= 0:
+            raise NotFoundError(
+                f"{server} tells no admin port",
+                where=self._client.config.url,
+                remedy="start the server again: it writes its admin port when it joins the cluster",
+            )
+        scheme = self._client.config.url.partition(":")[0]
+        return f"{scheme}://{instance.host}:{port}"
+
+    def _transport(self, server: str) -> Transport:
+        with self._lock:
+            found = self._transports.get(server)
+        if found is None:
+            config = BrokerConfig.like(self._client.config, (self.address(server),))
+            made = Transport(config, clock=self._client.clock)
+            with self._lock:
+                found = self._transports.setdefault(server, made)
+            if found is not made:
+                made.close()
+        return found

@@ -1,0 +1,9 @@
+"""Where files come from and staged segments go: local folders and S3, under the same URIs as Pinot's PinotFS.
+
+``open_store`` picks the store by the URI's scheme; a store is thread-safe and holds no state between calls.
+"""
+
+from controller_client.filestore.base import FileInfo, FileStore, SourceChangedError
+from controller_client.filestore.choose import open_store, scheme_of
+
+__all__ = ["FileInfo", "FileStore", "SourceChangedError", "open_store", "scheme_of"]

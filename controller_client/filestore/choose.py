@@ -1,0 +1,56 @@
+"""The store for a URI."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from controller_client.errors import ConfigError
+from controller_client.filestore.base import FileStore
+from controller_client.filestore.local import LocalStore
+
+FS_CLASSES: Mapping[str, str] = {
+    "file": "org.apache.pinot.spi.filesystem.LocalPinotFS",
+    "s3": "org.apache.pinot.plugin.filesystem.S3PinotFS",
+}
+"""Scheme to the PinotFS class of the same meaning, as task configurations name it."""
+
+
+def scheme_of(uri: str) -> str:
+    """Return the URI's scheme; a plain path is ``file``."""
+    scheme = urlsplit(uri).scheme.lower()
+    return scheme or "file"
+
+
+def open_store(
+    uri: str, properties: Mapping[str, str], *, class_name: str | None = None, key: str = "URI"
+) -> FileStore:
+    """Open the store for a URI.
+
+    Args:
+        uri: A URI of a supported scheme.
+        properties: The ``*.fs.prop.`` entries, without their prefix.
+        class_name: The ``*.fs.className`` entry, if set: it must fit the scheme.
+        key: The parameter that the URI came from, for the error.
+
+    Raises:
+        ConfigError: The scheme is not supported or the class does not fit it.
+    """
+    scheme = scheme_of(uri)
+    if scheme not in FS_CLASSES:
+        raise ConfigError(
+            f"{key} has the scheme {scheme!r}: {uri}",
+            expected="one of " + ", ".join(f"{name}:" for name in sorted(FS_CLASSES)),
+        )
+    if class_name is not None and class_name.rpartition(".")[2] != FS_CLASSES[scheme].rpartition(".")[2]:
+        raise ConfigError(
+            f"the file system class {class_name} does not fit {key} {uri}",
+            expected=FS_CLASSES[scheme],
+        )
+    if scheme == "s3":
+        from controller_client.filestore.s3 import (
+            S3Store,
+        )  # boto3 takes 200 ms to import and local users need none of it
+
+        return S3Store(properties)
+    return LocalStore()

@@ -1,0 +1,251 @@
+"""Objects of an S3 bucket, with the property names of Pinot's S3PinotFS."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlsplit
+
+import boto3
+import botocore.session
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.utils import parse_timestamp
+
+from controller_client.errors import ConfigError, SourceError
+from controller_client.filestore.base import FileInfo, SourceChangedError
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import GetObjectOutputTypeDef
+
+# On DEBUG boto writes each request with its Authorization header, which holds the access key.
+logging.getLogger("botocore").setLevel(logging.WARNING)
+
+_PROPERTIES = ("region", "endpoint", "accessKey", "secretKey")
+_MISSING = {"404", "NoSuchKey", "NotFound"}
+# The last is versitygw's answer to an unknown access key.
+_REFUSED = {"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "XAdminUserNotFound"}
+
+
+class S3Store:
+    """A `FileStore` on S3 or a server that speaks its protocol.
+
+    Args:
+        properties: ``region``, ``endpoint``, ``accessKey``, ``secretKey`` as S3PinotFS names them; what is
+            missing comes from boto3's own chain (environment, profile, instance role).
+
+    Raises:
+        ConfigError: A property is unknown, or they do not make a client together.
+    """
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        _check_properties(properties)
+        self._endpoint = properties.get("endpoint")
+        try:
+            self._s3: S3Client = _session().client(
+                "s3",
+                region_name=properties.get("region"),
+                endpoint_url=self._endpoint,
+                aws_access_key_id=properties.get("accessKey"),
+                aws_secret_access_key=properties.get("secretKey"),
+                config=Config(
+                    retries={"mode": "standard", "max_attempts": 5},
+                    connect_timeout=5,
+                    read_timeout=60,
+                    max_pool_connections=16,
+                ),
+            )
+        except (BotoCoreError, ValueError) as error:
+            # ValueError is a malformed endpoint. boto's text is not told: it may quote a property.
+            raise ConfigError(
+                f"no S3 client can be made of the file system's properties: {type(error).__name__}",
+                expected="endpoint as a URL with http:// or https://, a region, accessKey and secretKey "
+                "both or neither",
+            ) from None
+
+    def __repr__(self) -> str:
+        return f"S3Store(endpoint={self._endpoint!r})"
+
+    def list(self, directory_uri: str) -> Iterator[FileInfo]:
+        """List all objects below a prefix, a page of 1,000 at a time."""
+        bucket, prefix = _split(directory_uri.rstrip("/") + "/")
+        try:
+            pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+            for page in pages:
+                for item in page.get("Contents", ()):
+                    if item["Key"].endswith("/"):
+                        continue  # a folder marker, not a file
+                    modified_ms = int(item["LastModified"].timestamp() * 1000)
+                    yield FileInfo(
+                        f"s3://{bucket}/{item['Key']}", item["Size"], modified_ms, item["ETag"].strip('"')
+                    )
+        except (ClientError, BotoCoreError) as error:
+            self._fail("list", directory_uri, error)
+
+    @contextmanager
+    def local_copy(self, file: FileInfo, work_dir: Path) -> Iterator[Path]:
+        """Download the object as listed (If-Match on its ETag), and delete the copy afterwards."""
+        bucket, key = _split(file.uri)
+        # Only the endings of the key's name count, to the reader; the rest may be too long for a file system.
+        path = work_dir / ("object" + "".join(PurePosixPath(key).suffixes[-2:]))
+        try:
+            _write(self._s3.get_object(Bucket=bucket, Key=key, IfMatch=file.etag or "*"), path)
+            if path.stat().st_size != file.size_bytes:
+                raise SourceChangedError(
+                    f"{file.uri} was listed with {file.size_bytes} bytes and came with {path.stat().st_size}",
+                    remedy="run the task again",
+                )
+            yield path
+        except ClientError as error:
+            code = _code(error)
+            if code in ("412", "PreconditionFailed"):
+                raise SourceChangedError(
+                    f"{file.uri} was replaced after it was listed (its ETag is no longer {file.etag})",
+                    remedy="run the task again; it reads the file as it is then",
+                ) from error
+            if code in _MISSING:
+                raise SourceChangedError(f"{file.uri} was removed after it was listed") from error
+            self._fail("read", file.uri, error)
+        except BotoCoreError as error:
+            self._fail("read", file.uri, error)
+        finally:
+            path.unlink(missing_ok=True)
+
+    def upload(self, path: Path, uri: str) -> None:
+        """Put a file, in parts where it is large; S3 shows it whole or not at all."""
+        bucket, key = _split(uri)
+        try:
+            with path.open("rb") as content:
+                self._s3.upload_fileobj(content, bucket, key)
+        except (ClientError, BotoCoreError) as error:
+            self._fail("write", uri, error)
+
+    def download(self, uri: str, path: Path) -> None:
+        """Fetch an object to a local path."""
+        bucket, key = _split(uri)
+        try:
+            # Not boto's download_file: its first request is a HEAD, whose errors say a status and no code.
+            _write(self._s3.get_object(Bucket=bucket, Key=key), path)
+        except (ClientError, BotoCoreError) as error:
+            self._fail("read", uri, error)
+
+    def size_bytes(self, uri: str) -> int | None:
+        """Return an object's length; None where there is no object."""
+        bucket, key = _split(uri)
+        try:
+            return self._s3.head_object(Bucket=bucket, Key=key)["ContentLength"]
+        except (ClientError, BotoCoreError) as error:
+            if _code(error) in _MISSING:
+                return None
+            self._fail("read", uri, error)
+
+    def delete(self, uri: str) -> None:
+        """Delete an object."""
+        bucket, key = _split(uri)
+        try:
+            self._s3.delete_object(Bucket=bucket, Key=key)
+        except (ClientError, BotoCoreError) as error:
+            self._fail("delete", uri, error)
+
+    def delete_tree(self, directory_uri: str) -> int:
+        """Delete all objects below a prefix, up to 1,000 in a call."""
+        bucket, _ = _split(directory_uri)
+        keys = [_split(info.uri)[1] for info in self.list(directory_uri)]
+        for start in range(0, len(keys), 1000):
+            chunk = keys[start : start + 1000]
+            try:
+                answer = self._s3.delete_objects(
+                    Bucket=bucket, Delete={"Objects": [{"Key": key} for key in chunk], "Quiet": True}
+                )
+            except (ClientError, BotoCoreError) as error:
+                self._fail("delete", directory_uri, error)
+            if answer.get("Errors"):
+                first = answer["Errors"][0]
+                raise SourceError(
+                    f"s3://{bucket}/{first.get('Key')} could not be deleted: {first.get('Message')}"
+                )
+        return len(keys)
+
+    def _fail(self, verb: str, uri: str, error: Exception) -> NoReturn:
+        """Translate boto's error; its text may carry the access key, so only its code is told."""
+        code = _code(error) if isinstance(error, ClientError) else type(error).__name__
+        where = f"{uri} (endpoint {self._endpoint or 'default'})"
+        if code == "NoSuchBucket":
+            remedy = "create the bucket or mend the URI"
+        elif code in _MISSING:
+            remedy = "it is not there: was it, or its bucket, deleted?"
+        elif code in _REFUSED or _http_status(error) in (401, 403):
+            remedy = "check accessKey, secretKey and the bucket's policy"
+        elif code in ("NoCredentialsError", "PartialCredentialsError"):
+            remedy = (
+                "set input.fs.prop.accessKey and input.fs.prop.secretKey, or the machine's own credentials"
+            )
+        else:
+            remedy = "check that the endpoint is reachable, then run again"
+        did = "refused" if isinstance(error, ClientError) else "failed"
+        raise SourceError(f"S3 {did} to {verb} {uri}: {code}", where=where, remedy=remedy) from None
+
+
+@functools.cache
+def _session() -> boto3.session.Session:
+    """The process' session; it differs from boto3's own in how times are read.
+
+    botocore's parser for times of any kind takes more than two thirds of the reading of a listing.
+    """
+    session = botocore.session.get_session()
+    session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=_time)
+    return boto3.session.Session(botocore_session=session)
+
+
+def _time(told: Any) -> datetime:
+    try:
+        found = datetime.fromisoformat(told)
+    except (TypeError, ValueError):
+        return parse_timestamp(told)
+    return found if found.tzinfo else parse_timestamp(told)
+
+
+def _write(answer: GetObjectOutputTypeDef, path: Path) -> None:
+    with path.open("wb") as out:
+        for chunk in answer["Body"].iter_chunks(1 << 20):
+            out.write(chunk)
+
+
+def _check_properties(properties: Mapping[str, str]) -> None:
+    for name in properties:
+        if name not in _PROPERTIES:
+            folded = {known.lower(): known for known in _PROPERTIES}
+            near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+            raise ConfigError(
+                f"the S3 file system has no property {name!r} here",
+                expected="one of " + ", ".join(_PROPERTIES),
+                remedy=f"did you mean {folded[near[0]]!r}?" if near else "remove it",
+            )
+
+
+def _code(error: Exception) -> str:
+    return (
+        str(error.response.get("Error", {}).get("Code", "unknown"))
+        if isinstance(error, ClientError)
+        else "unknown"
+    )
+
+
+def _http_status(error: Exception) -> int | None:
+    if not isinstance(error, ClientError):
+        return None
+    return error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+
+
+def _split(uri: str) -> tuple[str, str]:
+    parts = urlsplit(uri)
+    if not parts.netloc:
+        raise SourceError(f"the URI {uri!r} names no bucket", expected="s3://bucket/folder/")
+    return parts.netloc, uri.split(parts.netloc, 1)[1].lstrip("/")

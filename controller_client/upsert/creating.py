@@ -1,0 +1,216 @@
+"""Registering an upsert table: its own columns, its settings, then schema and table."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from controller_client.client import ControllerClient
+from controller_client.errors import ConflictError, NotFoundError
+from controller_client.models import Schema, TableConfig
+from controller_client.table_names import TableType, with_type
+from controller_client.upsert.columns import NIL, SYSTEM_COLUMNS
+from controller_client.upsert.requirements import check_requirements, retention_ms, warnings_of
+from controller_client.upsert.settings import UpsertSettings, is_upsert
+from controller_client.zookeeper import PropertyStore
+
+__all__ = ["UpsertTable", "create_upsert_table", "plan_upsert_table", "servers_without_hooks"]
+
+
+@dataclass(frozen=True)
+class UpsertTable:
+    """What is to be registered.
+
+    Attributes:
+        schema: With the columns of an upsert table.
+        table: With their indexes and the settings.
+        warnings: What is allowed and may surprise.
+    """
+
+    schema: Schema
+    table: TableConfig
+    warnings: tuple[str, ...] = ()
+
+
+def plan_upsert_table(
+    schema: Schema,
+    table: TableConfig,
+    *,
+    primary_key: Sequence[str],
+    timestamp_column: str,
+    updates_topic: str | None = None,
+    order: str | None = None,
+) -> UpsertTable:
+    """Make an upsert table's schema and config of a realtime table's; nothing is sent.
+
+    Args:
+        schema: The users' columns.
+        table: A realtime table with a Kafka stream, and with a retention.
+        primary_key: Columns whose values make a key; a later row replaces the one with the same.
+        timestamp_column: Milliseconds by which rows of a key are put into order.
+        updates_topic: Kafka topic of the updates; default ``<table>_REALTIME.updates``.
+        order: ``module:function`` that ranks rows instead of the timestamp.
+
+    Raises:
+        ConfigError: The table cannot be one; all faults are in it.
+    """
+    settings = UpsertSettings(
+        primary_key=tuple(primary_key),
+        timestamp_column=timestamp_column,
+        updates_topic=updates_topic or f"{table.name_with_type}.updates",
+        retention_ms=retention_ms(table),
+        order=order,
+    )
+    check_requirements(schema, table, settings)
+    return UpsertTable(
+        _with_columns(schema), settings.put_into(_with_indexes(table)), tuple(warnings_of(table))
+    )
+
+
+def create_upsert_table(
+    client: ControllerClient, planned: UpsertTable, *, dry_run: bool = False
+) -> list[str]:
+    """Register schema and table; what is there already and is the same stays.
+
+    Args:
+        client: Client of the cluster.
+        planned: What :func:`plan_upsert_table` made.
+        dry_run: Only look.
+
+    Returns:
+        What was registered, or would be, in words; nothing where all of it was there.
+
+    Raises:
+        ConflictError: There is something else of that name (says what differs), or an offline table.
+        RejectedError: Pinot finds the schema or the config wrong.
+        OutcomeUnknownError: A reply was lost: run it again, it goes on from what is there.
+    """
+    table, raw = planned.table, planned.table.raw_name
+    if client.tables.exists(with_type(raw, TableType.OFFLINE)):
+        raise ConflictError(
+            f"there is an offline table {raw}: an upsert table has no offline half",
+            where=client.config.url,
+            remedy="give the upsert table another name",
+        )
+    there = client.tables.get(table.name_with_type) if client.tables.exists(table.name_with_type) else None
+    if there and not is_upsert(there):
+        raise ConflictError(
+            f"{table.name_with_type} is there and is no upsert table: its rows do not know their offsets",
+            where=client.config.url,
+            remedy="make a new table that reads the topic from its beginning",
+        )
+    done = []
+    if _schema_is_missing(client, planned.schema):
+        done.append(f"schema {planned.schema.schema_name}")
+        if not dry_run:
+            client.schemas.create(planned.schema)
+    if there is None:
+        done.append(f"table {table.name_with_type}")
+        if not dry_run:
+            client.tables.create(table)
+    else:
+        # Pinot's answer has the name with type, whatever was sent.
+        wanted = {**table.to_json(), "tableName": table.name_with_type}
+        _refuse_differences(table.name_with_type, wanted, there.to_json())
+    return done
+
+
+def servers_without_hooks(store: PropertyStore, table: TableConfig) -> list[str]:
+    """Return the live servers of a table's tenant that have never reported as hosted ones do.
+
+    A row on a stock server never becomes visible. That a server has reported once, under its name, does not
+    prove that it is hosted now.
+    """
+    document = table.to_json()
+    tenant = (document.get("tenants") or {}).get("server") or "DefaultTenant"
+    override = (document.get("tenants") or {}).get("tagOverrideConfig") or {}
+    tags = {
+        override.get("realtimeConsuming") or f"{tenant}_REALTIME",
+        override.get("realtimeCompleted") or f"{tenant}_REALTIME",
+    }
+    reported = set(store.connection.children(f"/{store.cluster_name}/PINOT_PLUGINS/servers") or ())
+    found = []
+    for name in store.live_instances():
+        try:
+            if name.startswith("Server_") and tags & set(store.instance_tags(name)):
+                found.append(name)
+        except NotFoundError:
+            continue  # it left meanwhile
+    return sorted(set(found) - reported)
+
+
+def _with_columns(schema: Schema) -> Schema:
+    document = schema.to_json()
+    others = [
+        field for field in document.get("dimensionFieldSpecs") or [] if field["name"] not in SYSTEM_COLUMNS
+    ]
+    own = [{"name": name, "dataType": "LONG", "defaultNullValue": NIL} for name in SYSTEM_COLUMNS]
+    return Schema.from_json({**document, "dimensionFieldSpecs": [*others, *own]})
+
+
+def _with_indexes(table: TableConfig) -> TableConfig:
+    """Plain values at fixed places, so that a version can be written where a row's value is."""
+    document = copy.deepcopy(table.to_json())
+    index = document["tableIndexConfig"]
+    plain = [name for name in index.get("noDictionaryColumns") or [] if name not in SYSTEM_COLUMNS]
+    index["noDictionaryColumns"] = [*plain, *SYSTEM_COLUMNS]
+    index["loadMode"] = "MMAP"
+    fields = [each for each in document.get("fieldConfigList") or [] if each["name"] not in SYSTEM_COLUMNS]
+    own = [
+        {"name": name, "encodingType": "RAW", "compressionCodec": "PASS_THROUGH"} for name in SYSTEM_COLUMNS
+    ]
+    document["fieldConfigList"] = [*fields, *own]
+    return TableConfig.from_json(document)
+
+
+def _schema_is_missing(client: ControllerClient, wanted: Schema) -> bool:
+    if wanted.schema_name not in client.schemas.list():
+        return True
+    found = client.schemas.get(wanted.schema_name)
+    _refuse_differences(f"schema {wanted.schema_name}", _columns(wanted), _columns(found))
+    return False
+
+
+def _columns(schema: Schema) -> dict[str, Any]:
+    return {
+        field.name: {
+            "dataType": field.data_type,
+            "singleValue": field.single_value,
+            "role": str(field.role),
+            "format": field.format,
+            **({"default": field.default_null_value} if field.name in SYSTEM_COLUMNS else {}),
+        }
+        for field in schema.fields
+    }
+
+
+def _refuse_differences(what: str, wanted: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    differences = list(_differences(wanted, found, ""))
+    if differences:
+        raise ConflictError(
+            f"{what} is there and differs: {'; '.join(differences)}",
+            where=what,
+            remedy="change the files to what is there, or delete it first",
+        )
+
+
+def _differences(wanted: Any, found: Any, path: str) -> Iterator[str]:
+    """What is wanted and not found so; Pinot adds its defaults, and writes numbers as text."""
+    if isinstance(wanted, Mapping):
+        if wanted and not isinstance(found, Mapping):
+            yield f"{path or 'all'} is missing"
+            return
+        for key, value in wanted.items():
+            yield from _differences(value, (found or {}).get(key), f"{path}.{key}" if path else key)
+    elif isinstance(wanted, list):
+        other = found if isinstance(found, list) else []
+        if len(wanted) != len(other):
+            yield f"{path} has {len(other)} entries, not {len(wanted)}"
+            return
+        for number, (one, two) in enumerate(zip(wanted, other, strict=True)):
+            yield from _differences(one, two, f"{path}[{number}]")
+    elif wanted is not None and str(wanted).lower() != str(found).lower():
+        # The values are left out: a stream config holds credentials.
+        yield path

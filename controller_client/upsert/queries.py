@@ -1,0 +1,176 @@
+"""Queries of upsert tables through stock brokers: each is rewritten here to see one version of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import TracebackType
+
+from controller_client.broker import BrokerClient, QueryResult
+from controller_client.clock import Clock, SystemClock
+from controller_client.errors import NotAppliedError
+from controller_client.routing import routed_segments
+from controller_client.transport import Transport
+from controller_client.upsert.asking import version_for
+from controller_client.upsert.ends import VersionEnds
+from controller_client.upsert.marks import MarkKeeper, read_mark
+from controller_client.upsert.rewriting import options_in, rewrite
+from controller_client.upsert.tables import REWRITTEN, QueriedTable, VersionOptions, find_table
+from controller_client.zookeeper import PropertyStore
+
+__all__ = ["UpsertQueries", "UpsertResult"]
+
+
+@dataclass(frozen=True)
+class UpsertResult:
+    """An answer, and the version it is of.
+
+    Attributes:
+        result: The broker's answer.
+        versions: Upsert table (with type) -> the version that it was asked at; empty where the query names
+            none, or all rows were asked for.
+    """
+
+    result: QueryResult
+    versions: Mapping[str, int]
+
+
+class UpsertQueries:
+    """Asks brokers for upsert tables; other tables' queries pass as they are. A context manager.
+
+    It needs no broker of ours: the condition is put into the SQL. Brokers that run the hook ``upsert`` do it
+    themselves; asked from here they leave the query as it comes. Not for several threads at the same time.
+
+    Args:
+        broker: The brokers.
+        store: The cluster's property store.
+        mark_ttl_s: So long a mark and a table's config that were read are taken, in seconds.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        broker: BrokerClient,
+        store: PropertyStore,
+        *,
+        mark_ttl_s: float = 0.5,
+        clock: Clock | None = None,
+    ) -> None:
+        self._broker = broker
+        self._store = store
+        self._ttl_s = mark_ttl_s
+        self._clock: Clock = clock or SystemClock()
+        self._open = ExitStack()
+        self._tables: dict[str, tuple[float, QueriedTable | None]] = {}
+        self._marks: dict[str, tuple[float, int]] = {}
+        self._keepers: dict[str, MarkKeeper] = {}
+        self._ends: dict[str, VersionEnds] = {}
+
+    def __enter__(self) -> UpsertQueries:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close what was opened here; broker and store stay open."""
+        self._open.close()
+        self._ends.clear()
+
+    def query(
+        self,
+        sql: str,
+        *,
+        skip_upsert: bool = False,
+        as_of_version: int | None = None,
+        as_of_timestamp_ms: int | None = None,
+        options: Mapping[str, str | int | bool] | None = None,
+        timeout_s: float | None = None,
+        allow_partial: bool = False,
+    ) -> UpsertResult:
+        """Run a query at the table's mark, or at an earlier version.
+
+        Args:
+            sql: One SELECT of one table, see :func:`~controller_client.upsert.rewriting.rewrite`. Options in
+                it (``SET skipUpsert = true``) are heard too.
+            skip_upsert: Take all rows, whatever their versions.
+            as_of_version: See the table as it was at the newest version up to this one.
+            as_of_timestamp_ms: As it was then, milliseconds since 1970.
+            options: Query options of Pinot.
+            timeout_s: As of :meth:`~controller_client.broker.BrokerClient.query`.
+            allow_partial: As of that.
+
+        Raises:
+            RefusedQueryError: The query cannot be answered at one version, or not at that one.
+            NoMarkError: No version is complete on all servers, or a broker does not query all segments yet.
+            QueryError: As of :meth:`~controller_client.broker.BrokerClient.query`, and all else of it.
+            UnreachableError: ZooKeeper does not answer.
+            SourceError: Kafka does not answer about an earlier version.
+        """
+        sent: dict[str, str | int | bool] = dict(options or {})
+        told = {key: str(value) for key, value in sent.items()} | options_in(sql)
+        own = {
+            "skipUpsert": "true" if skip_upsert else "",
+            "asOfVersion": "" if as_of_version is None else str(as_of_version),
+            "asOfTimestamp": "" if as_of_timestamp_ms is None else str(as_of_timestamp_ms),
+        }
+        told.update({key: value for key, value in own.items() if value})
+        asked = VersionOptions.of(told)
+        versions: dict[str, int] = {}
+
+        def version_of(name: str) -> int | None:
+            table = self._table(name)
+            if table is None or asked.skip:
+                return None
+            table.check(name, told)
+            if table.table not in versions:
+                versions[table.table] = version_for(table, asked, self._mark(table.table), self._ends_of)
+            return versions[table.table]
+
+        rewritten = rewrite(sql, version_of)
+        if versions:
+            sent[REWRITTEN] = True
+        elif asked.skip:
+            sent["skipUpsert"] = True
+        result = self._broker.query(rewritten, options=sent, timeout_s=timeout_s, allow_partial=allow_partial)
+        return UpsertResult(result, versions)
+
+    def _table(self, name: str) -> QueriedTable | None:
+        now = self._clock.monotonic()
+        known = self._tables.get(name)
+        if known is None or known[0] + self._ttl_s < now:
+            known = self._tables[name] = (now, find_table(self._store, name))
+        return known[1]
+
+    def _mark(self, table: str) -> int:
+        now = self._clock.monotonic()
+        known = self._marks.get(table)
+        if known is None or known[0] + self._ttl_s < now:
+            keeper = self._keepers.setdefault(table, MarkKeeper())
+            version = keeper.take(read_mark(self._store, table), lambda: self._routed(table))
+            known = self._marks[table] = (now, version)
+        return known[1]
+
+    def _routed(self, table: str) -> set[str]:
+        """The segments that every broker queries; a broker that cannot be reached answers no query either."""
+        everywhere: set[str] | None = None
+        for url in self._broker.config.urls:
+            transport = Transport(self._broker.config, url=url, clock=self._clock)
+            try:
+                routed = routed_segments(transport, table)
+            except NotAppliedError:
+                continue
+            finally:
+                transport.close()
+            everywhere = routed if everywhere is None else everywhere & routed
+        return everywhere or set()
+
+    def _ends_of(self, table: QueriedTable) -> VersionEnds:
+        if table.table not in self._ends:
+            ends = VersionEnds(table.stream, table.settings.updates_topic)
+            self._open.callback(ends.close)
+            self._ends[table.table] = ends
+        return self._ends[table.table]

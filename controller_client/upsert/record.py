@@ -1,0 +1,238 @@
+"""What servers and the key coordinator of an upsert table tell in ZooKeeper, and the table's low-water mark.
+
+::
+
+    /<cluster>/PINOT_PLUGINS/upsert/<table with type>/
+        servers/<instance>        ServerRecord: written by the server, once a version
+        coordinator               CoordinatorRecord: written by the key coordinator
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from controller_client.errors import NotFoundError
+from controller_client.upsert.columns import NIL
+from controller_client.zookeeper import (
+    PropertyStore,
+    ZNRecord,
+    read_record_at,
+    read_records_at,
+    write_own_record,
+)
+
+__all__ = [
+    "CoordinatorRecord",
+    "PartitionProgress",
+    "ServerRecord",
+    "coordinator_path",
+    "forget_server",
+    "low_water_mark",
+    "read_coordinator",
+    "read_server",
+    "read_servers",
+    "server_path",
+    "write_coordinator",
+    "write_server",
+]
+
+_SESSION, _MARK, _AT = "session", "mark", "atMs"
+_SEGMENT, _INDEXED, _APPLIED = "segment", "indexed", "applied"
+
+
+@dataclass(frozen=True)
+class PartitionProgress:
+    """How far one partition of a table is on one server.
+
+    Attributes:
+        segment: The consuming segment; None where this server consumes none of the partition.
+        indexed: The offset of the input topic that it will index next.
+        applied: The version up to which all events are applied to this partition's rows, here.
+    """
+
+    segment: str | None
+    indexed: int
+    applied: int
+
+
+@dataclass(frozen=True)
+class ServerRecord:
+    """How far a server is with a table.
+
+    Attributes:
+        instance: The server's name in Helix.
+        session: Its Helix session; the record counts while that is the live one.
+        mark: The newest version that is complete on this server: every event up to it is applied, and every
+            row that it names and that this server is to have is indexed; :data:`NIL` before the first.
+        at_ms: When that version was complete at the coordinator, milliseconds since 1970.
+        partitions: By partition of the input topic.
+    """
+
+    instance: str
+    session: str
+    mark: int
+    at_ms: int
+    partitions: Mapping[int, PartitionProgress] = field(default_factory=dict)
+
+    def to_record(self) -> ZNRecord:
+        """As it is stored."""
+        return ZNRecord(
+            self.instance,
+            simple_fields={_SESSION: self.session, _MARK: str(self.mark), _AT: str(self.at_ms)},
+            map_fields={
+                str(partition): {
+                    _SEGMENT: progress.segment or "",
+                    _INDEXED: str(progress.indexed),
+                    _APPLIED: str(progress.applied),
+                }
+                for partition, progress in self.partitions.items()
+            },
+        )
+
+    @classmethod
+    def from_record(cls, record: ZNRecord) -> ServerRecord:
+        """As :meth:`to_record` made it."""
+        simple = record.simple_fields
+        return cls(
+            record.id,
+            simple.get(_SESSION, ""),
+            int(simple.get(_MARK, NIL)),
+            int(simple.get(_AT, 0)),
+            {
+                int(partition): PartitionProgress(
+                    values.get(_SEGMENT) or None, int(values[_INDEXED]), int(values[_APPLIED])
+                )
+                for partition, values in record.map_fields.items()
+            },
+        )
+
+
+@dataclass(frozen=True)
+class CoordinatorRecord:
+    """Where the key coordinator is.
+
+    Attributes:
+        generation: Grows with each rebuild; a generation has a checkpoint of its own.
+        base: The version of the generation's first batch; more than all versions before it.
+        version: The newest version whose end is sent.
+        at_ms: When that was, milliseconds since 1970.
+        keys: Keys in its state.
+        details: More for people: rows a second, records that were not understood, and so on.
+    """
+
+    generation: int
+    base: int
+    version: int = NIL
+    at_ms: int = 0
+    keys: int = 0
+    details: Mapping[str, str] = field(default_factory=dict)
+
+    def to_record(self) -> ZNRecord:
+        """As it is stored."""
+        return ZNRecord(
+            "coordinator",
+            simple_fields={
+                "generation": str(self.generation),
+                "base": str(self.base),
+                "version": str(self.version),
+                _AT: str(self.at_ms),
+                "keys": str(self.keys),
+            },
+            map_fields={"details": dict(self.details)},
+        )
+
+    @classmethod
+    def from_record(cls, record: ZNRecord) -> CoordinatorRecord:
+        """As :meth:`to_record` made it."""
+        simple = record.simple_fields
+        return cls(
+            int(simple["generation"]),
+            int(simple["base"]),
+            int(simple["version"]),
+            int(simple[_AT]),
+            int(simple["keys"]),
+            dict(record.map_fields.get("details", {})),
+        )
+
+
+def low_water_mark(marks: Mapping[str, int]) -> int:
+    """The mark of a table.
+
+    Args:
+        marks: Of every server that brokers may send a query of the table to: its mark, or :data:`NIL` where
+            it has not told one in its present session. A server that does not answer holds the mark.
+
+    Returns:
+        The version up to which every one of them is complete; :data:`NIL` for none.
+    """
+    return min(marks.values(), default=NIL)
+
+
+def server_path(store: PropertyStore, table: str, instance: str) -> str:
+    """Where a server's record of a table (with type) is."""
+    return f"{_folder(store, table)}/servers/{instance}"
+
+
+def coordinator_path(store: PropertyStore, table: str) -> str:
+    """Where the key coordinator's record of a table (with type) is."""
+    return f"{_folder(store, table)}/coordinator"
+
+
+def read_servers(store: PropertyStore, table: str) -> dict[str, ServerRecord]:
+    """All records of servers, also of those that are gone: compare their sessions."""
+    names = store.connection.children(f"{_folder(store, table)}/servers") or ()
+    records = read_records_at(store, [server_path(store, table, name) for name in names])
+    return {record.id: ServerRecord.from_record(record) for record in records if record is not None}
+
+
+def read_server(store: PropertyStore, table: str, instance: str) -> ServerRecord | None:
+    """The record of one server, as of :func:`read_servers`."""
+    record = read_record_at(store, server_path(store, table, instance))
+    return None if record is None else ServerRecord.from_record(record)
+
+
+def write_server(store: PropertyStore, table: str, record: ServerRecord) -> None:
+    """Write a server's record; the server is its only writer.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+        OutcomeUnknownError: The reply was lost; write it again.
+    """
+    write_own_record(store, server_path(store, table, record.instance), record.to_record())
+
+
+def forget_server(store: PropertyStore, table: str, instance: str, *, before: int | None = None) -> None:
+    """Delete a server's record; none is no error.
+
+    Args:
+        store: The cluster's property store.
+        table: Name with type.
+        instance: The server.
+        before: Only a record that is older than this znode (its creation order): that of a table of the same
+            name.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+    """
+    path = server_path(store, table, instance)
+    made = store.connection.creation_order(path)
+    if made is not None and (before is None or made < before):
+        with suppress(NotFoundError):
+            store.connection.delete(path)
+
+
+def read_coordinator(store: PropertyStore, table: str) -> CoordinatorRecord | None:
+    """The key coordinator's record; None before its first start."""
+    record = read_record_at(store, coordinator_path(store, table))
+    return None if record is None else CoordinatorRecord.from_record(record)
+
+
+def write_coordinator(store: PropertyStore, table: str, record: CoordinatorRecord) -> None:
+    """Write the key coordinator's record; errors as of :func:`write_server`."""
+    write_own_record(store, coordinator_path(store, table), record.to_record())
+
+
+def _folder(store: PropertyStore, table: str) -> str:
+    return f"/{store.cluster_name}/PINOT_PLUGINS/upsert/{table}"

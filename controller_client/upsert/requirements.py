@@ -1,0 +1,140 @@
+"""What a table's config and schema must be like for an upsert table; plain checks, no cluster."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from controller_client.consumption.stream_config import StreamConfig
+from controller_client.errors import ConfigError
+from controller_client.models import Schema, TableConfig
+from controller_client.table_names import TableType
+from controller_client.upsert.settings import UpsertSettings
+
+__all__ = ["check_requirements", "retention_ms", "warnings_of"]
+
+_KEY_TYPES = ("INT", "LONG", "STRING", "BOOLEAN", "TIMESTAMP")
+_TIME_TYPES = ("LONG", "TIMESTAMP")
+_MILLISECONDS = re.compile(r"1:MILLISECONDS:(EPOCH|TIMESTAMP)|EPOCH(\|MILLISECONDS(\|1)?)?|TIMESTAMP")
+_LOW_LEVEL = frozenset({"lowlevel", "simple"})
+_UNIT_MS = {"SECONDS": 1000, "MINUTES": 60_000, "HOURS": 3_600_000, "DAYS": 86_400_000}
+
+
+def retention_ms(table: TableConfig) -> int:
+    """Return a table's retention in milliseconds.
+
+    Raises:
+        ConfigError: It has none: keys would be kept for ever.
+    """
+    config = table.segments_config
+    unit, value = str(config.retention_time_unit or "").upper(), str(config.retention_time_value or "")
+    if unit not in _UNIT_MS or not value.isdecimal() or int(value) == 0:
+        raise ConfigError(
+            f"the retention of {table.name_with_type} is {value or 'no value'} {unit or 'of no unit'}",
+            expected="retentionTimeUnit (SECONDS, MINUTES, HOURS or DAYS) and retentionTimeValue in its "
+            "segmentsConfig: so long a key is known after its last record",
+            where=table.name_with_type,
+        )
+    return int(value) * _UNIT_MS[unit]
+
+
+def check_requirements(schema: Schema, table: TableConfig, settings: UpsertSettings) -> None:
+    """Check that rows of a table can be found by their offset and replaced by their key.
+
+    Raises:
+        ConfigError: They cannot; all faults are in it.
+    """
+    faults = [*_faults_of_table(table), *_faults_of_columns(schema, table, settings)]
+    if faults:
+        raise ConfigError(
+            f"{table.name_with_type} cannot be an upsert table: {'; '.join(faults)}",
+            where=table.name_with_type,
+            remedy="change the table's config or schema, and create it again",
+        )
+
+
+def warnings_of(table: TableConfig) -> list[str]:
+    """Return what is allowed and may surprise."""
+    if _at(table.to_json(), "ingestionConfig", "filterConfig", "filterFunction"):
+        text = "a row that it drops still replaces the row of its key before it, so the key has no row then"
+        return [f"ingestionConfig.filterConfig: {text}"]
+    return []
+
+
+def _faults_of_table(table: TableConfig) -> Iterator[str]:
+    document = table.to_json()
+    if table.table_type is not TableType.REALTIME:
+        yield "it is no realtime table"
+        return
+    yield from _faults_of_stream(table)
+    if str(_at(document, "upsertConfig", "mode") or "NONE").upper() != "NONE":
+        yield "it has Pinot's own upsertConfig, which is something else"
+    if _at(document, "dedupConfig", "dedupEnabled"):
+        yield "it has Pinot's own dedupConfig, which is something else"
+    index = document.get("tableIndexConfig") or {}
+    if any(index.get("sortedColumn") or ()):
+        yield "sortedColumn puts the rows of a sealed segment into another order than that of their offsets"
+    if _at(document, "ingestionConfig", "complexTypeConfig", "fieldsToUnnest"):
+        yield "complexTypeConfig makes several rows of a message, which has one offset"
+    if str(index.get("loadMode") or "MMAP").upper() != "MMAP":
+        yield f"loadMode is {index['loadMode']}: versions are written into mapped files (MMAP)"
+    if index.get("enableDefaultStarTree") or index.get("starTreeIndexConfigs"):
+        yield "a star-tree index counts rows before they are deleted"
+    if index.get("aggregateMetrics") or _at(document, "ingestionConfig", "aggregationConfigs"):
+        yield "aggregateMetrics or aggregationConfigs make one row of several messages"
+
+
+def _faults_of_stream(table: TableConfig) -> Iterator[str]:
+    try:
+        stream = StreamConfig.of(table)
+    except ConfigError as error:
+        yield error.message
+        return
+    if stream.stream_type.lower() != "kafka":
+        yield f"its stream is of type {stream.stream_type!r}, not kafka"
+        return
+    kinds = {kind.strip().lower() for kind in stream.values.get("stream.kafka.consumer.type", "").split(",")}
+    if not kinds <= _LOW_LEVEL:
+        yield f"its consumer type is {', '.join(sorted(kinds)) or 'not told'}, not lowlevel"
+
+
+def _faults_of_columns(schema: Schema, table: TableConfig, settings: UpsertSettings) -> Iterator[str]:
+    if not settings.primary_key or len(set(settings.primary_key)) != len(settings.primary_key):
+        yield f"the primary key {','.join(settings.primary_key)!r} is empty or names a column twice"
+    derived = {
+        str(each.get("columnName"))
+        for each in _at(table.to_json(), "ingestionConfig", "transformConfigs") or ()
+        if each.get("transformFunction")
+    }
+    for name in settings.primary_key:
+        yield from _faults_of_column(schema, name, "the key", _KEY_TYPES, derived)
+    yield from _faults_of_column(schema, settings.timestamp_column, "the timestamp", _TIME_TYPES, derived)
+    field = schema.field(settings.timestamp_column)
+    if (
+        field
+        and field.data_type == "LONG"
+        and field.format
+        and not _MILLISECONDS.fullmatch(field.format.upper())
+    ):
+        yield f"the timestamp {field.name} has the format {field.format}, not milliseconds since 1970"
+
+
+def _faults_of_column(
+    schema: Schema, name: str, what: str, types: tuple[str, ...], derived: set[str]
+) -> Iterator[str]:
+    field = schema.field(name)
+    if field is None:
+        yield f"{what} {name} is no column of the schema {schema.schema_name}"
+    elif field.data_type not in types or not field.single_value:
+        many = "" if field.single_value else ", with several values"
+        yield f"{what} {name} is a {field.data_type}{many}, not one {' or '.join(types)}"
+    if name in derived:
+        yield f"{what} {name} comes from a transform: it must be in the messages themselves"
+
+
+def _at(document: Mapping[str, Any], *path: str) -> Any:
+    found: Any = document
+    for key in path:
+        found = (found or {}).get(key)
+    return found

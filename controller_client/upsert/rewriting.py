@@ -1,0 +1,216 @@
+"""Queries of upsert tables, rewritten so that they see one version: text in, text out.
+
+The text is only read to find the place of the condition; all else of it stays as it was written. What is not
+understood is refused where it names an upsert table, and passes unchanged where it names none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from controller_client.errors import QueryError
+from controller_client.upsert.sql_text import Token, TokenKind, tokens_of
+from controller_client.upsert.visibility import invisible_at
+
+__all__ = ["RefusedQueryError", "VersionOf", "options_in", "rewrite"]
+
+VersionOf = Callable[[str], int | None]
+"""Given a table's name as a query has it (without a database before it), returns the version to see it at;
+None for a table that is no upsert table. May raise to refuse the query."""
+
+_AFTER_WHERE = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "FETCH", "OPTION")
+
+
+class RefusedQueryError(QueryError):
+    """The query would not be answered at one version of an upsert table, so it is not sent."""
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """Text to be put in at a place of the original, or instead of a piece of it."""
+
+    start: int
+    end: int
+    text: str
+
+
+class _NotUnderstoodError(Exception):
+    """The statement is more than one plain SELECT; it may name no upsert table at all."""
+
+
+def rewrite(sql: str, version_of: VersionOf) -> str:
+    """Add to a query what rows of upsert tables it may see.
+
+    Args:
+        sql: One SELECT, as the single-stage engine has it: ``SET k = v;`` before it and ``OPTION(...)`` after
+            it are allowed, so are EXPLAIN PLAN FOR, a SELECT in the FROM, and the queries in the arguments of
+            IN_SUBQUERY.
+        version_of: Asked for each table that the query reads; for each word of one that is not understood.
+
+    Raises:
+        RefusedQueryError: It names an upsert table, and is not understood.
+        QueryError: Its quotes or parentheses do not match.
+    """
+    tokens = tokens_of(sql)
+    try:
+        edits = list(_edits_of_text(sql, tokens, version_of))
+    except _NotUnderstoodError as error:
+        named = [token.text for token in tokens if _names_upsert_table(token, version_of)]
+        if named:
+            raise RefusedQueryError(
+                f"the query of the upsert table {named[0]} cannot be answered at one version: {error}",
+                expected="SELECT ... FROM table [WHERE ...] [GROUP BY ...] and so on, of one table",
+                remedy="ask in that form; the query option skipUpsert=true sends it as it is",
+            ) from None
+        return sql
+    for edit in sorted(edits, key=lambda each: each.start, reverse=True):
+        sql = sql[: edit.start] + edit.text + sql[edit.end :]
+    return sql
+
+
+def options_in(sql: str) -> dict[str, str]:
+    """Return the query options that stand in a text: of ``SET k = v;`` and of ``OPTION(k = v, ...)``.
+
+    Raises:
+        QueryError: Its quotes or parentheses do not match.
+    """
+    found: dict[str, str] = {}
+    tokens = tokens_of(sql)
+    for statement in _statements(tokens):
+        if statement[0].is_word("SET"):
+            found.update(_pairs(statement[1:]))
+        for number, token in enumerate(statement):
+            if token.is_word("OPTION") and token.depth == 0:
+                found.update(_pairs(statement[number + 2 : -1]))
+    return found
+
+
+def _pairs(tokens: list[Token]) -> Iterator[tuple[str, str]]:
+    for number, token in enumerate(tokens):
+        if token.is_sign("=") and 0 < number < len(tokens) - 1:
+            yield tokens[number - 1].text, tokens[number + 1].text
+
+
+def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
+    current: list[Token] = []
+    for token in tokens:
+        if not token.is_sign(";"):
+            current.append(token)
+        elif current:
+            yield current
+            current = []
+    if current:
+        yield current
+
+
+def _edits_of_text(sql: str, tokens: list[Token], version_of: VersionOf) -> Iterator[_Edit]:
+    queries = [statement for statement in _statements(tokens) if not statement[0].is_word("SET")]
+    if len(queries) != 1:
+        raise _NotUnderstoodError(f"it has {len(queries)} statements")
+    query = queries[0]
+    if query[0].is_word("EXPLAIN"):
+        begin = next((n for n, token in enumerate(query) if token.is_word("SELECT")), len(query))
+        query = query[begin:]
+    yield from _edits_of_select(sql, query, version_of)
+
+
+def _edits_of_select(sql: str, query: list[Token], version_of: VersionOf) -> Iterator[_Edit]:
+    if not query or not query[0].is_word("SELECT"):
+        raise _NotUnderstoodError("it does not begin with SELECT")
+    depth = query[0].depth
+    top = [(number, token) for number, token in enumerate(query) if token.depth == depth]
+    begin = next((number for number, token in top if token.is_word("FROM")), None)
+    if begin is None:
+        if any(token.is_word("SELECT") for token in query[1:]):
+            raise _NotUnderstoodError("it has a SELECT in a SELECT")
+        return
+    _no_select_in(query[1:begin])
+    if begin + 1 >= len(query):
+        raise _NotUnderstoodError("nothing comes after FROM")
+    yield from _edits_of_subqueries(query[:begin], version_of)
+    if query[begin + 1].is_sign("("):
+        rest = next(n for n, token in top if n > begin + 1 and token.is_sign(")")) + 1
+        yield from _edits_of_select(sql, query[begin + 2 : rest - 1], version_of)
+        version = None
+    else:
+        rest, name = _table_name(query, begin + 1)
+        version = version_of(name)
+    where, end = _where(query, rest, depth)
+    _no_select_in(query[rest:])
+    yield from _edits_of_subqueries(query[rest:], version_of)
+    if version is not None:
+        yield from _condition(query, rest, where, end, version)
+
+
+def _condition(query: list[Token], rest: int, where: int | None, end: int, version: int) -> Iterator[_Edit]:
+    condition = f"NOT ({invisible_at(version)})"
+    if where is None:
+        place = query[rest - 1].end
+        yield _Edit(place, place, f" WHERE {condition}")
+        return
+    first, last = query[where + 1].start, query[end - 1].end
+    yield _Edit(first, first, "(")
+    yield _Edit(last, last, f") AND {condition}")
+
+
+def _table_name(query: list[Token], begin: int) -> tuple[int, str]:
+    """The place after a table's name, and its last part."""
+    place = begin
+    while True:
+        if place >= len(query) or not query[place].is_name:
+            raise _NotUnderstoodError("no table's name comes after FROM")
+        name = query[place].text.rpartition(".")[2]
+        place += 1
+        if place >= len(query) or not query[place].is_sign("."):
+            return place, name
+        place += 1
+
+
+def _where(query: list[Token], rest: int, depth: int) -> tuple[int | None, int]:
+    """Where the WHERE is, and where its condition ends; it must be the first thing after the table."""
+    end = next(
+        (n for n in range(rest, len(query)) if query[n].depth == depth and query[n].is_word(*_AFTER_WHERE)),
+        len(query),
+    )
+    if end == rest:
+        return None, end
+    if not query[rest].is_word("WHERE"):
+        raise _NotUnderstoodError(
+            f"{query[rest].text!r} comes after the table: no alias, no join, no other table"
+        )
+    strange = ("UNION", "INTERSECT", "EXCEPT", "MINUS", "WINDOW", "QUALIFY", "WHERE", "FROM", "JOIN")
+    for token in query[rest + 1 :]:
+        if token.depth == depth and token.is_word(*strange):
+            raise _NotUnderstoodError(f"it has {token.text}")
+    if end == rest + 1:
+        raise _NotUnderstoodError("nothing comes after WHERE")
+    return rest, end
+
+
+def _no_select_in(tokens: list[Token]) -> None:
+    if any(token.is_word("SELECT") for token in tokens):
+        raise _NotUnderstoodError("it has a SELECT in a SELECT")
+
+
+def _edits_of_subqueries(tokens: list[Token], version_of: VersionOf) -> Iterator[_Edit]:
+    """The texts of queries in the arguments of IN_SUBQUERY and IN_PARTITIONED_SUBQUERY."""
+    for number, token in enumerate(tokens):
+        function = token.text.lower().replace("_", "") if token.is_name else ""
+        if not (function.startswith("in") and function.endswith("subquery")):
+            continue
+        for argument in tokens[number + 2 :]:
+            if argument.depth <= token.depth:
+                break
+            if argument.kind is TokenKind.STRING and argument.depth == token.depth + 1:
+                inner = rewrite(argument.text, version_of)
+                yield _Edit(argument.start, argument.end, "'" + inner.replace("'", "''") + "'")
+
+
+def _names_upsert_table(token: Token, version_of: VersionOf) -> bool:
+    if not token.is_name:
+        return False
+    try:
+        return version_of(token.text.rpartition(".")[2]) is not None
+    except QueryError:
+        return True  # it is one, and cannot be seen for another reason

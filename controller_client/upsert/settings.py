@@ -1,0 +1,104 @@
+"""What makes a realtime table an upsert table: kept in the ``customConfigs`` of its table config.
+
+::
+
+    metadata.customConfigs
+        updateSemantic           upsert
+        primaryKey               user,account        columns, by comma
+        upsert.timestampColumn   updatedAt           LONG or TIMESTAMP, milliseconds
+        upsert.updatesTopic      t_REALTIME.updates
+        upsert.retentionMs       1209600000          how long a key is known after its last record
+        upsert.order             package.module:function       only where it is not the timestamp
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from controller_client.errors import ConfigError
+from controller_client.models import TableConfig
+
+__all__ = ["UpsertSettings", "is_upsert"]
+
+_SEMANTIC, _UPSERT = "updateSemantic", "upsert"
+_PRIMARY_KEY = "primaryKey"
+_TIMESTAMP = "upsert.timestampColumn"
+_TOPIC = "upsert.updatesTopic"
+_RETENTION = "upsert.retentionMs"
+_ORDER = "upsert.order"
+
+
+@dataclass(frozen=True)
+class UpsertSettings:
+    """How a table's records are resolved, and where its updates go.
+
+    Attributes:
+        primary_key: Its columns, in their order.
+        timestamp_column: Of two records with one key, that with the greater time stays; then the greater
+            offset, then the greater partition.
+        updates_topic: Kafka topic of the segment update events, in the table's own Kafka.
+        retention_ms: A key is forgotten so long after its last record, in milliseconds of Kafka's timestamps.
+        order: ``module:function`` that ranks records in place of the timestamp; None takes that.
+    """
+
+    primary_key: tuple[str, ...]
+    timestamp_column: str
+    updates_topic: str
+    retention_ms: int
+    order: str | None = None
+
+    @classmethod
+    def of(cls, table: TableConfig) -> UpsertSettings:
+        """Read them from a table's config.
+
+        Raises:
+            ConfigError: It is not an upsert table, or its settings are not whole.
+        """
+        custom = _custom(table.to_json())
+        if not is_upsert(table):
+            raise ConfigError(
+                f"{table.name_with_type} is not an upsert table",
+                expected=f"{_SEMANTIC}: {_UPSERT} in its customConfigs",
+                where=table.name_with_type,
+                remedy="make it by: pinotctl upsert create",
+            )
+        missing = [key for key in (_PRIMARY_KEY, _TIMESTAMP, _TOPIC, _RETENTION) if not custom.get(key)]
+        if missing or not str(custom[_RETENTION]).isdecimal():
+            wrong = ", ".join(missing) or f"a number of milliseconds as {_RETENTION}"
+            raise ConfigError(
+                f"the customConfigs of {table.name_with_type} lack {wrong}",
+                expected="all settings of an upsert table",
+                where=table.name_with_type,
+            )
+        return cls(
+            tuple(part.strip() for part in custom[_PRIMARY_KEY].split(",")),
+            custom[_TIMESTAMP],
+            custom[_TOPIC],
+            int(custom[_RETENTION]),
+            custom.get(_ORDER) or None,
+        )
+
+    def put_into(self, table: TableConfig) -> TableConfig:
+        """Return a copy of a table's config with these settings."""
+        document = table.to_json()
+        values = {
+            _SEMANTIC: _UPSERT,
+            _PRIMARY_KEY: ",".join(self.primary_key),
+            _TIMESTAMP: self.timestamp_column,
+            _TOPIC: self.updates_topic,
+            _RETENTION: str(self.retention_ms),
+            **({_ORDER: self.order} if self.order else {}),
+        }
+        kept = {key: value for key, value in _custom(document).items() if key != _ORDER}
+        document["metadata"] = {**(document.get("metadata") or {}), "customConfigs": {**kept, **values}}
+        return TableConfig.from_json(document)
+
+
+def is_upsert(table: TableConfig) -> bool:
+    """Whether a table is one of ours; Pinot's own upsert is something else."""
+    return _custom(table.to_json()).get(_SEMANTIC) == _UPSERT
+
+
+def _custom(document: dict[str, Any]) -> dict[str, str]:
+    return dict((document.get("metadata") or {}).get("customConfigs") or {})

@@ -1,0 +1,112 @@
+"""Pinot's SQL cut into tokens, by the lexical rules of Pinot 0.11's parser; each token knows its place."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from controller_client.errors import QueryError
+
+__all__ = ["Token", "TokenKind", "tokens_of"]
+
+
+class TokenKind(StrEnum):
+    """What a token is."""
+
+    WORD = "word"
+    QUOTED = "quoted identifier"
+    STRING = "string"
+    NUMBER = "number"
+    SIGN = "sign"
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece of the text.
+
+    Attributes:
+        kind: What it is.
+        text: A word as it is written; a quoted identifier or a string without quotes; a sign is one
+            character.
+        start: Offset of its first character in the text.
+        end: Offset after its last.
+        depth: How many parentheses are open around it; both of a pair have the depth of what is outside.
+    """
+
+    kind: TokenKind
+    text: str
+    start: int
+    end: int
+    depth: int
+
+    def is_word(self, *words: str) -> bool:
+        """Whether it is one of these words (in capitals); what is quoted is none."""
+        return self.kind is TokenKind.WORD and self.text.upper() in words
+
+    def is_sign(self, sign: str) -> bool:
+        """Whether it is this character."""
+        return self.kind is TokenKind.SIGN and self.text == sign
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it can be a table's name, or a part of one."""
+        return self.kind in (TokenKind.WORD, TokenKind.QUOTED)
+
+
+# A comment does not nest, and ends at the first "*/" (CalciteSqlParser.removeComments).
+_TOKEN = re.compile(
+    r"""
+      (?P<blank>\s+ | --[^\n]* | /\*.*?\*/)
+    | (?P<string>'(?:[^']|'')*')
+    | (?P<quoted>"(?:[^"]|"")*")
+    | (?P<word>[^\W\d][\w$]* | \$[\w$]*)
+    | (?P<number>\d[\w.]*)
+    | (?P<sign>[^\s'"])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def tokens_of(sql: str) -> list[Token]:
+    """Cut a text into its tokens, comments left out.
+
+    Raises:
+        QueryError: A quote or a comment does not end, or the parentheses do not match.
+    """
+    tokens: list[Token] = []
+    place = depth = 0
+    while place < len(sql):
+        found = _TOKEN.match(sql, place)
+        if found is None or (found["sign"] == "/" and sql.startswith("/*", place)):
+            raise QueryError(
+                f"the SQL cannot be read from {sql[place : place + 40]!r} on", expected="an end of it"
+            )
+        if found["blank"] is None:
+            depth -= found["sign"] == ")"
+            tokens.append(_token(found, depth))
+            depth += found["sign"] == "("
+        if depth < 0:
+            break
+        place = found.end()
+    if depth:
+        raise QueryError("the parentheses of the SQL do not match")
+    return tokens
+
+
+def _token(found: re.Match[str], depth: int) -> Token:
+    kind = TokenKind.SIGN if found["sign"] else _KINDS[str(found.lastgroup)]
+    text = found.group()
+    if kind is TokenKind.STRING:
+        text = text[1:-1].replace("''", "'")
+    elif kind is TokenKind.QUOTED:
+        text = text[1:-1].replace('""', '"')
+    return Token(kind, text, found.start(), found.end(), depth)
+
+
+_KINDS = {
+    "string": TokenKind.STRING,
+    "quoted": TokenKind.QUOTED,
+    "word": TokenKind.WORD,
+    "number": TokenKind.NUMBER,
+}

@@ -1,0 +1,119 @@
+"""Where an upsert table is: its servers, its key coordinator, and what holds its mark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from controller_client.upsert.columns import NIL
+from controller_client.upsert.marks import TableMark, read_mark
+from controller_client.upsert.record import CoordinatorRecord, read_coordinator
+from controller_client.zookeeper import PropertyStore
+
+__all__ = ["UpsertStatus", "read_status"]
+
+
+@dataclass(frozen=True)
+class UpsertStatus:
+    """What was read at one moment.
+
+    Attributes:
+        mark: Of the servers.
+        coordinator: The key coordinator's record; None before its first start.
+        now_ms: When it was read, milliseconds since 1970.
+    """
+
+    COLUMNS: ClassVar = ("server", "mark", "partition", "segment", "indexed", "applied", "holds_the_mark")
+
+    mark: TableMark
+    coordinator: CoordinatorRecord | None
+    now_ms: int
+
+    @property
+    def is_well(self) -> bool:
+        """Whether there is a mark, and every server has told one."""
+        return self.mark.version != NIL and not self.mark.silent
+
+    @property
+    def lag_versions(self) -> int | None:
+        """How many versions the mark is behind the key coordinator; None where one of them has none."""
+        if self.coordinator is None or NIL in (self.mark.version, self.coordinator.version):
+            return None
+        return max(0, self.coordinator.version - self.mark.version)
+
+    @property
+    def lag_s(self) -> float | None:
+        """How old the state is that queries see, in seconds; 0 where it is the newest version's."""
+        if not self.lag_versions:
+            return None if self.lag_versions is None else 0.0
+        return max(0, self.now_ms - self.mark.at_ms) / 1000
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """A row for each server and partition, as :attr:`COLUMNS`."""
+        return list(self._rows())
+
+    def lines(self) -> Iterator[str]:
+        """Say the rest, for people."""
+        mark = self.mark
+        if mark.version == NIL:
+            yield f"{mark.table} has no mark: {mark.why_none()}"
+        else:
+            yield f"{mark.table} is at version {mark.version}"
+        if self.lag_versions:
+            yield f"{self.lag_versions} versions and {self.lag_s:.1f} s behind the key coordinator"
+        if self.is_well and mark.holders:
+            yield f"held by {', '.join(mark.holders)}"
+        if self.coordinator is None:
+            yield "its key coordinator has never been started: pinotctl upsert coordinate"
+        else:
+            yield (
+                f"key coordinator: generation {self.coordinator.generation}, version "
+                f"{self.coordinator.version}, {self.coordinator.keys:,} keys"
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """The whole of it, for programs."""
+        coordinator = self.coordinator
+        return {
+            "table": self.mark.table,
+            "mark": self.mark.version,
+            "at_ms": self.mark.at_ms,
+            "lag_versions": self.lag_versions,
+            "lag_s": self.lag_s,
+            "holders": list(self.mark.holders),
+            "silent": list(self.mark.silent),
+            "partitions": [dict(zip(self.COLUMNS, row, strict=True)) for row in self._rows()],
+            "coordinator": coordinator
+            and {
+                "generation": coordinator.generation,
+                "version": coordinator.version,
+                "at_ms": coordinator.at_ms,
+                "keys": coordinator.keys,
+                "details": dict(coordinator.details),
+            },
+        }
+
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        for name, record in sorted(self.mark.servers.items()):
+            holds = name in self.mark.holders
+            if record is None or not record.partitions:
+                yield (name, record.mark if record else None, None, None, None, None, holds)
+                continue
+            for number, progress in sorted(record.partitions.items()):
+                told = (progress.segment, progress.indexed, progress.applied)
+                yield (name, record.mark, number, *told, holds)
+
+
+def read_status(store: PropertyStore, table: str, now_s: float) -> UpsertStatus:
+    """Read it.
+
+    Args:
+        store: The cluster's property store.
+        table: Name with type.
+        now_s: The time, seconds since 1970.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+    """
+    return UpsertStatus(read_mark(store, table), read_coordinator(store, table), int(now_s * 1000))

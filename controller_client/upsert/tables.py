@@ -1,0 +1,153 @@
+"""Which tables of a cluster are upsert tables, as queries name them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controller_client.consumption.stream_config import StreamConfig
+from controller_client.upsert.rewriting import RefusedQueryError
+from controller_client.upsert.settings import UpsertSettings, is_upsert
+from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper.table_config import read_table_config
+
+__all__ = ["REWRITTEN", "QueriedTable", "VersionOptions", "find_table", "is_offline_name"]
+
+REWRITTEN = "upsertRewritten"
+"""Query option by which a client tells a broker with the hook that the condition is in the SQL already."""
+
+_REALTIME, _OFFLINE = "_REALTIME", "_OFFLINE"
+
+
+@dataclass(frozen=True)
+class QueriedTable:
+    """An upsert table that a query names.
+
+    Attributes:
+        table: Name with type.
+        settings: Its settings.
+        stream: Where its input is; may hold credentials, so it is in no repr.
+        is_hybrid: Whether there is an offline table of that name too.
+    """
+
+    table: str
+    settings: UpsertSettings
+    stream: StreamConfig
+    is_hybrid: bool
+
+    def check(self, name: str, options: Mapping[str, str]) -> None:
+        """Refuse what has no one version.
+
+        Args:
+            name: As the query names the table.
+            options: The query's options.
+
+        Raises:
+            RefusedQueryError: It is hybrid, its offline half is asked, the multi-stage engine is, or null
+                handling.
+        """
+        if self.is_hybrid or is_offline_name(name):
+            raise RefusedQueryError(
+                f"{name} is the name of an upsert table and an offline table: rows of that have no version",
+                where=self.table,
+                remedy="delete the offline table, or ask with the query option skipUpsert=true",
+            )
+        if _is_true(options, "useMultistageEngine"):
+            raise RefusedQueryError(
+                f"the multi-stage engine cannot answer for the upsert table {name} at one version",
+                where=self.table,
+                remedy="ask without useMultistageEngine, or with the query option skipUpsert=true",
+            )
+        if _is_true(options, "enableNullHandling"):
+            # Rows come without versions, so that null vectors know them as null for ever.
+            raise RefusedQueryError(
+                f"with enableNullHandling the versions of {name} would be taken for nulls",
+                where=self.table,
+                remedy="ask without enableNullHandling, or with the query option skipUpsert=true",
+            )
+
+
+@dataclass(frozen=True)
+class VersionOptions:
+    """What the options of a query say about versions.
+
+    Attributes:
+        skip: ``skipUpsert=true``: all rows, whatever their versions.
+        version: ``asOfVersion``: the newest version up to this one.
+        timestamp_ms: ``asOfTimestamp``: the newest that was complete then, milliseconds since 1970.
+    """
+
+    skip: bool = False
+    version: int | None = None
+    timestamp_ms: int | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> VersionOptions:
+        """Take them out of a query's options.
+
+        Raises:
+            RefusedQueryError: A value is no number, or there are two of them.
+        """
+        if _is_true(options, REWRITTEN):
+            return cls(skip=True)
+        version, timestamp = (_number(options, key) for key in ("asOfVersion", "asOfTimestamp"))
+        skip = _is_true(options, "skipUpsert")
+        if (version is not None) + (timestamp is not None) + skip > 1:
+            raise RefusedQueryError(
+                "the query has several of skipUpsert, asOfVersion and asOfTimestamp", expected="one of them"
+            )
+        return cls(skip, version, timestamp)
+
+
+def find_table(store: PropertyStore, name: str) -> QueriedTable | None:
+    """Return the upsert table that a query means; None where it means another table or none.
+
+    Small and capital letters are the same here, as they are to a broker that is set up so; a table of just
+    this name comes first.
+
+    Args:
+        store: The cluster's property store.
+        name: As the query has it, with or without type.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+        ConfigError: The table's settings are not whole.
+    """
+    raw = _raw(name)
+    tables = store.children("/CONFIGS/TABLE")
+    alike = [table for table in tables if table.lower() == f"{raw}{_REALTIME}".lower()]
+    for table in sorted(alike, key=lambda each: each != f"{raw}{_REALTIME}"):
+        config = read_table_config(store, table)
+        if config is None:
+            continue
+        if is_upsert(config):
+            offline = f"{table.removesuffix(_REALTIME)}{_OFFLINE}"
+            return QueriedTable(table, UpsertSettings.of(config), StreamConfig.of(config), offline in tables)
+        if table == f"{raw}{_REALTIME}":
+            return None
+    return None
+
+
+def is_offline_name(name: str) -> bool:
+    """Whether a name means the offline half of a table."""
+    return name.lower().endswith(_OFFLINE.lower())
+
+
+def _raw(name: str) -> str:
+    for suffix in (_REALTIME, _OFFLINE):
+        if name.lower().endswith(suffix.lower()) and len(name) > len(suffix):
+            return name[: -len(suffix)]
+    return name
+
+
+def _is_true(options: Mapping[str, str], key: str) -> bool:
+    return options.get(key, "").strip().lower() == "true"
+
+
+def _number(options: Mapping[str, str], key: str) -> int | None:
+    text = options.get(key, "").strip().strip("'")
+    if not text:
+        return None
+    if not text.isascii() or not text.isdecimal():
+        raise RefusedQueryError(f"the query option {key} is {text!r}", expected="a number, 0 or more")
+    return int(text)

@@ -1,0 +1,83 @@
+"""Waiting until rows can be seen: until a version is complete, or all rows that were produced are in it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+
+from controller_client.clock import Clock
+from controller_client.consumption.stream_offsets import open_look
+from controller_client.upsert.columns import NIL
+from controller_client.upsert.ends import VersionEnds
+from controller_client.upsert.marks import read_mark
+from controller_client.upsert.tables import QueriedTable
+from controller_client.waiting import wait_until
+from controller_client.zookeeper import PropertyStore
+
+__all__ = ["wait_mark", "wait_produced_rows"]
+
+_REMEDY = "look at: pinotctl upsert status"
+
+
+def wait_mark(store: PropertyStore, table: str, version: int, *, timeout_s: float, clock: Clock) -> None:
+    """Wait until a table's mark is at least a version.
+
+    Args:
+        store: The cluster's property store.
+        table: Name with type.
+        version: The version.
+        timeout_s: Seconds until the last look.
+        clock: Time and sleep.
+
+    Raises:
+        WaitTimeoutError: It is not; says what it is.
+    """
+
+    def missing() -> str | None:
+        found = read_mark(store, table)
+        if found.version >= version:
+            return None
+        return found.why_none() if found.version == NIL else f"its mark is {found.version}"
+
+    wait_until(
+        missing, what=f"version {version} of {table}", timeout_s=timeout_s, clock=clock, remedy=_REMEDY
+    )
+
+
+def wait_produced_rows(store: PropertyStore, table: QueriedTable, *, timeout_s: float, clock: Clock) -> None:
+    """Wait until the mark's version has all rows that are in the input topic when this is called.
+
+    Args:
+        store: The cluster's property store.
+        table: Which table.
+        timeout_s: Seconds until the last look.
+        clock: Time and sleep.
+
+    Raises:
+        WaitTimeoutError: It has not; says which partition is behind.
+        SourceError: Kafka does not answer.
+        NotFoundError: There is no input topic, or no topic of updates.
+    """
+    latest = {number: held.latest for number, held in open_look(table.stream).read().items() if held.latest}
+    with ExitStack() as opened:
+        ends = {
+            number: opened.enter_context(
+                closing(VersionEnds(table.stream, table.settings.updates_topic, number))
+            )
+            for number in latest
+        }
+
+        def missing() -> str | None:
+            found = read_mark(store, table.table)
+            if found.version == NIL:
+                return found.why_none() if latest else None
+            for number, offset in list(latest.items()):
+                end = ends[number].newest_up_to(found.version)
+                if end is None or end.end < offset:
+                    reached = "nothing" if end is None else f"offset {end.end}"
+                    return f"partition {number} has {reached} of {offset} at version {found.version}"
+                del latest[number]
+            return None
+
+        wait_until(
+            missing, what=f"the rows of {table.table}", timeout_s=timeout_s, clock=clock, remedy=_REMEDY
+        )

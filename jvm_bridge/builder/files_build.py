@@ -1,0 +1,240 @@
+"""Many files into segments of at most so many rows; a bad file is left out, the others are not.
+
+An attempt reads all files, by Arrow or by Pinot's mapper, and packs each segment where nobody sees it. When
+it fails, the files that fail by themselves are found and left out, and a new attempt is made.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+import jpype
+
+from controller_client.errors import ConfigError, DataError
+from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
+from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, pack, run_driver
+from jvm_bridge.builder.files import open_file
+from jvm_bridge.builder.mapped_rows import MappedRows, Mapper, MappingError, RowsTooLargeError
+from jvm_bridge.builder.model import (
+    BuiltSegment,
+    FilesBuilt,
+    check_custom_metadata,
+    check_segment_name,
+)
+from jvm_bridge.builder.one_file import (
+    BuiltFolder,
+    ReaderChoice,
+    SourceFile,
+    build_dir,
+    build_file,
+    build_without_rows,
+    check_source,
+    refusal_reason,
+)
+from jvm_bridge.builder.pinot_classes import java_class, reader_config
+from jvm_bridge.builder.planning import Unsuitable
+from jvm_bridge.builder.row_reader import pipeline_for
+from jvm_bridge.builder.source import Source
+
+__all__ = ["FilesOrder", "build_files"]
+
+_DATA_SOURCE = "org.apache.pinot.segment.local.segment.creator.RecordReaderSegmentCreationDataSource"
+
+
+@dataclass(frozen=True)
+class FilesOrder:
+    """What :meth:`SegmentBuilder.from_files` was asked for."""
+
+    files: Sequence[SourceFile]
+    segment_name: Callable[[int], str]
+    max_rows: int
+    custom_metadata: Callable[[Sequence[int]], Mapping[str, str]]
+    work_dir: Path
+    choice: ReaderChoice
+
+
+class _AttemptError(Exception):
+    """The files cannot be built together.
+
+    Attributes:
+        suspects: Indexes of the files that may be to blame; the others were read.
+    """
+
+    def __init__(self, suspects: Sequence[int]) -> None:
+        super().__init__(f"files {suspects}")
+        self.suspects = suspects
+
+
+def build_files(table: PinotTable, order: FilesOrder) -> FilesBuilt:
+    """Build the segments, see :meth:`SegmentBuilder.from_files`.
+
+    Raises:
+        ConfigError: A wrong segment name, custom metadata or reader property.
+    """
+    for file in order.files[:1]:
+        reader_config(file.file_format, file.reader_config)
+    failures: dict[int, DataError] = {}
+    for index, file in enumerate(order.files):
+        try:
+            check_source(table, file)
+        except DataError as error:
+            failures[index] = error
+    build = _FilesBuild(table, order)
+    while good := [index for index in range(len(order.files)) if index not in failures]:
+        try:
+            return FilesBuilt(build.together(good), dict(sorted(failures.items())))
+        except _AttemptError as failed:
+            found = build.failures_of(failed.suspects) or build.failures_of(good)
+        if not found:
+            return FilesBuilt(build.one_by_one(good), dict(sorted(failures.items())))
+        failures |= found
+    return FilesBuilt((), failures)
+
+
+@dataclass(frozen=True)
+class _Built:
+    folder: BuiltFolder
+    target: SegmentTarget
+
+
+_BuiltSegments = Generator[_Built, None, None]
+
+
+class _FilesBuild:
+    def __init__(self, table: PinotTable, order: FilesOrder) -> None:
+        self._table = table
+        self._order = order
+
+    def together(self, indexes: Sequence[int]) -> tuple[BuiltSegment, ...]:
+        """Build the segments of these files.
+
+        Raises:
+            _AttemptError: Not with all of these files.
+        """
+        choice, reason = self._order.choice, None
+        if choice != "pinot":
+            try:
+                return self._packed(indexes, self._by_arrow)
+            except (Unsuitable, jpype.JException) as refusal:
+                if choice == "arrow":
+                    raise _AttemptError(indexes) from refusal
+                reason = refusal_reason(refusal)
+        with build_dir(self._order.work_dir) as folder:
+            mapper = Mapper(self._table, folder)
+            try:
+                return self._packed(indexes, partial(self._by_pinot, mapper=mapper, reason=reason))
+            except MappingError as error:
+                behind = indexes[error.position + 1 :]
+                unmapped = [index for index in behind if not mapper.can_map(self._order.files[index])]
+                raise _AttemptError([indexes[error.position], *unmapped]) from error
+            except (RowsTooLargeError, jpype.JException) as error:
+                raise _AttemptError(indexes) from error
+
+    def one_by_one(self, indexes: Sequence[int]) -> tuple[BuiltSegment, ...]:
+        """Build one segment of each file: the last resort for files that fail together, none by itself."""
+        return self._packed(indexes, self._each_alone)
+
+    def failures_of(self, indexes: Sequence[int]) -> dict[int, DataError]:
+        """Return what is wrong with each of these files by itself, of those with which something is wrong."""
+        failures = {}
+        for index in indexes:
+            with build_dir(self._order.work_dir) as folder:
+                try:
+                    target = SegmentTarget("alone", folder, folder, {})
+                    build_file(self._table, self._order.files[index], target, self._order.choice)
+                except DataError as error:
+                    failures[index] = error
+        return failures
+
+    def _packed(
+        self,
+        indexes: Sequence[int],
+        built_by: Callable[[Sequence[int], Iterator[SegmentTarget]], _BuiltSegments],
+    ) -> tuple[BuiltSegment, ...]:
+        """Pack each segment as it is built; the tars appear in the work folder when all are there."""
+        segments = []
+        work_dir = self._order.work_dir
+        with build_dir(work_dir) as folder, build_dir(work_dir) as tar_dir:
+            with closing(built_by(indexes, self._targets(indexes, folder, tar_dir))) as all_built:
+                for built in all_built:
+                    made = built.folder
+                    segments.append(pack(made.path, built.target, made.reader, made.fallback_reason))
+                    shutil.rmtree(made.path)
+            return tuple(_moved(segment, work_dir) for segment in segments)
+
+    def _targets(self, indexes: Sequence[int], folder: Path, tar_dir: Path) -> Iterator[SegmentTarget]:
+        custom = dict(self._order.custom_metadata(indexes))
+        check_custom_metadata(custom)
+        names = set()
+        for number in count():
+            name = self._order.segment_name(number)
+            check_segment_name(name)
+            if name in names:
+                raise ConfigError(f"Two segments of one call are named {name}")
+            names.add(name)
+            yield SegmentTarget(name, folder, tar_dir, custom)
+
+    def _by_arrow(self, indexes: Sequence[int], targets: Iterator[SegmentTarget]) -> _BuiltSegments:
+        plan = self._table.plan()
+        opened: list[SourceFile] = []
+
+        def sources() -> Iterator[Source]:
+            for index in indexes:
+                file = self._order.files[index]
+                opened.append(file)
+                yield open_file(file.path, file.file_format, plan, file.reader_config)
+
+        try:
+            for path, target in build_with_arrow(self._table, sources(), targets, self._order.max_rows):
+                yield _Built(BuiltFolder(path, "arrow", None), target)
+        except EmptySource:
+            target = next(targets)
+            yield _Built(BuiltFolder(build_without_rows(self._table, target), "arrow", None), target)
+        except Unsuitable as reason:
+            if len(self._order.files) == 1:
+                raise
+            raise Unsuitable(f"{opened[-1].path.name}: {reason}") from reason
+
+    def _by_pinot(
+        self,
+        indexes: Sequence[int],
+        targets: Iterator[SegmentTarget],
+        *,
+        mapper: Mapper,
+        reason: str | None,
+    ) -> _BuiltSegments:
+        is_empty = True
+        for rows in mapper.map([self._order.files[index] for index in indexes]):
+            for start in range(0, rows.count, self._order.max_rows):
+                is_empty = False
+                target = next(targets)
+                end = min(start + self._order.max_rows, rows.count)
+                yield _Built(BuiltFolder(self._of_rows(rows, start, end, target), "pinot", reason), target)
+        if is_empty:
+            target = next(targets)
+            yield _Built(BuiltFolder(build_without_rows(self._table, target), "pinot", reason), target)
+
+    def _of_rows(self, rows: MappedRows, start: int, end: int, target: SegmentTarget) -> Path:
+        config = generator_config(self._table.config, self._table.schema, target)
+        config.setInputFilePath(str(rows.path))
+        source = java_class(_DATA_SOURCE)(rows.reader(start, end))
+        return run_driver(config, source, pipeline_for(self._table.config, self._table.schema, rows.late))
+
+    def _each_alone(self, indexes: Sequence[int], targets: Iterator[SegmentTarget]) -> _BuiltSegments:
+        for index, target in zip(indexes, targets, strict=False):
+            file = self._order.files[index]
+            yield _Built(build_file(self._table, file, target, self._order.choice), target)
+
+
+def _moved(segment: BuiltSegment, folder: Path) -> BuiltSegment:
+    return replace(
+        segment,
+        tar_path=segment.tar_path.replace(folder / segment.tar_path.name),
+        metadata_tar_path=segment.metadata_tar_path.replace(folder / segment.metadata_tar_path.name),
+    )

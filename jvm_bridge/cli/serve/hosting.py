@@ -1,0 +1,70 @@
+"""What the commands that host a stock role have in common."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from controller_client.cli.context import CliContext
+from controller_client.errors import PinotPluginError, SetupError
+from jvm_bridge.cli.jar_progress import jar_progress
+from jvm_bridge.jars import pinot_jars
+from jvm_bridge.role_host import HostedRole, RoleKind, java_options, load_hooks
+
+__all__ = ["HOSTED_COMMAND", "host"]
+
+logger = logging.getLogger(__name__)
+
+_PINOT_HELP = frozenset({"-help", "-h", "--h"})
+
+# No -h of ours: click would find it in the middle of Pinot's own words, e.g. in -path.
+HOSTED_COMMAND = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
+"""Context settings of such a command."""
+
+
+def host(
+    cli: CliContext, kind: RoleKind, hooks: tuple[str, ...], no_hooks: bool, arguments: tuple[str, ...]
+) -> None:
+    """Run a role until it ends; then the process ends, too."""
+    if _PINOT_HELP & set(arguments):
+        click.echo(click.get_current_context().get_help())
+        return
+    if no_hooks and hooks:
+        raise click.UsageError("--hook and --no-hooks do not go together")
+    factories = {} if no_hooks else load_hooks(kind.hook_group, hooks or None)
+    unknown = set(hooks) - set(factories)
+    if unknown:
+        known = ", ".join(sorted(load_hooks(kind.hook_group))) or "none"
+        raise click.UsageError(f"no such hook: {', '.join(sorted(unknown))}; there are: {known}")
+    level = {0: "info", 1: "info"}.get(cli.verbose, "debug")
+    with jar_progress(cli.out) as progress:
+        pinot_jars(progress)
+    role = HostedRole(kind, arguments, java_options(os.environ, level), factories)
+    with _ended_by_java(cli):
+        role.prepare()
+        cli.out.note(f"{role.instance_id} joins the cluster; stop it with Ctrl-C")
+        role.start()
+        cli.out.note(f"{role.instance_id} takes queries")
+        role.wait()
+
+
+@contextmanager
+def _ended_by_java(cli: CliContext) -> Iterator[None]:
+    """End the process by ``System.exit`` after an error: Python's own end waits for Java's threads."""
+    try:
+        yield
+    except Exception as error:
+        import jpype
+
+        if not jpype.isJVMStarted():
+            raise
+        from jvm_bridge.role_host.shutdown import exit_process
+
+        # Where Java refused, its stack is in the log, as that of a stock server is.
+        logger.error("%s", error, exc_info=error.__cause__ if isinstance(error, SetupError) else None)
+        cli.out.note(f"Error: {error}")
+        exit_process(error.exit_code if isinstance(error, PinotPluginError) else 1)

@@ -1,0 +1,27 @@
+"""A stock Pinot role (a server or a broker) in this Python process' JVM, with Python hooks beside it."""
+
+from jvm_bridge.role_host.hooks import (
+    BrokerHook,
+    HookFactory,
+    HostedBrokerView,
+    HostedServerView,
+    ServerHook,
+    load_hooks,
+)
+from jvm_bridge.role_host.host import HostedRole
+from jvm_bridge.role_host.kinds import BROKER, SERVER, RoleKind
+from jvm_bridge.role_host.options import java_options
+
+__all__ = [
+    "BROKER",
+    "SERVER",
+    "BrokerHook",
+    "HookFactory",
+    "HostedBrokerView",
+    "HostedRole",
+    "HostedServerView",
+    "RoleKind",
+    "ServerHook",
+    "java_options",
+    "load_hooks",
+]

@@ -1,0 +1,64 @@
+"""A role's configuration, read by Pinot's own command from the same arguments as the stock role's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jpype
+
+from controller_client.errors import ConfigError
+from jvm_bridge.role_host.kinds import RoleKind
+
+__all__ = ["read_configuration"]
+
+_ZOOKEEPER = "pinot.zk.server"
+_CLUSTER = "pinot.cluster.name"
+_SERVICE_ROLE = "pinot.service.role"
+
+
+def read_configuration(kind: RoleKind, arguments: Sequence[str]) -> dict[str, Any]:
+    """Return the role's properties, as Java objects by key; the JVM must run.
+
+    As in ``PinotServiceManager``, the arguments' ZooKeeper address and cluster name are put in where the
+    configuration file has none, and the role.
+
+    Args:
+        kind: Which role.
+        arguments: Those of ``pinot-admin.sh StartServer``, e.g. ``-configFileName server.conf``.
+
+    Raises:
+        ConfigError: Pinot does not understand an argument, or cannot read the configuration file.
+    """
+    command = jpype.JClass(kind.command)()
+    words = jpype.JArray(jpype.JClass("java.lang.String"))(list(arguments))
+    try:
+        jpype.JClass("picocli.CommandLine")(command).parseArgs(words)
+    except jpype.JException as error:
+        raise ConfigError(
+            f"Pinot does not understand the arguments of the {kind.name}: {error.getMessage()}",
+            expected=f"those of pinot-admin.sh {command.getName()}, e.g. -configFileName {kind.name}.conf",
+        ) from error
+    file = command.getConfigFileName()
+    if file is not None and not Path(str(file)).is_file():
+        raise ConfigError(
+            f"the configuration of the {kind.name} cannot be read: there is no such file", where=str(file)
+        )
+    # The method is protected: StartServiceManager is its only caller in Pinot.
+    method = command.getClass().getDeclaredMethod(kind.configuration_method)
+    method.setAccessible(True)
+    try:
+        properties = method.invoke(command)
+    except jpype.JException as error:
+        reason = error.getCause() or error
+        raise ConfigError(
+            f"the configuration of the {kind.name} cannot be read: {reason}",
+            where=" ".join(arguments),
+            remedy="mend the file",
+        ) from error
+    found = {str(entry.getKey()): entry.getValue() for entry in properties.entrySet()}
+    found.setdefault(_CLUSTER, command.getClusterName())
+    found.setdefault(_ZOOKEEPER, command.getZkAddress())
+    found[_SERVICE_ROLE] = kind.service_role
+    return found

@@ -1,0 +1,172 @@
+"""A stock role in this process: Pinot's own starter, with hooks before and after what it does."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from controller_client.errors import SetupError
+from jvm_bridge.jvm import start_jvm_with
+from jvm_bridge.role_host.hooks import HookErrors, HookFactory, HookRunner, HostedRoleView
+from jvm_bridge.role_host.kinds import RoleKind
+from jvm_bridge.zookeeper_address import check_reachable
+
+__all__ = ["HostedRole"]
+
+logger = logging.getLogger(__name__)
+
+
+class HostedRole:
+    """A role in this process; one a process, since Pinot keeps its state in statics.
+
+    Args:
+        kind: Which role.
+        arguments: Those of the stock role's command.
+        options: The JVM's options.
+        hooks: Hooks by name.
+    """
+
+    def __init__(
+        self,
+        kind: RoleKind,
+        arguments: Sequence[str],
+        options: Sequence[str],
+        hooks: Mapping[str, HookFactory],
+    ) -> None:
+        self._kind = kind
+        self._arguments = tuple(arguments)
+        self._options = tuple(options)
+        self._factories = hooks
+        self._starter: Any = None
+        self._runner: HookRunner | None = None
+        self._view: HostedRoleView | None = None
+        self._is_running = False
+        self._end = threading.Event()
+
+    @property
+    def instance_id(self) -> str:
+        """Its name in Helix; empty before :meth:`prepare`."""
+        return self._view.instance_id if self._view else ""
+
+    def prepare(self) -> None:
+        """Start the JVM, read the configuration and make the starter; nothing of it is seen outside.
+
+        Call it in the main thread. From here on signals are the JVM's.
+
+        Raises:
+            SetupError: The JVM does not start; or a hook cannot be made that the role needs.
+            ConfigError: The arguments or the configuration are wrong.
+            UnreachableError: ZooKeeper does not answer.
+        """
+        start_jvm_with(self._options)
+        import jpype
+
+        from jvm_bridge.role_host.configuration import read_configuration
+        from jvm_bridge.role_host.java_log import log_through_java
+        from jvm_bridge.role_host.shutdown import at_shutdown
+
+        log_through_java()
+        jpype.JClass("org.apache.pinot.spi.plugin.PluginManager").get().init()
+        properties = read_configuration(self._kind, self._arguments)
+        zookeeper, cluster = str(properties["pinot.zk.server"]), str(properties["pinot.cluster.name"])
+        check_reachable(zookeeper)
+        java_properties = jpype.JClass("java.util.HashMap")()
+        for key, value in properties.items():
+            java_properties.put(key, value)
+        name = str(properties.get(self._kind.starter_key, self._kind.starter))
+        try:
+            starter = jpype.JClass(name)()
+            starter.init(jpype.JClass("org.apache.pinot.spi.env.PinotConfiguration")(java_properties))
+        except (jpype.JException, TypeError) as error:
+            raise self._refused(error) from error
+        self._starter = starter
+        errors = HookErrors(self._kind.name)
+        errors.watch_threads()
+        self._runner = HookRunner(self._factories, errors, needed=self._kind.needs_hooks)
+        self._view = self._kind.view(
+            instance_id=str(starter.getInstanceId()),
+            cluster_name=cluster,
+            zookeeper_address=zookeeper,
+            starter=starter,
+            configuration={key: str(value) for key, value in properties.items()},
+            errors=errors,
+        )
+        at_shutdown(self._stop)
+
+    def start(self) -> None:
+        """Join the cluster; returns when the role takes work: a server has loaded its segments then.
+
+        Raises:
+            SetupError: The role does not start; Pinot's reason is in it, or that of a hook that it needs. It
+                is in the cluster no more.
+        """
+        import jpype
+
+        runner, view = self._prepared()
+        runner.before_start(view)
+        try:
+            self._starter.start()
+        except jpype.JException as error:
+            self._leave_half_way()
+            raise self._refused(error) from error
+        self._is_running = True
+        self._publish_errors(runner, view)
+        runner.started(view)
+        logger.info("%s runs with the hooks %s", view.instance_id, ", ".join(runner.names) or "(none)")
+
+    def wait(self) -> None:
+        """Wait for the end of the process, which is the JVM's: it comes by a signal or ``System.exit``."""
+        self._end.wait()
+
+    def _stop(self) -> None:
+        """Leave as the stock role does: no new queries, the running ones end, then it goes.
+
+        Called in a thread of the JVM's shutdown. A role that is still starting just ends, as a stock one.
+        """
+        if not self._is_running:
+            return
+        import jpype
+
+        runner, view = self._prepared()
+        runner.stopping(view)
+        try:
+            self._starter.stop()
+        except jpype.JException:
+            logger.exception("%s did not stop in order; it ends all the same", view.instance_id)
+
+    def _leave_half_way(self) -> None:
+        """Disconnect a role that joined but did not start: else it would be live until its session ends."""
+        import jpype
+
+        try:
+            field = jpype.JClass(self._kind.base_starter).class_.getDeclaredField(self._kind.helix_field)
+            field.setAccessible(True)
+            manager = field.get(self._starter)
+            if manager is not None:
+                manager.disconnect()
+        except jpype.JException:
+            logger.exception("%s may count as live until its session ends", self.instance_id)
+
+    def _prepared(self) -> tuple[HookRunner, HostedRoleView]:
+        if self._runner is None or self._view is None:
+            raise RuntimeError("prepare() comes first")
+        return self._runner, self._view
+
+    def _publish_errors(self, runner: HookRunner, view: HostedRoleView) -> None:
+        """Put a gauge for each hook beside Pinot's own metrics: how often it has raised so far."""
+        from jvm_bridge.role_host.metrics import gauge
+
+        for name in runner.counted:
+            with runner.errors.guard(name, "when its metric was made"):
+                gauge(view.metrics(), f"pythonHook.{name}.errors", partial(runner.errors.count, name))
+
+    def _refused(self, error: Exception) -> SetupError:
+        return SetupError(
+            f"Pinot's {self._kind.name} does not start: {error}",
+            where=" ".join(self._arguments),
+            remedy="look at the lines above; the usual causes are a port that is taken, and an instance of "
+            "the same name that still runs",
+        )

@@ -1,0 +1,42 @@
+"""Python's log records, written by Java's logger: a hosted role has one log, with one format."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import jpype
+
+__all__ = ["log_through_java"]
+
+
+def log_through_java() -> None:
+    """Replace the handlers of Python's root logger; the JVM must run. What is logged is decided by log4j."""
+    root = logging.getLogger()
+    root.handlers[:] = [_JavaHandler()]
+    root.setLevel(min(root.level, logging.INFO))
+
+
+class _JavaHandler(logging.Handler):
+    """Called in the thread that logs, a Python or a Java one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._factory: Any = jpype.JClass("org.slf4j.LoggerFactory")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        try:
+            target = self._factory.getLogger(record.name)
+            # No format string of slf4j: braces in the text are text.
+            text = jpype.JString(self.format(record))
+            if record.levelno >= logging.ERROR:
+                target.error(text)
+            elif record.levelno >= logging.WARNING:
+                target.warn(text)
+            elif record.levelno >= logging.INFO:
+                target.info(text)
+            else:
+                target.debug(text)
+        except Exception:  # noqa: BLE001  # as every logging handler: a log line must not end the program
+            self.handleError(record)

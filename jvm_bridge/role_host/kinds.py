@@ -1,0 +1,70 @@
+"""Which roles can be hosted, and the classes of Pinot that start them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jvm_bridge.role_host.hooks import HostedBrokerView, HostedRoleView, HostedServerView
+
+__all__ = ["BROKER", "SERVER", "RoleKind"]
+
+
+@dataclass(frozen=True)
+class RoleKind:
+    """A role of Pinot.
+
+    Attributes:
+        name: As people call it.
+        service_role: As Pinot's ``ServiceRole`` calls it.
+        command: Class of ``pinot-admin.sh``'s command, which reads the arguments and the configuration file.
+        configuration_method: Its method that returns the configuration; protected there.
+        starter_key: Property that may name another starter (``PinotServiceManager.startRole``).
+        starter: The starter's class without that property.
+        base_starter: The class that both extend; it keeps the connection to Helix.
+        helix_field: Its field with the connection by which the role is live.
+        view: What its hooks see of it.
+        hook_group: Entry-point group of its hooks.
+        needs_hooks: Whether it must not start where a hook cannot be made or fails before the start: its
+            answers would be wrong.
+    """
+
+    name: str
+    service_role: str
+    command: str
+    configuration_method: str
+    starter_key: str
+    starter: str
+    base_starter: str
+    helix_field: str
+    view: type[HostedRoleView]
+    hook_group: str
+    needs_hooks: bool
+
+
+SERVER = RoleKind(
+    name="server",
+    service_role="SERVER",
+    command="org.apache.pinot.tools.admin.command.StartServerCommand",
+    configuration_method="getServerConf",
+    starter_key="pinot.server.startable.class",
+    starter="org.apache.pinot.server.starter.helix.HelixServerStarter",
+    base_starter="org.apache.pinot.server.starter.helix.BaseServerStarter",
+    helix_field="_helixManager",
+    view=HostedServerView,
+    hook_group="pinot_plugins.server_hooks",
+    needs_hooks=False,
+)
+
+BROKER = RoleKind(
+    name="broker",
+    service_role="BROKER",
+    command="org.apache.pinot.tools.admin.command.StartBrokerCommand",
+    configuration_method="getBrokerConf",
+    starter_key="pinot.broker.startable.class",
+    starter="org.apache.pinot.broker.broker.helix.HelixBrokerStarter",
+    base_starter="org.apache.pinot.broker.broker.helix.BaseBrokerStarter",
+    helix_field="_participantHelixManager",
+    view=HostedBrokerView,
+    hook_group="pinot_plugins.broker_hooks",
+    needs_hooks=True,
+)

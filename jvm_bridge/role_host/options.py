@@ -1,0 +1,109 @@
+"""The JVM options of a hosted role: those that its start script and the program ``java`` would pass."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from controller_client.errors import ConfigError
+from jvm_bridge.jvm import logging_properties
+
+__all__ = ["java_options"]
+
+_LOG_PROPERTIES = ("-Dlog4j2.configurationFile=", "-Dlog4j.configurationFile=")
+_PLUGINS_DIR, _PLUGINS_INCLUDE = "-Dplugins.dir=", "-Dplugins.include="
+
+# What the program `java` takes for itself before it starts the JVM, which would refuse it.
+_CHOICES_OF_JVM = frozenset({"-server", "-client"})
+_CLASS_PATH = frozenset({"-cp", "-classpath", "--class-path"})  # the script's own comes later and wins
+_MODULES = frozenset(
+    {
+        *("--add-exports", "--add-modules", "--add-opens", "--add-reads", "--enable-native-access"),
+        *("--limit-modules", "--module-path", "--patch-module", "--upgrade-module-path"),
+    }
+)
+
+
+def java_options(env: Mapping[str, str], log_level: str) -> list[str]:
+    """Return the options that a stock role gets in the same environment, and where the log goes.
+
+    ``JDK_JAVA_OPTIONS`` comes first, as for every ``java``; then ``JAVA_OPTS``, cut at white space without a
+    look at quotes, as ``pinot-admin.sh`` cuts it. ``@file`` stands for the options in a file.
+
+    The log is configured by the option ``-Dlog4j2.configurationFile=...``, else by ``conf/log4j2.xml`` of
+    ``PINOT_HOME``, else it goes to stderr.
+
+    Args:
+        env: The environment.
+        log_level: Level of a log to stderr, e.g. ``info``.
+
+    Raises:
+        ConfigError: The quotes in JDK_JAVA_OPTIONS do not match, a file cannot be read, or a value is
+            missing.
+    """
+    words = [
+        *_quoted(env.get("JDK_JAVA_OPTIONS", ""), "JDK_JAVA_OPTIONS"),
+        *env.get("JAVA_OPTS", "").split(),
+    ]
+    options = list(_for_jvm(_expanded(words)))
+    return [*options, *_plugin_options(options, env), *_log_options(options, env, log_level)]
+
+
+def _expanded(words: Iterable[str]) -> Iterator[str]:
+    for word in words:
+        if word.startswith("@@") or not word.startswith("@"):
+            yield word.removeprefix("@") if word.startswith("@@") else word
+            continue
+        try:
+            text = Path(word[1:]).read_text()
+        except OSError as error:
+            raise ConfigError(f"the file of Java options cannot be read: {error}", where=word) from error
+        yield from _quoted(text, word)
+
+
+def _for_jvm(words: Iterable[str]) -> Iterator[str]:
+    remaining = iter(words)
+    for word in remaining:
+        if word in _CHOICES_OF_JVM:
+            continue
+        if word not in _CLASS_PATH and word not in _MODULES:
+            yield word
+            continue
+        value = next(remaining, None)
+        if value is None:
+            raise ConfigError(f"the Java option {word} has no value", where="JAVA_OPTS or JDK_JAVA_OPTIONS")
+        if word in _MODULES:
+            yield f"{word}={value}"
+
+
+def _plugin_options(options: list[str], env: Mapping[str, str]) -> list[str]:
+    """Where ``PluginManager`` looks for plugins: the script passes the same."""
+    found = []
+    if not any(option.startswith(_PLUGINS_DIR) for option in options):
+        if env.get("PLUGINS_DIR"):
+            found.append(f"{_PLUGINS_DIR}{env['PLUGINS_DIR']}")
+        elif env.get("PINOT_HOME") and (own := Path(env["PINOT_HOME"]).expanduser() / "plugins").is_dir():
+            found.append(f"{_PLUGINS_DIR}{own}")
+    if env.get("PLUGINS_INCLUDE") and not any(option.startswith(_PLUGINS_INCLUDE) for option in options):
+        found.append(f"{_PLUGINS_INCLUDE}{env['PLUGINS_INCLUDE']}")
+    return found
+
+
+def _log_options(options: list[str], env: Mapping[str, str], level: str) -> list[str]:
+    if any(option.startswith(_LOG_PROPERTIES) for option in options):
+        return []
+    if env.get("PINOT_HOME"):
+        stock = Path(env["PINOT_HOME"]).expanduser() / "conf" / "log4j2.xml"
+        if stock.is_file():
+            return [f"{_LOG_PROPERTIES[0]}{stock}"]
+    return [f"-D{name}={value}" for name, value in logging_properties(None, level=level).items()]
+
+
+def _quoted(text: str, where: str) -> list[str]:
+    try:
+        return shlex.split(text, comments=where.startswith("@"))
+    except ValueError as error:
+        raise ConfigError(
+            f"{where} cannot be read: {error}", expected="options, in pairs of quotes"
+        ) from error

@@ -1,0 +1,153 @@
+"""``pinotctl task plan`` and ``pinotctl task purge``: what the next trigger would do; replaced segments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from minion_tasks.cli.tools import (
+    lock_wait_option,
+    next_words,
+    now_ms,
+    read_period,
+    run_tools,
+    running,
+    table_lock,
+)
+from minion_tasks.file_ingestion.preview import Action, Preview, preview
+from minion_tasks.file_ingestion.purge import purge as purge_replaced
+from minion_tasks.file_ingestion.registration import load_params, offline_table
+from minion_tasks.file_ingestion.report_text import counted_text
+from minion_tasks.file_ingestion.session_store import SessionStore
+
+__all__ = ["plan", "purge"]
+
+
+@click.command()
+@click.argument("table")
+@click.option(
+    "--files",
+    "listed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="List up to so many of the files that are new, changed, ... each.",
+)
+@output_option()
+@pass_cli
+def plan(cli: CliContext, table: str, listed: int) -> None:
+    """Say what the next trigger would do, and do nothing of it."""
+    name = offline_table(cli.client(), table)
+    params = load_params(cli.client(), name)
+    tools = run_tools(cli)
+    sessions = SessionStore(tools.store, name)
+    found = preview(tools, sessions, params, name)
+    runner = running(tools, name)
+    unread = None
+    if found.fate is not None and found.next.action is Action.TAKE_UP:
+        unread = found.not_staged
+    record: dict[str, Any] = {
+        "table": name,
+        "mode": params.mode.value,
+        "in one step": params.atomic,
+        "running": runner,
+        "next trigger": next_words(found.next.sentence(params, unread), runner),
+        **_counts(found),
+    }
+    lists = _lists(found, listed)
+    if cli.out.is_json:
+        cli.out.json({**record, **({"lists": lists} if listed else {})})
+        return
+    cli.out.record({key: _words(value) for key, value in record.items() if value is not None})
+    rows = [(kind, name) for kind, names in lists.items() for name in names]
+    if rows:
+        cli.out.note("")
+        cli.out.table(("what", "file or segment"), rows)
+
+
+@click.command()
+@click.argument("table")
+@click.option(
+    "--older-than",
+    "older_than_s",
+    metavar="PERIOD",
+    callback=read_period,
+    help="Replaced longer ago than this, e.g. 30m, 4h, 1d; without it, as the task's parameters say.",
+)
+@lock_wait_option
+@yes_option
+@dry_run_option
+@output_option()
+@pass_cli
+def purge(
+    cli: CliContext, table: str, older_than_s: int | None, lock_wait_s: float, yes: bool, dry_run: bool
+) -> None:
+    """Delete segments that the task's switches have replaced; queries do not see them.
+
+    A query that began before the switch may still read them; while they are there, it can be reverted.
+    """
+    name = offline_table(cli.client(), table)
+    if older_than_s is None:
+        older_than_s = load_params(cli.client(), name).purge_after_s
+    tools = run_tools(cli)
+
+    def purged(dry_run: bool) -> list[str]:
+        return purge_replaced(
+            tools.client, tools.store, name, now_ms=now_ms(), older_than_s=older_than_s, dry_run=dry_run
+        )
+
+    names = purged(dry_run=True)
+    if names and not dry_run:
+        confirm(f"Delete {counted_text(len(names), 'replaced segment')} of {name}?", yes=yes)
+        with table_lock(tools, name) as lock:
+            lock.acquire(lock_wait_s)
+            names = purged(dry_run=False)
+    cli.out.table(("segment",), [(each,) for each in names])
+    verb = "to be deleted" if dry_run else "deleted"
+    found = counted_text(len(names), "replaced segment")
+    cli.out.note(f"{name}: {found} {verb}" if names else f"{name}: nothing to purge")
+
+
+def _counts(found: Preview) -> dict[str, Any]:
+    diff = found.view.plan.diff
+    return {
+        "source": {
+            "files": len(found.view.listed),
+            "new": len(diff.new),
+            "changed": len(diff.changed),
+            "deleted": len(diff.deleted),
+            "unchanged": len(diff.unchanged),
+        },
+        "session": found.next.session.session_id if found.fate and found.next.session else None,
+        "session's files": found.fate.counts() if found.fate else None,
+        "files to read": len(found.to_read),
+        "bytes to read": found.bytes_to_read,
+        "subtasks": found.subtasks,
+        "segments that go": len(found.replaced),
+        "conflict": found.conflict,
+    }
+
+
+def _lists(found: Preview, most: int) -> dict[str, Sequence[str]]:
+    diff = found.view.plan.diff
+    lists: dict[str, list[str]] = {
+        "new": [file.uri for file in diff.new],
+        "changed": [file.uri for file in diff.changed],
+        "deleted": list(diff.deleted),
+        "unchanged": [file.uri for file in diff.unchanged],
+    }
+    for uri, fate in found.fate.files if found.fate else ():
+        lists.setdefault(f"session: {fate}", []).append(uri)
+    lists["to read"] = [file.uri for file in found.to_read]
+    lists["segment that goes"] = list(found.replaced)
+    return {kind: names[:most] for kind, names in lists.items()}
+
+
+def _words(value: object) -> object:
+    if isinstance(value, dict):
+        return ", ".join(f"{count:,} {name}" for name, count in value.items())
+    return value

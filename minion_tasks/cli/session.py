@@ -1,0 +1,260 @@
+"""``pinotctl task session``: look at a table's sessions, report on one, clear them."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.errors import ConfigError, NotFoundError
+from minion_tasks.cli.tools import (
+    lock_wait_option,
+    next_words,
+    now_ms,
+    run_tools,
+    running,
+    table_lock,
+)
+from minion_tasks.file_ingestion.cleaning import Cleaning
+from minion_tasks.file_ingestion.preview import Clearing, next_trigger, preview_clear
+from minion_tasks.file_ingestion.registration import load_params, offline_table
+from minion_tasks.file_ingestion.report import SessionReport, read_report
+from minion_tasks.file_ingestion.report_page import page
+from minion_tasks.file_ingestion.report_text import clock_text, counted_text, first_line
+from minion_tasks.file_ingestion.run import RunTools
+from minion_tasks.file_ingestion.session import Session
+from minion_tasks.file_ingestion.session_store import SessionStore
+
+__all__ = ["session"]
+
+_SESSION = click.option("--session", "session_id", metavar="ID", help="Another than the last.")
+_NAMES_SHOWN = 10
+
+
+@click.group()
+def session() -> None:
+    """Look at the sessions of FileIngestionTask, report on one, clear them."""
+
+
+@session.command()
+@click.argument("table")
+@_SESSION
+@click.option(
+    "--errors",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="How many failed files to show.",
+)
+@output_option()
+@pass_cli
+def show(cli: CliContext, table: str, session_id: str | None, errors: int) -> None:
+    """Show the last session, and what the next trigger will do."""
+    name = offline_table(cli.client(), table)
+    sessions = SessionStore(cli.property_store(), name)
+    found = _load(sessions, session_id, name)
+    report = read_report(sessions, found, failures=errors, names=_NAMES_SHOWN)
+    tools = run_tools(cli)
+    record = _record(report)
+    record["running"] = running(tools, name)
+    record["next trigger"] = _next_does(tools, sessions, report, record["running"])
+    failures = [
+        {"file": failure.uri, "state": failure.status.value, "error": failure.error}
+        for failure in report.failures
+    ]
+    if cli.out.is_json:
+        cli.out.json({**record, "errors": failures})
+        return
+    cli.out.record(_flat(record))
+    if failures:
+        cli.out.note(f"\n{counted_text(report.not_staged, 'file')} failed or skipped, {len(failures)} shown:")
+        cli.out.table(("file", "state", "error"), [tuple(failure.values()) for failure in failures])
+
+
+@session.command()
+@click.argument("table")
+@output_option()
+@pass_cli
+def history(cli: CliContext, table: str) -> None:
+    """List the sessions that are kept, newest first."""
+    name = offline_table(cli.client(), table)
+    sessions = SessionStore(cli.property_store(), name)
+    rows = []
+    for session_id in reversed(sessions.ids()):
+        with contextlib.suppress(NotFoundError):  # pruned or cleared since it was listed
+            found = read_report(sessions, sessions.load(session_id), failures=0, names=0)
+            rows.append(_history_row(found, whole_message=cli.out.is_json))
+    columns = (
+        *("session", "state", "thrown away", "began", "ended", "mode"),
+        *("files", "rows", "bytes", "retries", "message"),
+    )
+    cli.out.table(columns, rows)
+    if not rows:
+        cli.out.note(f"{name} has no session")
+
+
+@session.command()
+@click.argument("table")
+@lock_wait_option
+@yes_option
+@dry_run_option
+@output_option()
+@pass_cli
+def clear(cli: CliContext, table: str, lock_wait_s: float, yes: bool, dry_run: bool) -> None:
+    """Delete all sessions with what they staged; a switch in progress is reverted.
+
+    The table goes on serving what it serves. The next trigger begins anew.
+    """
+    name = offline_table(cli.client(), table)
+    tools, params = run_tools(cli), load_params(cli.client(), name)
+    sessions = SessionStore(tools.store, name)
+    planned = preview_clear(tools.client, sessions)
+    if dry_run or not planned:
+        _show_clearing(cli, planned)
+        would = f"{name}: {counted_text(len(planned), 'session')} to be cleared"
+        cli.out.note(would if planned else f"{name} has no session")
+        return
+    confirm(f"Clear {counted_text(len(planned), 'session')} of {name}?", yes=yes)
+    with table_lock(tools, name) as lock:
+        lock.acquire(lock_wait_s)
+        done = preview_clear(tools.client, sessions)
+        Cleaning(tools, name, params, sessions).clear_all()
+    _show_clearing(cli, done)
+    cli.out.note(f"{name}: {counted_text(len(done), 'session')} cleared")
+
+
+@session.command()
+@click.argument("table")
+@_SESSION
+@click.option(
+    "--file",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write it, instead of stdout.",
+)
+@pass_cli
+def report(cli: CliContext, table: str, session_id: str | None, file: Path | None) -> None:
+    """Write a session's HTML page: time, failures, sizes, readers, segments.
+
+    The page needs nothing else: it can be sent and kept.
+    """
+    name = offline_table(cli.client(), table)
+    sessions = SessionStore(cli.property_store(), name)
+    found = read_report(sessions, _load(sessions, session_id, name))
+    tools = run_tools(cli)
+    next_does = _next_does(tools, sessions, found, running(tools, name))
+    text = page(found, now_ms=now_ms(), next_does=next_does)
+    if file is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"the report cannot be written: {error.strerror}", where=str(file)) from error
+    cli.out.note(f"session {found.session.session_id} of {name}: {file}")
+
+
+def _load(sessions: SessionStore, session_id: str | None, table: str) -> Session:
+    if session_id is not None:
+        if session_id not in sessions.ids():
+            raise NotFoundError(
+                f"{table} has no session {session_id!r}",
+                remedy="list them with 'pinotctl task session history'",
+            )
+        return sessions.load(session_id)
+    latest = sessions.latest()
+    if latest is None:
+        raise NotFoundError(f"{table} has no session", remedy="start one with 'pinotctl task run'")
+    return latest
+
+
+def _next_does(
+    tools: RunTools, sessions: SessionStore, report: SessionReport, runner: str | None
+) -> str | None:
+    """Say what the next trigger does with the table's last session; None of an older one."""
+    shown = report.session
+    try:
+        params = load_params(tools.client, shown.table)
+    except ConfigError as error:
+        return f"fails: {error.message}"
+    now = next_trigger(tools.client, sessions, params)
+    if now.session is None or now.session.session_id != shown.session_id:
+        return None
+    return next_words(now.sentence(params, report.unread), runner)
+
+
+def _record(report: SessionReport) -> dict[str, Any]:
+    found = report.session
+    files = {status.value: count for status, count in report.files.items()}
+    return {
+        "table": found.table,
+        "session": found.session_id,
+        "state": found.state.value,
+        "thrown away": found.abandoned,
+        "retryCount": found.retry_count,
+        "mode": found.mode.value,
+        "in one step": found.atomic,
+        "source": found.source,
+        "began": clock_text(found.created_ms),
+        "ended": _ended(found),
+        "run by": found.owner,
+        "files": {"all": sum(files.values()), **files},
+        "source bytes": report.source_bytes,
+        "rows": report.rows,
+        "segments": report.segments,
+        "staged tar bytes": report.tar_bytes,
+        "segment bytes": report.segment_bytes,
+        "replaces": {"segments": report.replaced, "first": list(report.first_replaced)},
+        "lineage entry": found.entry_id,
+        "message": found.message,
+    }
+
+
+def _flat(record: dict[str, Any]) -> dict[str, Any]:
+    """Write nested values as people read them."""
+    files, replaces = record["files"], record["replaces"]
+    states = ", ".join(f"{count:,} {state}" for state, count in files.items() if state != "all" and count)
+    names = ", ".join(replaces["first"])
+    more = ", ..." if replaces["segments"] and replaces["segments"] > len(replaces["first"]) else ""
+    replaced = (
+        "not fixed yet" if replaces["segments"] is None else counted_text(replaces["segments"], "segment")
+    )
+    shown = {
+        **record,
+        "files": f"{files['all']:,}" + (f": {states}" if states else ""),
+        "replaces": replaced + (f": {names}{more}" if names else ""),
+        "message": first_line(record["message"]),
+    }
+    return {key: value for key, value in shown.items() if value is not None}
+
+
+def _history_row(report: SessionReport, *, whole_message: bool) -> tuple[object, ...]:
+    found = report.session
+    return (
+        found.session_id,
+        found.state.value,
+        found.abandoned,
+        clock_text(found.created_ms),
+        _ended(found),
+        found.mode.value,
+        sum(report.files.values()),
+        report.rows,
+        report.source_bytes,
+        found.retry_count,
+        found.message if whole_message else first_line(found.message),
+    )
+
+
+def _ended(found: Session) -> str | None:
+    return None if found.is_open else clock_text(found.updated_ms)
+
+
+def _show_clearing(cli: CliContext, clearing: list[Clearing]) -> None:
+    cli.out.table(
+        ("session", "state", "thrown away", "effect"),
+        [(c.session.session_id, c.session.state.value, c.session.abandoned, c.effect) for c in clearing],
+    )

@@ -1,0 +1,98 @@
+"""What the commands of this package work with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+from controller_client.cli.context import CliContext
+from controller_client.cli.output import Progress
+from controller_client.clock import SystemClock
+from controller_client.zookeeper import TableLock
+from minion_tasks.file_ingestion.engine import EngineContext
+from minion_tasks.file_ingestion.engines import Engines
+from minion_tasks.file_ingestion.param_values import period_s
+from minion_tasks.file_ingestion.params import TASK_TYPE
+from minion_tasks.file_ingestion.progress import SessionProgress
+from minion_tasks.file_ingestion.run import RunTools
+
+__all__ = [
+    "lock_wait_option",
+    "next_words",
+    "now_ms",
+    "read_period",
+    "run_tools",
+    "running",
+    "table_lock",
+    "tell",
+]
+
+
+def run_tools(
+    cli: CliContext, progress: Progress | None = None, *, conf: Mapping[str, str] | None = None
+) -> RunTools:
+    """Put together what runs on this cluster work with.
+
+    Args:
+        cli: The command's context.
+        progress: Where it is shown how far a run is.
+        conf: Spark's configuration, where a table may want its engine.
+    """
+    clock, store = SystemClock(), cli.property_store()
+
+    def on_progress(now: SessionProgress) -> None:
+        if progress is not None:
+            tell(progress, now)
+
+    engines = Engines.installed(EngineContext(cli.client(), store, clock, conf or {}))
+    return RunTools(cli.client(), store, engines, clock, on_progress)
+
+
+def tell(progress: Progress, now: SessionProgress) -> None:
+    """Show how far a session is."""
+    session = now.session
+    failed = f", {now.failed} failed" if now.failed else ""
+    text = f"{session.state} {now.rows:,} rows, {now.bytes_read:,} of {session.total_bytes:,} bytes{failed}"
+    progress.update(done=now.staged + now.failed, total=session.files, text=text)
+
+
+def table_lock(tools: RunTools, table: str) -> TableLock:
+    """Make the lock that each run of a table holds."""
+    return TableLock(tools.store, table, TASK_TYPE, tools.owner)
+
+
+def running(tools: RunTools, table: str) -> str | None:
+    """Say who runs the table now."""
+    holder = table_lock(tools, table).holder()
+    return str(holder) if holder is not None else None
+
+
+def next_words(sentence: str, runner: str | None) -> str:
+    """Say what the next trigger does while somebody runs the table, or nobody."""
+    return (
+        sentence if runner is None else f"waits for the run that goes on; if that were killed now: {sentence}"
+    )
+
+
+def now_ms() -> int:
+    """Return the time, epoch milliseconds."""
+    return int(SystemClock().now() * 1000)
+
+
+def read_period(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
+    """Read a period such as ``4h``, in seconds; the callback of an option."""
+    try:
+        return None if value is None else period_s(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r}: {error}") from error
+
+
+lock_wait_option = click.option(
+    "--wait-lock",
+    "lock_wait_s",
+    type=click.FloatRange(min=0),
+    default=15.0,
+    show_default=True,
+    help="Seconds to wait for a run of the table; the lock of a killed one is free after 10.",
+)

@@ -1,0 +1,111 @@
+"""Putting sessions away: thrown away, cleared by hand, undone; what they staged; what they replaced."""
+
+from __future__ import annotations
+
+import logging
+
+from controller_client.errors import PinotPluginError, SourceError
+from controller_client.lineage import LineageState
+from controller_client.reverting import LineageTimeouts, delete_leftovers, revert_entry
+from minion_tasks.file_ingestion.params import FileIngestionParams
+from minion_tasks.file_ingestion.purge import purge
+from minion_tasks.file_ingestion.run_types import RunTools
+from minion_tasks.file_ingestion.session import Session, SessionState, abandon
+from minion_tasks.file_ingestion.session_store import SessionStore
+from minion_tasks.file_ingestion.staging import open_staging, staging_root
+from minion_tasks.file_ingestion.taking_up import is_entry_of, why_undone
+
+logger = logging.getLogger(__name__)
+
+
+class Cleaning:
+    """What a run that holds the table's lock deletes, and when."""
+
+    def __init__(
+        self, tools: RunTools, table: str, params: FileIngestionParams, sessions: SessionStore
+    ) -> None:
+        self._tools = tools
+        self._table = table
+        self._params = params
+        self._sessions = sessions
+        self.staging_root = staging_root(params, tools.client)
+
+    def throw_away(self, session: Session, reason: str, *, entry_gone: bool = False) -> None:
+        """Abandon a session and delete what it staged (seed: "clean up the earlier session completely")."""
+        self._sessions.save(abandon(session, reason, self._tools.now_ms, entry_gone=entry_gone))
+        logger.info("session %s of %s is thrown away: %s", session.session_id, self._table, reason)
+        if session.task_name is not None:
+            self._tools.engine.cancel(session.task_name)
+        self.delete_staging(session)
+        self._sessions.prune()
+
+    def abandon_if_undone(self, session: Session) -> bool:
+        """Throw a session in SWITCH away if it cannot be finished any more; tell whether."""
+        reason = why_undone(self._tools.client, self._sessions, session)
+        if reason is not None:
+            self.throw_away(session, reason, entry_gone=True)
+        return reason is not None
+
+    def after(self, session: Session) -> None:
+        """Delete what a session that is done does not need any more."""
+        self.delete_staging(session)
+        self._sessions.prune()
+        self.purge()
+
+    def sweep(self) -> None:
+        """Delete what sessions that are over have left: staged and replaced segments, old sessions."""
+        uri = f"{self.staging_root}/{self._table}"
+        try:
+            swept = open_staging(uri, self._params).delete_tree(uri)
+        except SourceError as error:
+            logger.warning("leftovers in the staging folder were not deleted: %s", error)
+        else:
+            if swept:
+                logger.info("%d leftover files deleted from %s", swept, uri)
+        self._sessions.prune()
+        self.purge()
+
+    def purge(self) -> None:
+        """Delete replaced segments whose grace period is over."""
+        try:
+            purge(
+                self._tools.client,
+                self._tools.store,
+                self._table,
+                now_ms=self._tools.now_ms,
+                older_than_s=self._params.purge_after_s,
+            )
+        except PinotPluginError as error:
+            logger.warning("replaced segments of %s were not purged: %s", self._table, error)
+
+    def clear_all(self) -> list[str]:
+        """Delete all sessions with what they staged, whatever their state (seed: clearConsistentPushState).
+
+        A switch that is going on is reverted first: the table serves what it served before it. One that is
+        completed already stays. Returns the sessions.
+        """
+        ids = self._sessions.ids()
+        for session_id in ids:
+            session = self._sessions.load(session_id)
+            if session.state is SessionState.SWITCH and not session.abandoned:
+                self._undo_switch(session)
+            if session.is_open and session.task_name is not None:
+                self._tools.engine.cancel(session.task_name)
+            self.delete_staging(session)
+            self._sessions.delete(session_id)
+            logger.info("session %s of %s (%s) is cleared", session_id, self._table, session.state)
+        return ids
+
+    def _undo_switch(self, session: Session) -> None:
+        client, timeouts = self._tools.client, LineageTimeouts()
+        for entry in client.lineage.list(self._table):
+            if is_entry_of(entry, session) and entry.state is LineageState.IN_PROGRESS:
+                revert_entry(client, self._table, entry, timeouts)
+                delete_leftovers(client, self._table, entry.segments_to, timeouts)
+
+    def delete_staging(self, session: Session) -> None:
+        """Delete a session's staging folder; what cannot be deleted now is swept by a later run."""
+        try:
+            open_staging(session.staging_uri, self._params).delete_tree(session.staging_uri)
+        except SourceError as error:
+            logger.warning("the staging folder of session %s was not deleted: %s", session.session_id, error)

@@ -1,0 +1,75 @@
+"""The names of a run's segments.
+
+Each name carries the session, so that it never collides with a segment of an earlier one: a name that was
+replaced or reverted is used up. (Sync mode without consistent push replaces a segment in place: the new one
+takes the name of the old one, whatever that is.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controller_client.errors import ConfigError
+
+PREFIX = "segmentNameGenerator."
+_TYPE = "type"
+_NAME_PREFIX = "configs.segment.name.prefix"
+_NAME_POSTFIX = "configs.segment.name.postfix"
+_KEYS = (_TYPE, _NAME_PREFIX, _NAME_POSTFIX)
+_TEXT = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+
+
+@dataclass(frozen=True)
+class SegmentNames:
+    """``<prefix>_<session>_<number>[_<part>][_<postfix>]``; without a prefix, the table's name.
+
+    Attributes:
+        prefix: ``segmentNameGenerator.configs.segment.name.prefix``.
+        postfix: ``segmentNameGenerator.configs.segment.name.postfix``.
+    """
+
+    prefix: str | None = None
+    postfix: str | None = None
+
+    @classmethod
+    def from_configs(cls, configs: Mapping[str, str]) -> SegmentNames:
+        """Read the keys behind ``segmentNameGenerator.``, as Pinot's batch ingestion has them.
+
+        Raises:
+            ConfigError: A key is unknown, a generator cannot give names of its own to each session, or a text
+                cannot stand in a segment's name.
+        """
+        for key in configs:
+            if key not in _KEYS:
+                raise ConfigError(
+                    f"unknown parameter {PREFIX + key!r}",
+                    expected="one of " + ", ".join(PREFIX + known for known in _KEYS),
+                )
+        kind = configs.get(_TYPE, "simple")
+        if kind.strip().lower() != "simple":
+            raise ConfigError(
+                f"{PREFIX}{_TYPE} is {kind!r}",
+                expected="simple: each session needs names that no segment had before",
+                remedy=f"remove it; {PREFIX}{_NAME_PREFIX} and ...postfix tell segments apart",
+            )
+        names = cls(configs.get(_NAME_PREFIX), configs.get(_NAME_POSTFIX))
+        for key, text in ((_NAME_PREFIX, names.prefix), (_NAME_POSTFIX, names.postfix)):
+            if text is not None and not _TEXT.fullmatch(text):
+                raise ConfigError(
+                    f"{PREFIX}{key} is {text!r}", expected="1 to 100 letters, digits and _ . - as in a name"
+                )
+        return names
+
+    def of_session(self, raw_table: str, session_id: str, number: int, part: int = 0) -> str:
+        """Name a segment.
+
+        Args:
+            raw_table: Table name without type.
+            session_id: The session that builds it.
+            number: The number of the first of its files.
+            part: Its number among the segments of the same files.
+        """
+        middle = f"{session_id}_{number:06d}" + (f"_{part}" if part else "")
+        return "_".join(text for text in (self.prefix or raw_table, middle, self.postfix) if text)

@@ -1,0 +1,42 @@
+"""Figures and times as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+__all__ = ["bytes_text", "clock_text", "counted_text", "first_line", "seconds_text"]
+
+
+def bytes_text(size: int) -> str:
+    """Write a size for people: ``1.4 MiB``."""
+    value = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024 or unit == "TiB":
+            break
+        value /= 1024
+    return f"{value:.1f}".removesuffix(".0") + f" {unit}" if value < 100 else f"{value:.0f} {unit}"
+
+
+def seconds_text(seconds: float) -> str:
+    """Write a duration for people: ``4.2 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if seconds < 90:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 90:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def counted_text(count: int, noun: str) -> str:
+    """Write a number of things: ``1 file``, ``2 files``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def first_line(message: str | None) -> str | None:
+    """Leave out of a session's message the errors of its files, which are shown by themselves."""
+    return message.partition("\n")[0].rstrip(":") if message else None
+
+
+def clock_text(time_ms: int) -> str:
+    """Write a time of the ledger: UTC, to the second."""
+    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")

@@ -1,9 +1,0 @@
-"""Where files come from and staged segments go: local folders and S3, under the same URIs as Pinot's PinotFS.
-
-``open_store`` picks the store by the URI's scheme; a store is thread-safe and holds no state between calls.
-"""
-
-from minion_tasks.filestore.base import FileInfo, FileStore, SourceChangedError
-from minion_tasks.filestore.choose import open_store, scheme_of
-
-__all__ = ["FileInfo", "FileStore", "SourceChangedError", "open_store", "scheme_of"]

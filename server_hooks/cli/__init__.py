@@ -1,0 +1,1 @@
+"""Commands that belong to server_hooks."""

@@ -1,0 +1,49 @@
+"""``pinotctl deepstore audit``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import output_option
+from controller_client.deepstore import COLUMNS
+from server_hooks.cli.deepstore.options import audit_options, auditor, run_audit
+
+__all__ = ["audit"]
+
+
+@click.command()
+@click.argument("table_names", metavar="[TABLE]...", nargs=-1)
+@audit_options
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page to a file.")
+@output_option()
+@pass_cli
+def audit(
+    cli: CliContext,
+    table_names: tuple[str, ...],
+    store_uri: str | None,
+    min_copies: int,
+    read_tars: bool,
+    rate: float,
+    html: Path | None,
+) -> None:
+    """Find committed segments that lack copies (of all tables, unless some are named).
+
+    Exit code 1 when something is found, so that it can be run as a check. Nothing is changed.
+    """
+    with auditor(cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate) as (looker, _):
+        report = run_audit(cli, looker, table_names)
+    if html is not None:
+        html.write_text(report.page(), encoding="utf-8")
+    if cli.out.is_json:
+        cli.out.json(report.to_json())
+    else:
+        cli.out.table(COLUMNS, report.rows())
+    for each in report.tables:
+        for server, why in each.silent:
+            cli.out.note(f"{server} did not tell its check sums of {each.table}: {why}")
+    cli.out.note(f"{report.summary()} It took {report.took_s:.1f} s.")
+    if report.faulty:
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,68 @@
+"""``pinotctl segment fetch``: write a segment's tar.gz from the store, else from a server, to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from controller_client.cli.arguments import table_with_type
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.deepstore import SegmentFetcher
+from controller_client.errors import ConfigError, NotFoundError
+from jvm_bridge.tar import unpack_tar
+from server_hooks.cli.deepstore.options import auditor, store_option
+
+__all__ = ["fetch"]
+
+
+@click.command()
+@click.argument("table_name", metavar="TABLE")
+@click.argument("segment_name", metavar="SEGMENT")
+@click.option(
+    "--to",
+    "folder",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    default=Path(),
+    help="Folder to write SEGMENT.tar.gz, or the folder SEGMENT, into; default: this one.",
+)
+@click.option("--unpack", is_flag=True, help="Write the segment's folder instead of its tar.gz.")
+@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@store_option
+@pass_cli
+def fetch(
+    cli: CliContext,
+    table_name: str,
+    segment_name: str,
+    folder: Path,
+    unpack: bool,
+    force: bool,
+    store_uri: str | None,
+) -> None:
+    """Write a committed segment to a file: from the deep store, else from a server that has it.
+
+    What comes must have the check sum of the segment's metadata; a place that has another is named and passed
+    over.
+    """
+    table = table_with_type(cli.client(), table_name)
+    path = folder / f"{Path(segment_name).name}.tar.gz"
+    target = folder / Path(segment_name).name if unpack else path
+    if target.exists() and (unpack or not force):
+        raise ConfigError(f"there is {target} already", remedy="remove it, or pass another --to")
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with auditor(cli, store_uri) as (looker, servers):
+            judged, _ = looker.judge(table, [segment_name])
+            if not judged:
+                raise NotFoundError(f"{table} has no segment {segment_name}")
+            fetcher = SegmentFetcher(cli.client(), looker.layout, servers)
+            found = fetcher.fetch(judged[0].record, judged[0].replicas, part)
+        if unpack:
+            target = unpack_tar(part, folder)
+        else:
+            part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    for each in found.refused:
+        cli.out.note(f"Passed over {each}.")
+    cli.out.note(f"Wrote {target} ({found.size_bytes:,} bytes as a tar) from {found.place}.")

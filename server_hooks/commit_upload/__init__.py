@@ -1,0 +1,20 @@
+"""The commit of a segment does not wait for the deep store: a hook for tables with peer download.
+
+Pinot 0.11 waits up to 10 s, later versions up to 300 s, for the upload of each committed segment, and throws
+away what comes later. The hook ``commit-upload`` waits 5 s (``pinotPlugins.commitUpload.waitMs`` of the
+server's configuration); an upload that ends later still registers its url, a commit that is retried does not
+upload again.
+
+=================  ===================================================================================
+module             what
+=================  ===================================================================================
+``uploads``        the uploads under way and what became of them; plain Python
+``registering``    the url of a late upload, put into the segment's record
+``uploader_0_11``  Pinot's uploader, whose work is handed to Python; all byte code is there
+``hook``           puts them together, and publishes the counters
+=================  ===================================================================================
+"""
+
+from server_hooks.commit_upload.hook import CommitUploadHook
+
+__all__ = ["CommitUploadHook"]

@@ -1,0 +1,73 @@
+"""Repairs in processes of other machines: a part of the segments each."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from controller_client.client import ControllerClient
+from controller_client.config import ControllerConfig
+from controller_client.deepstore import Judgement, RateLimit, SegmentFetcher, ServerAdmins, StoreLayout
+from controller_client.errors import PinotPluginError
+from controller_client.zookeeper import PropertyStore
+from server_hooks.deepstore.repair import Outcome, Repaired, Repairer
+from server_hooks.deepstore.repairing import repair_all
+
+__all__ = ["RepairPart"]
+
+
+@dataclass(frozen=True)
+class RepairPart:
+    """The function of a parallel engine that repairs a part of an audit's segments; it is pickled.
+
+    It carries the controller's credentials; those of the store are the machine's, as boto3 finds them.
+
+    Attributes:
+        config: How the controller is reached.
+        zookeeper_address: ``host:port,...[/chroot]``.
+        cluster_name: Helix' name of the cluster.
+        layout: The deep store.
+        rate: Requests a second, of each part.
+        parallel: Segments at a time, of each part.
+        work_dir: Folder for tars under way; None: the system's for temporary files.
+    """
+
+    config: ControllerConfig
+    zookeeper_address: str
+    cluster_name: str
+    layout: StoreLayout
+    rate: float
+    parallel: int
+    work_dir: Path | None = None
+
+    def __call__(self, judged: Iterable[Judgement]) -> list[Repaired]:
+        """Repair segments; called in a process of the engine, with Spark a Python worker of an executor.
+
+        What fails is told in the answers, since an error would end the other parts too.
+        """
+        left = {(each.record.table, each.record.segment): each for each in judged}
+        done = []
+        try:
+            for each in self._repair(list(left.values())):
+                del left[each.table, each.segment]
+                done.append(each)
+        except (PinotPluginError, OSError, ImportError) as error:
+            said = error.message if isinstance(error, PinotPluginError) else str(error)
+            message = f"on {socket.gethostname()}: {said}"
+            done += [Repaired(*name, Outcome.FAILED, message=message) for name in left]
+        return done
+
+    def _repair(self, judged: list[Judgement]) -> Iterator[Repaired]:
+        with (
+            ControllerClient(self.config) as client,
+            PropertyStore(self.zookeeper_address, self.cluster_name) as store,
+            ServerAdmins(client, RateLimit(self.rate)) as servers,
+            tempfile.TemporaryDirectory(prefix="repair-", dir=self.work_dir) as folder,
+        ):
+            repairer = Repairer(
+                store, self.layout, SegmentFetcher(client, self.layout, servers), Path(folder)
+            )
+            yield from repair_all(repairer, judged, parallel=self.parallel)

@@ -1,0 +1,147 @@
+"""Which consuming segments are held at their start, and which go free."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from controller_client.consumption.ideal_state import ConsumptionFlags
+from controller_client.consumption.segments import StreamSegment
+
+__all__ = ["Consumer", "Gate", "TableFlags", "Verdict"]
+
+
+class Verdict(StrEnum):
+    """What a consumer that asked is to do."""
+
+    FREE = "FREE"
+    """Consume, and do not ask again."""
+    LET_THROUGH = "LET_THROUGH"
+    """Go on with this batch: the segment stops before its first row, or it is none that can be held."""
+
+
+@dataclass(frozen=True)
+class TableFlags:
+    """What was read of a table's ideal state, at which version of its znode."""
+
+    flags: ConsumptionFlags
+    version: int
+
+
+class Consumer(Protocol):
+    """The consumer of one segment, as the gate sees it; called in the consumer's thread."""
+
+    def must_stop(self) -> bool:
+        """Whether Pinot has told it to stop: it will not index a row any more."""
+        ...
+
+    def must_commit(self) -> bool:
+        """Whether it was told to commit: it will do so before its first row."""
+        ...
+
+    def force_commit(self) -> None:
+        """Tell it to commit."""
+        ...
+
+
+class Gate:
+    """Decides for all segments of a server; its methods are called by consumer threads and by the hook's.
+
+    A segment that went free stays free: only its commit ends that. So whether a partition is held is known
+    for sure: its consuming segment is not among the free ones, hence has not indexed a row.
+
+    Args:
+        read_flags: Reads the flags of a table (with type) from ZooKeeper; may raise.
+        on_read_error: Told when that failed: the flags read last are taken then.
+        is_unfinished: Whether a segment's partition was paused, but this segment not held yet, when the
+            server came to it: then it has rows on another server, or had them here. It goes free, to be
+            sealed.
+        recheck_s: How often a consumer that waits looks whether Pinot told it to stop or to commit.
+    """
+
+    def __init__(
+        self,
+        read_flags: Callable[[str], TableFlags],
+        on_read_error: Callable[[str, Exception], None],
+        is_unfinished: Callable[[str, StreamSegment], bool],
+        *,
+        recheck_s: float = 0.2,
+    ) -> None:
+        self._read_flags = read_flags
+        self._on_read_error = on_read_error
+        self._is_unfinished = is_unfinished
+        self._recheck_s = recheck_s
+        self._changed = threading.Condition()
+        self._known: dict[str, TableFlags] = {}
+        self._free: dict[str, set[str]] = {}
+
+    def ask(self, table: str, segment: StreamSegment, consumer: Consumer) -> Verdict:
+        """Return when the segment's consumer may go on; called in its thread, before a batch is indexed.
+
+        Args:
+            table: Table with type.
+            segment: The segment.
+            consumer: Its consumer.
+        """
+        if self.is_free(table, segment.name):
+            return Verdict.FREE
+        # Read now, since the hook's thread may be behind: a pause that was written before is always seen.
+        self._refresh(table)
+        unfinished: bool | None = None
+        while True:
+            with self._changed:
+                known = self._known.get(table)
+                flags = known.flags if known else ConsumptionFlags(False, frozenset())
+                if unfinished or segment.partition not in flags.paused_partitions:
+                    self._free.setdefault(table, set()).add(segment.name)
+                    return Verdict.FREE
+            if unfinished is None:
+                unfinished = self._is_unfinished(table, segment)
+                if unfinished:
+                    continue
+            if consumer.must_stop() or consumer.must_commit():
+                return Verdict.LET_THROUGH
+            if flags.table_paused:
+                # The table's pause wants every consuming segment sealed, this empty one as well; the message
+                # for it may have come before the segment was there. The next round sees it.
+                consumer.force_commit()
+            with self._changed:
+                if self._known.get(table) is known:
+                    self._changed.wait(self._recheck_s)
+
+    def update(self, table: str, read: TableFlags) -> None:
+        """Take over what the hook's thread has read, and let consumers look again."""
+        with self._changed:
+            self._known[table] = read
+            self._changed.notify_all()
+
+    def forget(self, table: str) -> None:
+        """The table is gone."""
+        with self._changed:
+            self._known.pop(table, None)
+            self._free.pop(table, None)
+            self._changed.notify_all()
+
+    def is_free(self, table: str, segment: str) -> bool:
+        """Whether a segment went free."""
+        with self._changed:
+            return segment in self._free.get(table, ())
+
+    def keep_free(self, table: str, consuming: Collection[str]) -> None:
+        """Forget free segments that are committed: not among those that should consume."""
+        with self._changed:
+            self._free.get(table, set()).intersection_update(consuming)
+
+    def _refresh(self, table: str) -> None:
+        try:
+            read = self._read_flags(table)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the consumer goes by what is known
+            self._on_read_error(table, error)
+            return
+        with self._changed:
+            known = self._known.get(table)
+            if known is None or known.version < read.version:
+                self._known[table] = read

@@ -1,0 +1,253 @@
+"""The hook ``partition-pause``: follows the ideal states of this server's tables, seals, and reports."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Any
+
+from controller_client.consumption.hold_report import (
+    HoldReport,
+    live_session,
+    read_report,
+    read_reports,
+    write_report,
+)
+from controller_client.consumption.ideal_state import IdealState, ideal_state_path, read_ideal_state
+from controller_client.consumption.segments import StreamSegment
+from controller_client.errors import NotFoundError, PinotPluginError
+from controller_client.zookeeper import PropertyStore
+from jvm_bridge.role_host import HostedServerView
+from server_hooks.pause.gate import Gate, TableFlags, Verdict
+from server_hooks.pause.limiter_0_11 import LimiterPlace
+
+__all__ = ["NAME", "PauseHook"]
+
+logger = logging.getLogger(__name__)
+
+NAME = "partition-pause"
+_REALTIME = "_REALTIME"
+_TICK_S = 1.0
+
+
+class _Consumer:
+    """The consumer of one segment, looked up anew at each question.
+
+    To keep the segment acquired while it is held would keep Pinot from stopping it: a segment that is dropped
+    is destroyed by whoever releases it last.
+    """
+
+    def __init__(
+        self, acquired: Callable[[], AbstractContextManager[Any | None]], place: LimiterPlace
+    ) -> None:
+        self._acquired = acquired
+        self._place = place
+        self._seen = False
+
+    def must_stop(self) -> bool:
+        with self._acquired() as manager:
+            if manager is None:
+                # Before: its constructor is about to end. After: it was dropped.
+                return self._seen
+            self._seen = True
+            return self._place.must_stop(manager)
+
+    def must_commit(self) -> bool:
+        with self._acquired() as manager:
+            return manager is not None and self._place.must_commit(manager)
+
+    def force_commit(self) -> None:
+        with self._acquired() as manager:
+            if manager is not None:
+                manager.forceCommit()
+
+    def set_free(self) -> None:
+        """Give the segment Pinot's own limiter; one that is not there yet asks again with its next batch."""
+        with self._acquired() as manager:
+            if manager is not None:
+                self._place.set_free(manager)
+
+
+class PauseHook:
+    """One a server; see :class:`~jvm_bridge.role_host.ServerHook`."""
+
+    def __init__(self) -> None:
+        self._server: HostedServerView | None = None
+        self._store: PropertyStore | None = None
+        self._place: LimiterPlace | None = None
+        self._gate = Gate(self._read_flags, self._on_read_error, self._is_unfinished)
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
+        self._states: dict[str, IdealState] = {}
+        self._reported: HoldReport | None = None
+        self._last_life: HoldReport | None = None
+        self._inherited: dict[str, frozenset[str]] = {}
+
+    def before_start(self, server: HostedServerView) -> None:
+        """Stand in the consumers' way before there is one, and begin to follow the ideal states."""
+        self._server = server
+        self._store = PropertyStore(server.zookeeper_address, server.cluster_name)
+        self._last_life = read_report(self._store, server.instance_id)
+        self._place = LimiterPlace(self._on_batch)
+        self._place.install()
+        self._thread.start()
+
+    def started(self, server: HostedServerView) -> None:
+        """Nothing: the thread runs since before the start."""
+
+    def stopping(self, server: HostedServerView) -> None:
+        """Stop following; consumers that are held see that Pinot tells them to stop."""
+        self._stopping.set()
+        self._wake.set()
+        self._thread.join(timeout=2 * _TICK_S)
+
+    def _on_batch(self, thread_name: str) -> None:
+        """Called in a consumer's thread; an exception from here would end the consumer."""
+        server, place = self._prepared()
+        with server.errors.guard(NAME, f"for a batch of {thread_name}"):
+            segment = StreamSegment.parse(thread_name)
+            if segment is None:
+                return  # a Helix thread that catches up to the offset another replica committed
+            table = segment.name.rsplit("__", 3)[0] + _REALTIME
+            consumer = _Consumer(partial(self._manager, table, segment.name), place)
+            if self._gate.ask(table, segment, consumer) is Verdict.FREE:
+                consumer.set_free()
+
+    def _run(self) -> None:
+        server, _ = self._prepared()
+        while not self._stopping.is_set():
+            self._wake.clear()
+            with server.errors.guard(NAME, "in its thread"):
+                self._tick()
+            self._wake.wait(_TICK_S)
+
+    def _tick(self) -> None:
+        server, _ = self._prepared()
+        data_manager = server.instance_data_manager()
+        store = self._connected()
+        session = live_session(store, server.instance_id)
+        if data_manager is None or session is None:
+            return
+        names = (str(name) for name in data_manager.getAllTables())
+        tables = {name for name in names if name.endswith(_REALTIME)}
+        for table in set(self._states) - tables:
+            self._forget(table)
+        held = {}
+        for table in sorted(tables):
+            state = self._follow(store, table)
+            if state is not None:
+                held[table] = self._seal(data_manager, table, state)
+        report = HoldReport(
+            server.instance_id, session, {table: parts for table, parts in held.items() if parts}
+        )
+        if report != self._reported:
+            write_report(store, report)
+            self._reported = report
+
+    def _follow(self, store: PropertyStore, table: str) -> IdealState | None:
+        """Read a table's ideal state if it changed since; a change wakes this thread."""
+        version = store.connection.watch(ideal_state_path(store, table), self._on_change)
+        if version is None:
+            self._forget(table)
+            return None
+        known = self._states.get(table)
+        if known is None or known.version != version:
+            try:
+                state = read_ideal_state(store, table)
+            except NotFoundError:
+                self._forget(table)
+                return None
+            self._inherit(table, state)
+            self._gate.update(table, TableFlags(state.flags, state.version))
+            self._states[table] = state
+        return self._states[table]
+
+    def _seal(self, data_manager: Any, table: str, state: IdealState) -> dict[int, str]:
+        """Have free segments of paused partitions committed; returns the held ones by partition."""
+        server, _ = self._prepared()
+        self._gate.keep_free(table, state.consuming)
+        held = {}
+        for name, instances in state.consuming.items():
+            segment = StreamSegment.parse(name)
+            if segment is None or server.instance_id not in instances:
+                continue
+            if segment.partition not in state.flags.paused_partitions:
+                continue
+            if self._gate.is_free(table, name):
+                self._force_commit(data_manager, table, name)
+            elif self._is_consuming(table, name):
+                held[segment.partition] = name
+        return held
+
+    def _force_commit(self, data_manager: Any, table: str, segment: str) -> None:
+        import jpype
+
+        names = jpype.JClass("java.util.Collections").singleton(segment)
+        data_manager.forceCommit(table, names)
+
+    def _is_consuming(self, table: str, segment: str) -> bool:
+        _, place = self._prepared()
+        with self._manager(table, segment) as manager:
+            return manager is not None and place.is_consuming(manager)
+
+    @contextmanager
+    def _manager(self, table: str, segment: str) -> Iterator[Any | None]:
+        """The data manager of a segment of this server, or None where it has none (yet)."""
+        server, _ = self._prepared()
+        data_manager = server.instance_data_manager()
+        of_table: Any = None if data_manager is None else data_manager.getTableDataManager(table)
+        manager = None if of_table is None else of_table.acquireSegment(segment)
+        try:
+            yield manager
+        finally:
+            if manager is not None:
+                of_table.releaseSegment(manager)
+
+    def _on_change(self, _event: Any) -> None:
+        """Called in kazoo's thread."""
+        self._wake.set()
+
+    def _forget(self, table: str) -> None:
+        self._gate.forget(table)
+        self._states.pop(table, None)
+        self._inherited.pop(table, None)
+
+    def _read_flags(self, table: str) -> TableFlags:
+        state = read_ideal_state(self._connected(), table)
+        self._inherit(table, state)
+        return TableFlags(state.flags, state.version)
+
+    def _inherit(self, table: str, state: IdealState) -> None:
+        """Note which segments consumed already when this process saw the table first."""
+        self._inherited.setdefault(table, frozenset(state.consuming))
+
+    def _is_unfinished(self, table: str, segment: StreamSegment) -> bool:
+        """Whether the segment was there before this process, and nobody has reported that it is held."""
+        if segment.name not in self._inherited.get(table, ()):
+            return False
+        try:
+            reports = list(read_reports(self._connected()).values())
+        except PinotPluginError as error:
+            logger.warning("%s: the servers' reports cannot be read, it is held: %s", segment.name, error)
+            return False
+        if self._last_life:
+            reports.append(self._last_life)
+        held = any(each.held.get(table, {}).get(segment.partition) == segment.name for each in reports)
+        return not held
+
+    def _on_read_error(self, table: str, error: Exception) -> None:
+        logger.warning("%s: the ideal state cannot be read, what was read last counts: %s", table, error)
+
+    def _connected(self) -> PropertyStore:
+        if self._store is None:
+            raise RuntimeError("before_start() comes first")
+        return self._store
+
+    def _prepared(self) -> tuple[HostedServerView, LimiterPlace]:
+        if self._server is None or self._place is None:
+            raise RuntimeError("before_start() comes first")
+        return self._server, self._place

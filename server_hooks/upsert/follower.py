@@ -1,0 +1,131 @@
+"""The thread of a table: updates topic, log, segments, and the server's record in ZooKeeper."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from controller_client.clock import Clock
+from controller_client.errors import PinotPluginError, SourceError
+from server_hooks.upsert.table_state import TableState
+from server_hooks.upsert.updates_log import Message
+from server_hooks.upsert.updates_topic import UpdatesTopic
+
+__all__ = ["Follower"]
+
+logger = logging.getLogger(__name__)
+
+_POLL_S = 0.1
+_RETRY_S = 1.0
+_PARTITIONS_S = 10.0
+_FLUSH_S = 60.0
+
+
+class Follower:
+    """Follows the updates of one table in a thread of its own.
+
+    Args:
+        table: Name with type.
+        state: The table on this server.
+        open_topic: Connects to the updates topic.
+        publish: Writes the server's record where it changed; called in the thread, may raise
+            :class:`~controller_client.errors.PinotPluginError`.
+        retention_s: Logs that were last written so long ago are deleted, seconds.
+        guard: Logs and counts what nobody expected, given what was done.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        table: str,
+        state: TableState,
+        open_topic: Callable[[], UpdatesTopic],
+        publish: Callable[[], None],
+        *,
+        retention_s: float,
+        guard: Callable[[str], AbstractContextManager[None]],
+        clock: Clock,
+    ) -> None:
+        self.state = state
+        self._table = table
+        self._open_topic = open_topic
+        self._publish = publish
+        self._retention_s = retention_s
+        self._guard = guard
+        self._clock = clock
+        self._stopping = threading.Event()
+        self._kept: dict[int, list[Message]] = {}
+        self._complaint = ""
+        self._partitions_at = self._flush_at = clock.monotonic()
+        self._thread = threading.Thread(target=self._run, name=f"upsert {table}", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; what was applied is on the disk then."""
+        self._stopping.set()
+        self._thread.join(timeout=_RETRY_S * 5)
+
+    def _run(self) -> None:
+        topic: UpdatesTopic | None = None
+        while not self._stopping.is_set():
+            with self._guard(f"for the updates of {self._table}"):
+                try:
+                    if topic is None:
+                        topic = self._open_topic()
+                    self._step(topic)
+                    self._complaint = ""
+                    continue
+                except (PinotPluginError, OSError) as error:
+                    self._complain(error)
+            self._stopping.wait(_RETRY_S)
+        if topic is not None:
+            topic.close()
+        self._flush()
+
+    def _step(self, topic: UpdatesTopic) -> None:
+        now = self._clock.monotonic()
+        if now >= self._partitions_at:
+            self._look_for_partitions(topic)
+            self._partitions_at = now + _PARTITIONS_S
+        topic.assign(self.state.next_offsets())
+        if not self._kept:
+            self._kept = topic.poll(_POLL_S)
+        # What the disk refuses is tried again, and nothing is read before it is written.
+        while self._kept:
+            number, messages = next(iter(self._kept.items()))
+            self.state.take(number, messages)
+            del self._kept[number]
+        self.state.refresh()
+        self._publish()
+        if now >= self._flush_at + _FLUSH_S:
+            self._flush_at = now
+            self._flush()
+            self.state.drop_before(self._clock.now() - self._retention_s)
+
+    def _look_for_partitions(self, topic: UpdatesTopic) -> None:
+        found = topic.partitions()
+        if not found:
+            raise SourceError(
+                f"the updates topic of {self._table} is not there",
+                expected="the key coordinator makes it",
+                remedy="is it started? pinotctl upsert coordinate",
+            )
+        self.state.follow(found)
+
+    def _flush(self) -> None:
+        try:
+            self.state.flush()
+        except OSError as error:
+            self._complain(error)
+
+    def _complain(self, error: Exception) -> None:
+        """Log what stands in the way, once while it is the same."""
+        text = f"{error}"
+        if text != self._complaint:
+            logger.error("%s: its updates wait: %s", self._table, text)
+            self._complaint = text

@@ -1,0 +1,213 @@
+"""The hook ``upsert``: the tables of this server, and Pinot's calls for them."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from controller_client.clock import SystemClock
+from controller_client.consumption.ideal_state import read_ideal_state
+from controller_client.consumption.segments import StreamSegment
+from controller_client.errors import ConfigError, NotFoundError
+from controller_client.upsert.record import forget_server
+from controller_client.upsert.settings import is_upsert
+from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper.table_config import read_table_config, table_config_path
+from jvm_bridge.role_host import HostedServerView
+from server_hooks.upsert.classes_0_11 import install
+from server_hooks.upsert.table_updater import TableUpdater
+
+__all__ = ["NAME", "UpsertHook"]
+
+logger = logging.getLogger(__name__)
+
+NAME = "upsert"
+_REALTIME = "_REALTIME"
+_DATA_KEY = "pinot.server.instance.dataDir"
+_FOLDER_KEY = "pinotPlugins.upsert.dir"
+_WAIT_KEY = "pinotPlugins.upsert.catchUpWaitMs"
+_DEFAULT_WAIT_MS = "600000"
+_TICK_S = 1.0
+
+
+class UpsertHook:
+    """One a server, see :class:`~jvm_bridge.role_host.ServerHook`.
+
+    Pinot's classes are changed when it is made: other hooks look at these classes before they start.
+    """
+
+    def __init__(self) -> None:
+        self._server: HostedServerView | None = None
+        self._store: PropertyStore | None = None
+        self._folder = Path()
+        self._wait_s = 0.0
+        self._is_open = False
+        self._lock = threading.Lock()
+        self._tables: dict[str, TableUpdater | None] = {}
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
+        install(self)
+
+    def before_start(self, server: HostedServerView) -> None:
+        """Read the configuration; segments come after this."""
+        self._wait_s = _wait_s(server.configuration.get(_WAIT_KEY, _DEFAULT_WAIT_MS))
+        default = str(Path(server.configuration[_DATA_KEY]) / "pythonUpsert")
+        self._folder = Path(server.configuration.get(_FOLDER_KEY, default))
+        self._store = PropertyStore(server.zookeeper_address, server.cluster_name)
+        self._server = server
+        self._thread.start()
+
+    def started(self, server: HostedServerView) -> None:
+        """Publish the counters beside Pinot's metrics."""
+        from jvm_bridge.role_host.metrics import gauge
+
+        metrics = server.starter.getServerInstance().getServerMetrics()
+        gauge(metrics, f"pythonHook.{NAME}.tables", lambda: len(self._updaters()))
+        gauge(metrics, f"pythonHook.{NAME}.pendingEvents", self._pending)
+
+    def stopping(self, server: HostedServerView) -> None:
+        """End the threads; what was written into segments is on the disk then."""
+        self._stopping.set()
+        self._thread.join(timeout=2 * _TICK_S)
+        for updater in self._updaters():
+            updater.stop()
+
+    def before_add(self, table: Any, segment: Any) -> None:
+        """Before Pinot takes a sealed segment; in the thread that brings it."""
+        self._for(
+            table,
+            str(segment.getSegmentName()),
+            lambda updater, parsed: updater.before_add(parsed, segment, server_is_open=self._is_open),
+        )
+
+    def consuming(self, table: Any, segment: str) -> None:
+        """A consuming segment was made, or was there; in the thread of its transition."""
+        self._for(
+            table,
+            segment,
+            lambda updater, parsed: updater.consuming(table, parsed, server_is_open=self._is_open),
+        )
+
+    def removed(self, table: Any, segment: str) -> None:
+        """A segment was taken out; in the thread of its transition."""
+        self._for(table, segment, lambda updater, _parsed: updater.removed(segment))
+
+    def before_open(self) -> None:
+        """All segments are there: wait until their tables are as far as elsewhere; in the main thread."""
+        server = self._prepared()
+        for updater in self._updaters():
+            with server.errors.guard(NAME, f"before queries of {updater.table}"):
+                updater.before_open(read_ideal_state(self._connected(), updater.table))
+        self._is_open = True
+        with server.errors.guard(NAME, "for tables that are gone"):
+            for folder in self._folder.glob(f"*{_REALTIME}"):
+                self._clean(folder.name)
+
+    def _for(self, table: Any, segment: str, call: Callable[[TableUpdater, StreamSegment], None]) -> None:
+        server = self._server
+        if server is None:
+            return  # the hook could not be started: Pinot goes on without it
+        name = str(table.getTableName())
+        with server.errors.guard(NAME, f"for {segment}"):
+            parsed = StreamSegment.parse(segment)
+            updater = self._updater(name) if name.endswith(_REALTIME) else None
+            if parsed is not None and updater is not None:
+                call(updater, parsed)
+
+    def _updater(self, table: str) -> TableUpdater | None:
+        """What keeps a table up to date; made at the first question, None where it is no upsert table."""
+        with self._lock:
+            if table not in self._tables:
+                self._tables[table] = self._make(table)
+            return self._tables[table]
+
+    def _make(self, table: str) -> TableUpdater | None:
+        server, store = self._prepared(), self._connected()
+        config, created = read_table_config(store, table), store.creation_order(table_config_path(table))
+        if config is None or created is None or not is_upsert(config):
+            return None
+        forget_server(store, table, server.instance_id, before=created)
+        folder = self._folder / table
+        for old in folder.glob("*") if folder.is_dir() else ():
+            if old.name != str(created):
+                shutil.rmtree(old)  # of a table of this name that was deleted
+        return TableUpdater(
+            config,
+            store,
+            server.instance_id,
+            folder / str(created),
+            wait_s=self._wait_s,
+            guard=partial(server.errors.guard, NAME),
+            clock=SystemClock(),
+        )
+
+    def _run(self) -> None:
+        server = self._prepared()
+        while not self._stopping.wait(_TICK_S):
+            with server.errors.guard(NAME, "in its thread"):
+                self._tick(server)
+
+    def _tick(self, server: HostedServerView) -> None:
+        data_manager = server.instance_data_manager()
+        if data_manager is None:
+            return
+        # In this order: a table is in Pinot's list before it is in ours.
+        with self._lock:
+            known = set(self._tables)
+        present = {name for each in data_manager.getAllTables() if (name := str(each)).endswith(_REALTIME)}
+        self._forget(known - present)
+        for table in present - known:
+            self._updater(table)  # where ZooKeeper did not answer when its first segment came
+        for updater in self._updaters():
+            with server.errors.guard(NAME, f"for {updater.table}"):
+                table = data_manager.getTableDataManager(updater.table)
+                if table is None:
+                    continue
+                updater.reconcile(table)
+                try:
+                    updater.follow_ideal_state(read_ideal_state(self._connected(), updater.table))
+                except NotFoundError:
+                    continue  # it is about to go
+
+    def _forget(self, tables: set[str]) -> None:
+        for table in tables:
+            with self._lock:
+                updater = self._tables.pop(table, None)
+            if updater is not None:
+                updater.stop()
+                self._clean(table)
+
+    def _clean(self, table: str) -> None:
+        """Delete what is kept here for a table that there is no more."""
+        store = self._connected()
+        if store.creation_order(table_config_path(table)) is None:
+            shutil.rmtree(self._folder / table, ignore_errors=True)
+            forget_server(store, table, self._prepared().instance_id)
+
+    def _updaters(self) -> list[TableUpdater]:
+        with self._lock:
+            return [updater for updater in self._tables.values() if updater is not None]
+
+    def _pending(self) -> int:
+        return sum(updater.state.pending() for updater in self._updaters())
+
+    def _connected(self) -> PropertyStore:
+        if self._store is None:
+            raise RuntimeError("before_start() comes first")
+        return self._store
+
+    def _prepared(self) -> HostedServerView:
+        if self._server is None:
+            raise RuntimeError("before_start() comes first")
+        return self._server
+
+
+def _wait_s(text: str) -> float:
+    if not text.isdecimal():
+        raise ConfigError(f"{_WAIT_KEY} is {text!r}", expected="milliseconds, e.g. 600000")
+    return int(text) / 1000

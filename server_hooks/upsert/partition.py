@@ -1,0 +1,259 @@
+"""What is applied, pending and complete of one partition on this server; no file, no JVM, no network."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller_client.upsert.columns import NIL
+from controller_client.upsert.update_message import Events, VersionEnd
+from server_hooks.upsert.events import EventColumns
+from server_hooks.upsert.updates_log import LogSummary
+
+__all__ = ["Complete", "ConsumingPart", "Partition", "Rows"]
+
+_NONE = EventColumns(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_))
+
+
+class Rows(Protocol):
+    """Rows of a segment on this server."""
+
+    @property
+    def name(self) -> str:
+        """The segment's name."""
+        ...
+
+    @property
+    def first(self) -> int:
+        """Offset of the first row that it has, or may have; -1 where it has none."""
+        ...
+
+    @property
+    def last(self) -> int:
+        """Offset of the last row that it has; -1 where it has none."""
+        ...
+
+    def apply(self, events: EventColumns) -> NDArray[np.bool_]:
+        """Write events; returns which of them are about rows that it has."""
+        ...
+
+    def take_over(
+        self, offsets: NDArray[np.int64], froms: NDArray[np.int64], untils: NDArray[np.int64]
+    ) -> None:
+        """Write the versions that another copy of the segment has."""
+        ...
+
+    def values(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return all rows' offsets, inserting and deleting versions."""
+        ...
+
+
+class ConsumingPart(Rows, Protocol):
+    """Rows of a consuming segment: they become more."""
+
+    @property
+    def sequence(self) -> int:
+        """The segment's number in its partition."""
+        ...
+
+    @property
+    def position(self) -> int:
+        """The offset that it will index next; all rows before it are known here."""
+        ...
+
+    def refresh(self) -> None:
+        """Look for the rows that were indexed since."""
+        ...
+
+
+class Complete(NamedTuple):
+    """A version, and when it was complete at the coordinator, in milliseconds since 1970."""
+
+    version: int
+    at_ms: int
+
+
+@dataclass(frozen=True)
+class _End:
+    """A version that ended.
+
+    Attributes:
+        version: It.
+        at_ms: When it was complete at the coordinator.
+        needed: The offset after the last row that events up to it are about.
+    """
+
+    version: int
+    at_ms: int
+    needed: int
+
+
+class Partition:
+    """One partition of a table; the caller sees to it that one thread at a time uses it.
+
+    Every event that was taken is applied to all attached segments, or pending: then it is about a row that
+    the consuming segment has not reached. An event about a row that is in no segment here is forgotten; the
+    log keeps it for a segment that comes later.
+
+    Attributes:
+        counts: Whether the server is to have this partition's newest rows: then a version is complete when
+            they are indexed.
+    """
+
+    def __init__(self, known: LogSummary) -> None:
+        """Args: known: What was taken in an earlier life of the server, and is in the log."""
+        self.counts = False
+        self._sealed: dict[str, Rows] = {}
+        self._consuming: dict[str, ConsumingPart] = {}
+        self._pending = _NONE
+        self._needed = known.greatest_row + 1
+        self._read = known.version
+        self._done = _End(NIL, 0, 0)
+        self._ends: deque[_End] = deque()
+        self._position = 0
+        if known.version != NIL:
+            self._ends.append(_End(known.version, known.at_ms, self._needed))
+
+    @property
+    def read_version(self) -> int:
+        """The newest version whose end was taken; all its events are applied or pending."""
+        return self._read
+
+    @property
+    def position(self) -> int:
+        """The offset of the input topic up to which this server has all rows, as far as it consumes them."""
+        return self._position
+
+    @property
+    def pending(self) -> int:
+        """How many events wait for their rows."""
+        return len(self._pending)
+
+    @property
+    def consuming_segment(self) -> str | None:
+        """The newest consuming segment."""
+        newest = max(self._consuming.values(), key=lambda each: each.sequence, default=None)
+        return newest.name if newest else None
+
+    @property
+    def segments(self) -> frozenset[str]:
+        """Names of the attached segments."""
+        return frozenset(self._sealed) | frozenset(self._consuming)
+
+    @property
+    def sealed(self) -> tuple[Rows, ...]:
+        """The attached segments that do not consume."""
+        return tuple(self._sealed.values())
+
+    def rows_of(self, name: str) -> Rows | None:
+        """An attached segment."""
+        return self._sealed.get(name) or self._consuming.get(name)
+
+    def take(self, messages: list[Events | VersionEnd]) -> None:
+        """Apply messages of the updates topic, in their order."""
+        events = EventColumns.of(each for each in messages if isinstance(each, Events))
+        for each in messages:
+            if isinstance(each, VersionEnd):
+                self._read = max(self._read, each.version)
+                self._ends.append(_End(each.version, each.at_ms, self._needed))
+            elif len(each.offsets):
+                self._needed = max(self._needed, int(each.offsets.max()) + 1)
+        if len(events):
+            self._apply(events)
+
+    def refresh(self) -> None:
+        """Look how far the consuming segments are, and apply what waited for their rows."""
+        position = None if self._consuming else self.at_least(max(self._last_rows(), default=-1) + 1)
+        for part in sorted(self._consuming.values(), key=lambda each: each.sequence):
+            part.refresh()
+            # One that begins after the rows that are here: the one before is behind, or about to be replaced.
+            if position is None or part.first <= position:
+                position = part.position
+        self._position = position or 0
+        if len(self._pending):
+            pending, self._pending = self._pending, _NONE
+            self._apply(pending)
+
+    def at_least(self, position: int) -> int:
+        """All rows before an offset are here, since no segment consumes; returns the position."""
+        self._position = max(self._position, position)
+        return self._position
+
+    def attach_sealed(self, rows: Rows) -> None:
+        """Take a sealed segment to which all events in the log are applied, or that follows another copy.
+
+        What the other copy has is taken over: it was up to date.
+        """
+        before = self.rows_of(rows.name)
+        if before is not None:
+            rows.take_over(*before.values())
+        rows.apply(self._pending)
+        self._consuming.pop(rows.name, None)
+        self._sealed[rows.name] = rows
+
+    def attach_consuming(self, part: ConsumingPart, events: EventColumns) -> None:
+        """Take a consuming segment, with all events in the log about rows from its first on."""
+        self._consuming[part.name] = part
+        part.refresh()
+        self._pending = self._pending.plus(events)
+        self.refresh()
+
+    def detach(self, name: str) -> None:
+        """Forget a segment that is gone."""
+        self._sealed.pop(name, None)
+        self._consuming.pop(name, None)
+        if not self._consuming:
+            self._pending = _NONE
+
+    def complete(self) -> Complete:
+        """The newest version of which every event is applied and, where it counts, every row indexed."""
+        if self.counts:
+            while self._ends and self._ends[0].needed <= self._position:
+                self._done = self._ends.popleft()
+        elif self._ends:
+            self._done = self._ends[-1]
+        return Complete(self._done.version, self._done.at_ms)
+
+    def has_rows_of(self, version: int) -> bool:
+        """Whether all rows are indexed that events up to a version are about, since the last settled one."""
+        needed = [end.needed for end in self._ends if end.version <= version]
+        return not needed or needed[-1] <= self._position
+
+    def settle(self, version: int) -> None:
+        """The server is complete up to this version: nobody asks for those before any more."""
+        while len(self._ends) > 1 and self._ends[1].version <= version:
+            self._ends.popleft()
+
+    def _last_rows(self) -> Iterator[int]:
+        return (each.last for each in self._sealed.values())
+
+    def _apply(self, events: EventColumns) -> None:
+        found = np.zeros(len(events), np.bool_)
+        for part in self._consuming.values():
+            found |= part.apply(events)
+        if self._sealed and not found.all():
+            found |= self._apply_sealed(events, found)
+        if self._consuming:
+            waiting = ~found & (events.offsets >= self._position)
+            self._pending = self._pending.plus(events.where(waiting))
+
+    def _apply_sealed(self, events: EventColumns, done: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Segments of a partition have offsets apart from each other, so an event is about one of them."""
+        parts = sorted(
+            (each for each in self._sealed.values() if each.first >= 0), key=lambda each: each.first
+        )
+        firsts = np.array([each.first for each in parts], np.int64)
+        found = np.zeros(len(events), np.bool_)
+        places = np.searchsorted(firsts, events.offsets, side="right") - 1
+        open_places = np.where(done, -1, places)
+        order = np.argsort(open_places, kind="stable")
+        begins = np.searchsorted(open_places[order], np.arange(len(parts) + 1))
+        for number in np.unique(open_places[open_places >= 0]):
+            chosen = order[begins[number] : begins[number + 1]]
+            found[chosen] = parts[number].apply(events.where(chosen))
+        return found

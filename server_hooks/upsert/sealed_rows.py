@@ -1,0 +1,167 @@
+"""The columns of a sealed segment, in its file, where Pinot's own mapping of that file sees what is written.
+
+A raw column without compression is, big-endian, in ``v3/columns.psf`` where ``v3/index_map`` tells::
+
+    8 bytes marker
+    7 ints: version, chunks, rows per chunk, bytes per value, rows, compression (0: none), start of the rest
+    the chunks' offsets, 4 bytes each, 8 since version 3
+    8 bytes a row
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller_client.errors import DataError, UnsupportedError
+from controller_client.upsert.columns import NIL, OFFSET, VALID_FROM, VALID_UNTIL
+from server_hooks.upsert.events import EventColumns, earlier
+from server_hooks.upsert.offset_runs import OffsetRuns
+
+__all__ = ["SealedRows", "map_column"]
+
+_MARKER_BYTES = 8
+_HEAD = struct.Struct(">7i")
+_VALUE_BYTES = 8
+_CHUNK_OFFSET_BYTES = 4
+_TELLS_COMPRESSION_SINCE, _LARGE_OFFSETS_SINCE = 2, 3
+"""Versions of the format."""
+_PLACE = re.compile(
+    r"^(?P<column>.+)\.forward_index\.(?P<what>startOffset|size)\s*=\s*(?P<value>\d+)\s*$", re.MULTILINE
+)
+_PAGE_ROWS = 1_000_000
+
+
+class SealedRows:
+    """A sealed segment's rows; see :class:`~server_hooks.upsert.partition.Rows`.
+
+    Args:
+        name: The segment's.
+        folder: Its index directory.
+        count: How many rows it has; one without rows has no columns.
+
+    Raises:
+        DataError: It is no segment of an upsert table.
+        OSError: A file cannot be read.
+    """
+
+    def __init__(self, name: str, folder: Path, count: int) -> None:
+        self.name = name
+        self.folder = folder
+        self.is_dirty = False
+        """Whether something was written since :meth:`flush`."""
+        self._runs = OffsetRuns()
+        self._from: Any = np.empty(0, ">i8")
+        self._until: Any = self._from
+        if not count:
+            return
+        self._from = map_column(folder, VALID_FROM, mode="r+")
+        self._until = map_column(folder, VALID_UNTIL, mode="r+")
+        offsets = map_column(folder, OFFSET, mode="r")
+        for start in range(0, len(offsets), _PAGE_ROWS):
+            self._runs.extend(offsets[start : start + _PAGE_ROWS].astype(np.int64))
+
+    @property
+    def first(self) -> int:
+        """Offset of the first row; -1 without rows."""
+        return self._runs.first
+
+    @property
+    def last(self) -> int:
+        """Offset of the last row; -1 without rows."""
+        return self._runs.last
+
+    def apply(self, events: EventColumns) -> NDArray[np.bool_]:
+        """Write events; returns which of them are about rows of this segment."""
+        rows = self._runs.rows(events.offsets)
+        found = rows >= 0
+        for column, chosen in ((self._from, found & ~events.deleted), (self._until, found & events.deleted)):
+            self._write(column, rows[chosen], events.versions[chosen])
+        return found
+
+    def take_over(
+        self, offsets: NDArray[np.int64], froms: NDArray[np.int64], untils: NDArray[np.int64]
+    ) -> None:
+        """Write what another copy of the segment has; rows that only one of the two has stay as they are."""
+        rows = self._runs.rows(offsets)
+        for column, values in ((self._from, froms), (self._until, untils)):
+            chosen = (rows >= 0) & (values != NIL)
+            self._write(column, rows[chosen], values[chosen])
+
+    def values(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return all rows' offsets, inserting and deleting versions."""
+        return self._runs.offsets(), self._from.astype(np.int64), self._until.astype(np.int64)
+
+    def flush(self) -> None:
+        """Have the disk hold what was written; when this fails it is still dirty."""
+        if not self._runs.count:
+            return
+        self.is_dirty = False
+        try:
+            self._from.flush()
+            self._until.flush()
+        except OSError:
+            self.is_dirty = True
+            raise
+
+    def _write(self, column: Any, rows: NDArray[np.int64], versions: NDArray[np.int64]) -> None:
+        if not len(rows):
+            return
+        # A row may be there twice, and an assignment takes the last one: the least version comes last.
+        order = np.argsort(-versions, kind="stable")
+        rows, versions = rows[order], versions[order]
+        before = column[rows].astype(np.int64)
+        after = earlier(before, versions)
+        changed = after != before
+        if changed.any():
+            self.is_dirty = True
+            column[rows[changed]] = after[changed]
+
+
+def map_column(folder: Path, column: str, *, mode: str) -> Any:
+    """Map a raw LONG column's values.
+
+    Args:
+        folder: The segment's index directory.
+        column: Its name.
+        mode: ``r``, or ``r+`` to write into the file.
+
+    Raises:
+        DataError: There is no such column, or it is stored in another way.
+        OSError: A file cannot be read.
+    """
+    index_map, file = folder / "v3" / "index_map", folder / "v3" / "columns.psf"
+    # Pinot escapes nothing but what Java's properties want escaped.
+    places = {
+        (found["column"].replace("\\", ""), found["what"]): int(found["value"])
+        for found in _PLACE.finditer(index_map.read_text())
+    }
+    if (column, "startOffset") not in places:
+        raise DataError(
+            f"the segment has no plain column {column}",
+            expected="a segment of an upsert table in format v3",
+            where=str(index_map),
+            remedy="was the table made by: pinotctl upsert create?",
+        )
+    start = places[column, "startOffset"] + _MARKER_BYTES
+    with file.open("rb") as stream:
+        stream.seek(start)
+        head = stream.read(_HEAD.size)
+    version, chunks, _per_chunk, width, rows, compression, table = _HEAD.unpack(head)
+    data = table + chunks * (
+        _CHUNK_OFFSET_BYTES if version < _LARGE_OFFSETS_SINCE else 2 * _CHUNK_OFFSET_BYTES
+    )
+    is_whole = data + rows * _VALUE_BYTES <= places[column, "size"] - _MARKER_BYTES
+    if version < _TELLS_COMPRESSION_SINCE or width != _VALUE_BYTES or compression or not is_whole:
+        raise UnsupportedError(
+            f"column {column} is stored in another way: version {version}, {width} bytes a value, "
+            f"compression {compression}, {rows} rows from {data}",
+            expected="LONG, raw, PASS_THROUGH",
+            where=str(file),
+        )
+    return np.memmap(file, dtype=">i8", mode=mode, offset=start + data, shape=(rows,))  # type: ignore[call-overload]

@@ -1,0 +1,237 @@
+"""One upsert table on one server: Pinot's calls, the updates topic and ZooKeeper together."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from controller_client.clock import Clock
+from controller_client.consumption.hold_report import live_session
+from controller_client.consumption.ideal_state import IdealState
+from controller_client.consumption.segments import StreamSegment, newest_by_partition, read_segment
+from controller_client.consumption.stream_config import StreamConfig
+from controller_client.models import TableConfig
+from controller_client.upsert.columns import NIL
+from controller_client.upsert.marks import read_mark
+from controller_client.upsert.record import ServerRecord, read_server, write_server
+from controller_client.upsert.settings import UpsertSettings
+from controller_client.zookeeper import PropertyStore
+from server_hooks.upsert.consuming_rows import ConsumingRows
+from server_hooks.upsert.follower import Follower
+from server_hooks.upsert.pinot_segments import consuming_start, released_elsewhere, segment_names
+from server_hooks.upsert.sealed_rows import SealedRows
+from server_hooks.upsert.table_state import TableState
+from server_hooks.upsert.updates_topic import UpdatesTopic
+
+__all__ = ["TableUpdater"]
+
+logger = logging.getLogger(__name__)
+
+_SESSION_S = 1.0
+
+
+class TableUpdater:
+    """Keeps a table's rows on this server up to date, and tells how far they are.
+
+    Args:
+        config: The table's config.
+        store: The cluster's property store.
+        instance: This server's name in Helix.
+        folder: For the table's logs.
+        wait_s: How long a segment, or the start of the server, waits at most to be complete.
+        guard: As of :class:`~server_hooks.upsert.follower.Follower`.
+        clock: Time.
+
+    Raises:
+        ConfigError: The table's settings are not whole.
+        OSError: The disk refuses.
+    """
+
+    def __init__(
+        self,
+        config: TableConfig,
+        store: PropertyStore,
+        instance: str,
+        folder: Path,
+        *,
+        wait_s: float,
+        guard: Callable[[str], AbstractContextManager[None]],
+        clock: Clock,
+    ) -> None:
+        self.table = config.name_with_type
+        self.state = TableState(folder, clock)
+        self._store = store
+        self._instance = instance
+        self._wait_s = wait_s
+        self._clock = clock
+        self._is_open = False
+        self._missing: frozenset[str] = frozenset()
+        self._gone: frozenset[str] = frozenset()
+        self._told: tuple[object, ...] = ()
+        self._session = ""
+        self._session_at = clock.monotonic()
+        settings, stream = UpsertSettings.of(config), StreamConfig.of(config)
+        self._follower = Follower(
+            self.table,
+            self.state,
+            lambda: UpdatesTopic(stream, settings.updates_topic),
+            self._publish,
+            retention_s=settings.retention_ms / 1000,
+            guard=guard,
+            clock=clock,
+        )
+        self._follower.start()
+
+    def stop(self) -> None:
+        """End its thread."""
+        self._follower.stop()
+
+    def before_add(self, segment: StreamSegment, added: Any, *, server_is_open: bool) -> None:
+        """Bring a sealed segment up to date before queries see it; called in a thread of Pinot's.
+
+        Raises:
+            PinotPluginError: It is no segment of an upsert table; or ZooKeeper does not answer.
+            OSError: The disk refuses.
+        """
+        rows = _sealed(segment, added)
+        if server_is_open and not self._is_open:
+            self._catch_up(segment.name)
+        self.state.attach_sealed(segment.partition, rows)
+        if server_is_open:
+            self.open()
+
+    def consuming(self, table: Any, segment: StreamSegment, *, server_is_open: bool) -> None:
+        """Take a consuming segment; called in the thread of its transition, which may wait for its rows."""
+        manager = table.acquireSegment(segment.name)
+        if manager is None:
+            return
+        try:
+            start = consuming_start(manager)
+            if start is None:
+                return  # a sealed one: that came through before_add
+            part = ConsumingRows(table, manager, segment.name, segment.sequence, start, released_elsewhere)
+            self.state.attach_consuming(segment.partition, part)
+        finally:
+            table.releaseSegment(manager)
+        if not server_is_open:
+            self.state.count_now(segment.partition)
+            return
+        target = NIL if self._is_open else self._catch_up(segment.name)
+        if not self.state.wait_for(lambda: self.state.count(segment.partition, version=target), self._wait_s):
+            self._let_through(f"the rows of {segment.name}", target)
+            self.state.count_now(segment.partition)
+        self.open()
+
+    def removed(self, segment: str) -> None:
+        """A segment is gone."""
+        self.state.detach([segment])
+
+    def before_open(self, ideal_state: IdealState) -> None:
+        """The server is about to take queries: wait until the table is as far as on the other servers."""
+        for number in self._newest_here(ideal_state):
+            self.state.count_now(number)
+        self.follow_ideal_state(ideal_state)
+        self._catch_up("the start of the server")
+        self.open()
+
+    def open(self) -> None:
+        """From now on the server's record is told."""
+        if not self._is_open:
+            self._is_open = True
+            self._publish()
+
+    def reconcile(self, table: Any) -> None:
+        """Compare with what Pinot has: take what did not come through, forget what is gone."""
+        names = segment_names(table)
+        attached = self.state.segments()
+        # One that comes or goes just now is on one side already, and about to be on the other.
+        gone, self._gone = (attached - names) & self._gone, attached - names
+        missing, self._missing = (names - attached) & self._missing, names - attached
+        self.state.detach(gone)
+        segments = [segment for name in missing if (segment := StreamSegment.parse(name))]
+        self.state.is_missing_segments = bool(segments)
+        for segment in segments:
+            self._take_missing(table, segment)
+        if segments:
+            self.state.is_missing_segments = not missing <= self.state.segments()
+
+    def follow_ideal_state(self, ideal_state: IdealState) -> None:
+        """Take over which partitions' newest rows this server is to have."""
+        newest: dict[int, int | None] = {}
+        for number, segment in self._newest_here(ideal_state).items():
+            newest[number] = None
+            if ideal_state.segments[segment.name][self._instance] == "ONLINE":
+                record = read_segment(self._store, self.table, segment)
+                attached = segment.name in self.state.segments()
+                if record and record.end_offset and attached:
+                    newest[number] = int(record.end_offset)
+        self.state.settle_counting(newest)
+
+    def _take_missing(self, table: Any, segment: StreamSegment) -> None:
+        logger.warning("%s of %s was not taken when it came; now it is", segment.name, self.table)
+        manager = table.acquireSegment(segment.name)
+        if manager is None:
+            return
+        try:
+            if consuming_start(manager) is None:
+                self.state.attach_sealed(segment.partition, _sealed(segment, manager.getSegment()))
+                return
+        finally:
+            table.releaseSegment(manager)
+        self.consuming(table, segment, server_is_open=False)
+
+    def _newest_here(self, ideal_state: IdealState) -> dict[int, StreamSegment]:
+        return {
+            number: segment
+            for number, segment in newest_by_partition(ideal_state.segments).items()
+            if ideal_state.segments[segment.name].get(self._instance) in ("ONLINE", "CONSUMING")
+        }
+
+    def _catch_up(self, what: str) -> int:
+        """Wait until this server is complete up to the mark that queries may be asked with; returns that."""
+        target = self._others_mark()
+        if not self.state.wait_for(lambda: self.state.mark().version >= target, self._wait_s):
+            self._let_through(what, target)
+        return target
+
+    def _others_mark(self) -> int:
+        """No query is asked with a newer one: what the others told, and this server in an earlier life."""
+        servers = read_mark(self._store, self.table).servers
+        others = [each.mark for name, each in servers.items() if each and name != self._instance]
+        own = read_server(self._store, self.table, self._instance)
+        return max(min(others, default=NIL), own.mark if own else NIL)
+
+    def _let_through(self, what: str, target: int) -> None:
+        self.state.let_fall()
+        logger.error(
+            "%s: %s waited %g s for version %d and goes on without; this server is complete up to %d, and "
+            "holds the table's mark there",
+            *(self.table, what, self._wait_s, target, self.state.mark().version),
+        )
+
+    def _publish(self) -> None:
+        """Write the record where it changed; in the table's thread, and in one that opens the table."""
+        mark = self.state.mark()
+        if not self._is_open:
+            return
+        progress = self.state.progress()
+        told = (mark, tuple((number, each.segment) for number, each in progress.items()))
+        now = self._clock.monotonic()
+        if told == self._told and now < self._session_at:
+            return
+        session = live_session(self._store, self._instance)
+        self._session_at = now + _SESSION_S
+        if session is None or (told == self._told and session == self._session):
+            return
+        record = ServerRecord(self._instance, session, mark.version, mark.at_ms, progress)
+        write_server(self._store, self.table, record)
+        self._told, self._session = told, session
+
+
+def _sealed(segment: StreamSegment, pinot_segment: Any) -> SealedRows:
+    metadata = pinot_segment.getSegmentMetadata()
+    folder = Path(str(metadata.getIndexDir().getPath()))
+    return SealedRows(segment.name, folder, int(metadata.getTotalDocs()))

@@ -1,0 +1,248 @@
+"""Messages of one partition of the updates topic, on the own disk: written before they are applied.
+
+A record is ``length u4, crc32 u4, offset i8`` and the message's own bytes, little-endian; the check sum is
+over offset and bytes. The folder holds one file that grows and files that are full::
+
+    <first offset>.open
+    <first offset>-<next offset>-<greatest row>-<last version>-<its milliseconds>.log
+
+A full file tells in its name what would take long to find in it: the greatest offset of a row that its events
+are about, and the last version that ends in it (-1 for none).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import threading
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from controller_client.errors import DataError, SourceError
+from controller_client.upsert.columns import NIL
+from controller_client.upsert.update_message import Events, VersionEnd, decode
+
+__all__ = ["LogSummary", "Message", "UpdatesLog"]
+
+Message = tuple[int, bytes, Events | VersionEnd]
+"""Its offset in the updates topic, its value, and what that says."""
+
+_HEAD = struct.Struct("<IIq")
+_OFFSET = struct.Struct("<q")
+_FULL = re.compile(r"(\d+)-(\d+)-(-?\d+)-(-?\d+)-(\d+)\.log")
+_OPEN = re.compile(r"(\d+)\.open")
+_FILE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class LogSummary:
+    """What some messages hold.
+
+    Attributes:
+        next: Offset after the last of them, in the updates topic; None without one.
+        greatest_row: The greatest offset of a row that an event is about; -1 for none.
+        version: The last version that ends in them; :data:`~controller_client.upsert.columns.NIL` for none.
+        at_ms: When that was complete at the coordinator, milliseconds since 1970.
+    """
+
+    next: int | None = None
+    greatest_row: int = -1
+    version: int = NIL
+    at_ms: int = 0
+
+    def plus(self, offset: int, message: Events | VersionEnd) -> LogSummary:
+        """With one message more."""
+        if isinstance(message, VersionEnd):
+            return replace(self, next=offset + 1, version=message.version, at_ms=message.at_ms)
+        greatest = max(self.greatest_row, int(message.offsets.max(initial=-1)))
+        return replace(self, next=offset + 1, greatest_row=greatest)
+
+    def then(self, later: LogSummary) -> LogSummary:
+        """These messages and later ones."""
+        at_end = later if later.version != NIL else self
+        return LogSummary(
+            self.next if later.next is None else later.next,
+            max(self.greatest_row, later.greatest_row),
+            at_end.version,
+            at_end.at_ms,
+        )
+
+
+@dataclass(frozen=True)
+class _File:
+    path: Path
+    first: int
+    summary: LogSummary
+
+
+class UpdatesLog:
+    """One partition's log; :meth:`append` is for one thread, :meth:`read` for any.
+
+    Args:
+        folder: Its own; made where it is not there. What a crash left torn at the end is cut off.
+        file_bytes: A file that has so many is full.
+
+    Raises:
+        OSError: The disk refuses.
+    """
+
+    def __init__(self, folder: Path, *, file_bytes: int = _FILE_BYTES) -> None:
+        self._folder = folder
+        self._file_bytes = file_bytes
+        self._lock = threading.Lock()
+        folder.mkdir(parents=True, exist_ok=True)
+        self._full = sorted(_full_files(folder), key=lambda file: file.first)
+        self._path: Path | None = None
+        self._first = 0
+        self._size = 0
+        self._open = LogSummary()
+        unfinished = sorted((int(path.stem), path) for path in folder.iterdir() if _OPEN.fullmatch(path.name))
+        for first, path in unfinished:
+            self._recover(first, path)
+
+    def summary(self) -> LogSummary:
+        """What the whole log holds."""
+        found = LogSummary()
+        with self._lock:
+            for file in self._full:
+                found = found.then(file.summary)
+            return found.then(self._open)
+
+    def append(self, messages: Sequence[Message]) -> None:
+        """Write messages, in their order; they are on the disk when this returns.
+
+        Raises:
+            OSError: The disk refuses; nothing of them counts, write them again.
+        """
+        if not messages:
+            return
+        summary = self._open
+        parts = []
+        for offset, value, message in messages:
+            summary = summary.plus(offset, message)
+            check = zlib.crc32(value, zlib.crc32(_OFFSET.pack(offset)))
+            parts += [_HEAD.pack(len(value), check, offset), value]
+        data = b"".join(parts)
+        if self._path is None:
+            self._first = messages[0][0]
+            self._path = self._folder / f"{self._first:020d}.open"
+        with self._path.open("ab") as stream:
+            # What an earlier try left behind the last record that counts.
+            stream.truncate(self._size)
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if not self._size:
+            _sync_folder(self._folder)
+        with self._lock:
+            self._size += len(data)
+            self._open = summary
+        if self._size >= self._file_bytes:
+            self._finish_file()
+
+    def read(self, since: int = 0, *, row: int = -1) -> Iterator[tuple[int, Events | VersionEnd]]:
+        """Return the messages that are in the log now, from an offset of the updates topic on.
+
+        Args:
+            since: That offset.
+            row: Files without an event about this offset of the input topic, or a later one, are left out.
+
+        Raises:
+            OSError: A file cannot be read.
+            DataError: A full file is spoilt; the one that grows is looked through when it is opened.
+        """
+        with self._lock:
+            files: list[tuple[_File, int | None]] = [(file, None) for file in self._full]
+            if self._path and self._size:
+                files.append((_File(self._path, self._first, self._open), self._size))
+        for file, size in files:
+            if (file.summary.next or 0) <= since or file.summary.greatest_row < row:
+                continue
+            content, end = self._content(file)[:size], 0
+            for offset, value, end in _records(content):  # noqa: B007  # where the last one ends
+                if offset >= since:
+                    yield offset, decode(value, where=f"offset {offset} in {file.path}")
+            if end < len(content):
+                raise DataError(
+                    f"a record in the log of updates is spoilt, {end} bytes from its begin",
+                    where=str(file.path),
+                    remedy="stop the server, delete this folder, and start it: it reads the topic again",
+                )
+
+    def _content(self, file: _File) -> bytes:
+        try:
+            return file.path.read_bytes()
+        except FileNotFoundError:
+            # It became full, and got its other name, or it is older than the retention now.
+            with self._lock:
+                return b"".join(each.path.read_bytes() for each in self._full if each.first == file.first)
+
+    def drop_before(self, time_s: float) -> None:
+        """Delete full files that were last written before a time, in seconds since 1970.
+
+        Raises:
+            OSError: The disk refuses.
+        """
+        with self._lock:
+            while self._full and self._full[0].path.stat().st_mtime < time_s:
+                self._full.pop(0).path.unlink(missing_ok=True)
+
+    def _recover(self, first: int, path: Path) -> None:
+        """Take the file that grew when the process ended, up to its last whole record."""
+        data = path.read_bytes()
+        size, summary = 0, LogSummary()
+        for offset, value, end in _records(data):
+            try:
+                summary = summary.plus(offset, decode(value, where=str(path)))
+            except SourceError:
+                break
+            size = end
+        if not size:
+            path.unlink()
+            return
+        if size < len(data):
+            with path.open("r+b") as stream:
+                stream.truncate(size)
+                os.fsync(stream.fileno())
+        self._first, self._path, self._size, self._open = first, path, size, summary
+
+    def _finish_file(self) -> None:
+        assert self._path is not None  # noqa: S101  # there is one whenever something was written
+        found = self._open
+        name = f"{self._first:020d}-{found.next}-{found.greatest_row}-{found.version}-{found.at_ms:d}.log"
+        with self._lock:
+            target = self._path.rename(self._folder / name)
+            self._full.append(_File(target, self._first, found))
+            self._path, self._size, self._open = None, 0, LogSummary()
+        _sync_folder(self._folder)
+
+
+def _full_files(folder: Path) -> Iterator[_File]:
+    for path in folder.iterdir():
+        if found := _FULL.fullmatch(path.name):
+            first, following, row, version, at_ms = map(int, found.groups())
+            yield _File(path, first, LogSummary(following, row, version, at_ms))
+
+
+def _records(data: bytes) -> Iterator[tuple[int, bytes, int]]:
+    """Return offset, message and end of each whole record, up to the first that is not."""
+    place = 0
+    while place + _HEAD.size <= len(data):
+        length, check, offset = _HEAD.unpack_from(data, place)
+        end = place + _HEAD.size + length
+        value = data[place + _HEAD.size : end]
+        if len(value) != length or zlib.crc32(value, zlib.crc32(_OFFSET.pack(offset))) != check:
+            return
+        yield offset, value, end
+        place = end
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

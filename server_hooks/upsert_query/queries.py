@@ -1,0 +1,97 @@
+"""What becomes of a query: the version that it is answered at, or why it is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import MutableMapping
+from typing import Protocol
+
+from controller_client.upsert.asking import version_for
+from controller_client.upsert.rewriting import RefusedQueryError, rewrite
+from controller_client.upsert.tables import VersionOptions
+from server_hooks.upsert_query.knowledge import Knowledge
+
+__all__ = ["Request", "check_multistage", "version_of_query"]
+
+_PARTITIONED = re.compile(r"in_?partitioned_?subquery", re.IGNORECASE)
+_WORD = re.compile(r"[\w$]+")
+
+
+class Request(Protocol):
+    """The request that a query is compiled for."""
+
+    @property
+    def sql(self) -> str:
+        """Its text."""
+        ...
+
+    def options(self) -> dict[str, str]:
+        """Its query options, from wherever they were given."""
+        ...
+
+    @property
+    def versions(self) -> MutableMapping[str, int]:
+        """Versions that this request's tables are asked at already: a query in a string sees the same."""
+        ...
+
+
+def version_of_query(knowledge: Knowledge, name: str, request: Request | None) -> int | None:
+    """Return the version at which a query sees its table; None where it sees all rows.
+
+    Args:
+        knowledge: Of the broker.
+        name: The table's name as the query has it.
+        request: What it is compiled for; None where it is compiled for something else than an answer.
+
+    Raises:
+        PinotPluginError: The query is refused.
+    """
+    if request is not None and _PARTITIONED.search(request.sql):
+        _refuse_partitioned(knowledge, request)
+    table = knowledge.table(name)
+    if table is None:
+        return None
+    options = request.options() if request else {}
+    asked = VersionOptions.of(options)
+    if asked.skip:
+        return None
+    table.check(name, options)
+    if request is not None and table.table in request.versions:
+        return request.versions[table.table]
+    mark = knowledge.mark(table.table)
+    version: int = mark
+    if asked.version is not None or asked.timestamp_ms is not None:
+        version = knowledge.with_ends(table, lambda ends: version_for(table, asked, mark, lambda _: ends))
+    if request is not None:
+        request.versions[table.table] = version
+    return version
+
+
+def check_multistage(knowledge: Knowledge, request: Request) -> None:
+    """Refuse a query for the multi-stage engine that names an upsert table.
+
+    Raises:
+        PinotPluginError: It is refused.
+    """
+    options = request.options()
+    if VersionOptions.of(options).skip:
+        return
+
+    def refuse(name: str) -> None:
+        table = knowledge.table(name)
+        if table is not None:
+            table.check(name, {"useMultistageEngine": "true"})
+
+    rewrite(request.sql, refuse)
+
+
+def _refuse_partitioned(knowledge: Knowledge, request: Request) -> None:
+    """Servers compile the query in IN_PARTITIONED_SUBQUERY, where no condition is added."""
+    if VersionOptions.of(request.options()).skip:
+        return
+    named = [word for word in dict.fromkeys(_WORD.findall(request.sql)) if knowledge.table(word)]
+    if named:
+        raise RefusedQueryError(
+            f"IN_PARTITIONED_SUBQUERY cannot be answered at one version of the upsert table {named[0]}",
+            remedy="use IN_SUBQUERY, or ask with the query option skipUpsert=true",
+        )

@@ -1,0 +1,1 @@
+"""Commands of ``pinotctl`` that run on Spark."""

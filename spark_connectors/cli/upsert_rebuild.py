@@ -1,0 +1,31 @@
+"""``pinotctl upsert rebuild``: have the key coordinator read its input again, into a new state."""
+
+from __future__ import annotations
+
+import click
+
+from controller_client.cli.arguments import table_with_type
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import confirm, yes_option
+
+__all__ = ["rebuild"]
+
+
+@click.command()
+@click.argument("table_name", metavar="TABLE")
+@click.option("--partitions", type=click.IntRange(min=1), help="Parts of the new state; default: as it is.")
+@click.option("--buckets", type=click.IntRange(min=1), help="Buckets of keys; default: as it is.")
+@yes_option
+@pass_cli
+def rebuild(cli: CliContext, table_name: str, partitions: int | None, buckets: int | None, yes: bool) -> None:
+    """Ask the key coordinator for a new state, also to change its number of partitions or buckets.
+
+    A running coordinator begins at once, another one at its next start. Queries see the table as it was until
+    the new state has caught up.
+    """
+    from spark_connectors.upsert.generation import request_rebuild
+
+    table = table_with_type(cli.client(), table_name)
+    confirm(f"Read the whole input of {table} again?", yes=yes)
+    request = request_rebuild(cli.property_store(), table, partitions=partitions, buckets=buckets)
+    cli.out.note(f"Generation {request.number} of {table} is asked for.")

@@ -1,0 +1,14 @@
+"""What Spark says of a failure, without the traces."""
+
+from __future__ import annotations
+
+__all__ = ["in_short"]
+
+_LONGEST = 1000
+
+
+def in_short(error: Exception) -> str:
+    """Return the line of an error's text that tells what happened."""
+    lines = [line.strip(": ") for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith("An error occurred while calling")]
+    return (told or [type(error).__name__])[0][:_LONGEST]

@@ -1,0 +1,62 @@
+"""A subtask inside a Python worker of a Spark executor."""
+
+from __future__ import annotations
+
+import socket
+import time
+from dataclasses import dataclass
+
+from minion_tasks.file_ingestion.subtask import ClusterAddress, Subtask
+from spark_connectors.work_dir import work_dir
+
+__all__ = ["RunSubtask", "SubtaskEnd"]
+
+
+@dataclass(frozen=True)
+class SubtaskEnd:
+    """How a subtask ended, for groups without a result in the session's ledger.
+
+    Attributes:
+        groups: Its groups.
+        words: Which machine, and what it said.
+    """
+
+    groups: tuple[int, ...]
+    words: str
+
+
+@dataclass(frozen=True)
+class RunSubtask:
+    """The function of the Spark job; pickled into each of its tasks.
+
+    It carries the controller's credentials, but nothing of the table: a worker reads the task's parameters,
+    with the secrets of file systems, from the controller.
+
+    Attributes:
+        cluster: How the worker reaches the cluster.
+        timeout_s: Seconds after which no further file is begun.
+    """
+
+    cluster: ClusterAddress
+    timeout_s: float
+
+    def __call__(self, subtask: Subtask) -> SubtaskEnd:
+        """Run a subtask; called by a Spark task in its Python worker.
+
+        It never raises: Spark would end the whole job, and with it the subtasks of other files.
+        """
+        try:
+            self._run(subtask)
+            words = "done"
+        except Exception as error:  # noqa: BLE001  # told by the driver, for each file without a result
+            words = f"{type(error).__name__}: {error}"
+        return SubtaskEnd(subtask.groups, f"Spark task on {socket.gethostname()}: {words}")
+
+    def _run(self, subtask: Subtask) -> None:
+        # Here, since the driver needs no JVM in its Python process.
+        from jvm_bridge.jvm import start_jvm
+        from minion_tasks.file_ingestion.subtask_run import run_subtask
+
+        deadline_s = time.monotonic() + self.timeout_s
+        start_jvm()
+        run_subtask(subtask, self.cluster, work_dir(), lambda: time.monotonic() > deadline_s)

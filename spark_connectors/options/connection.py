@@ -1,0 +1,85 @@
+"""How to reach the cluster: the options that reading and writing share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controller_client.client import ControllerClient
+from controller_client.config import Auth, BasicAuth, BearerToken, ControllerConfig, Secret, Tls
+from controller_client.errors import ConfigError
+from minion_tasks.file_ingestion.param_values import boolean, count, text
+from spark_connectors.options.declared import option
+
+__all__ = ["ConnectionOptions"]
+
+_MILLIS = 1000
+
+
+@dataclass(frozen=True)
+class ConnectionOptions:
+    """Where the cluster and the table are, with which credentials."""
+
+    table: str = option("table", text, "The table, with or without `_OFFLINE` or `_REALTIME`.")
+    controller: str = option(
+        "controller", text, "The controller: `http://host:port`, or `host:port` with `useHttps` deciding."
+    )
+    zookeeper: str | None = option(
+        "zookeeper",
+        text,
+        "ZooKeeper as `host:port,…[/chroot]`.",
+        default=None,
+        shown_default="as the controller says",
+    )
+    use_https: bool = option(
+        "useHttps", boolean, "Whether a `host:port` is https.", default=False, aliases=("secureMode",)
+    )
+    username: str | None = option("username", text, "User of basic authentication.", default=None)
+    password: Secret | None = option(
+        "password", Secret, "Password of basic authentication.", default=None, secret=True
+    )
+    auth_token: Secret | None = option(
+        "authToken", Secret, "Bearer token, without `Bearer`.", default=None, secret=True
+    )
+    ca_file: str | None = option("tlsCaFile", text, "Certificate authorities to trust (PEM).", default=None)
+    client_cert_file: str | None = option(
+        "tlsClientCertFile", text, "Client certificate (PEM).", default=None
+    )
+    client_key_file: str | None = option("tlsClientKeyFile", text, "Its key (PEM).", default=None)
+    tls_verify: bool = option("tlsVerify", boolean, "Whether certificates are checked.", default=True)
+    connect_timeout_ms: int = option(
+        "connectTimeoutMs", count, "Milliseconds to a connection.", default=5_000
+    )
+    read_timeout_ms: int = option(
+        "readTimeoutMs", count, "Milliseconds to an answer of the controller.", default=60_000
+    )
+
+    def __post_init__(self) -> None:
+        if self.auth_token is not None and self.username is not None:
+            raise ConfigError("both 'authToken' and 'username' are set", remedy="set one of them")
+        if self.password is not None and self.username is None:
+            raise ConfigError("the option 'password' is set without 'username'")
+        self.controller_config()  # a wrong address is told now
+
+    def controller_config(self) -> ControllerConfig:
+        """Make the client's configuration."""
+        url = self.controller
+        if "://" not in url:
+            url = f"{'https' if self.use_https else 'http'}://{url}"
+        return ControllerConfig(
+            url,
+            auth=self._auth(),
+            tls=Tls(self.ca_file, self.client_cert_file, self.client_key_file, self.tls_verify),
+            connect_timeout_s=self.connect_timeout_ms / _MILLIS,
+            read_timeout_s=self.read_timeout_ms / _MILLIS,
+        )
+
+    def client(self) -> ControllerClient:
+        """Open a client; the caller closes it."""
+        return ControllerClient(self.controller_config())
+
+    def _auth(self) -> Auth | None:
+        if self.auth_token is not None:
+            return BearerToken(self.auth_token)
+        if self.username is not None:
+            return BasicAuth(self.username, self.password or Secret(""))
+        return None

@@ -1,0 +1,172 @@
+"""How options are declared in a dataclass, parsed from Spark's map and shown in the documentation."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, TypeVar
+
+from controller_client.errors import ConfigError
+from spark_connectors.options.scala_names import instead_of
+
+__all__ = ["Declared", "declared", "option", "option_table", "parse_options", "prefixed"]
+
+T = TypeVar("T")
+
+_KEY = "option"
+
+# What Spark itself puts beside the user's options; CREATE TABLE adds the last two, and a copy of each option.
+_SPARK_OWN = frozenset({"path", "checkpointlocation", "provider", "owner"})
+_SPARK_COPIES = "option."
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One option as users see it.
+
+    Attributes:
+        name: As users write it; Spark's options have no case.
+        parse: Text to value; raises ValueError with what it expected.
+        doc: One sentence for the documentation.
+        shown_default: What the documentation shows as the default.
+        aliases: Other names, among them those of Pinot's Scala connector.
+        is_prefix: All options that begin with the name go, without it, into one map.
+        keys: Known keys of that map as they are written; Spark hands names over in lower case.
+    """
+
+    name: str
+    parse: Callable[[str], Any]
+    doc: str
+    shown_default: str
+    aliases: tuple[str, ...] = ()
+    is_prefix: bool = False
+    keys: tuple[str, ...] = ()
+
+
+def option(
+    name: str,
+    parse: Callable[[str], Any],
+    doc: str,
+    *,
+    default: Any = MISSING,
+    shown_default: str | None = None,
+    aliases: Iterable[str] = (),
+    secret: bool = False,
+) -> Any:
+    """Declare an option as a dataclass field; without a default it is required."""
+    shown = shown_default if shown_default is not None else _shown(default)
+    made = Declared(name, parse, doc, shown, tuple(aliases))
+    return field(default=default, metadata={_KEY: made}, repr=not secret, kw_only=True)
+
+
+def prefixed(name: str, doc: str, *, keys: Iterable[str] = ()) -> Any:
+    """Declare all options that begin with `name` as one map; it may hold secrets and is never shown."""
+    made = Declared(name, str, doc, "", is_prefix=True, keys=tuple(keys))
+    return field(default_factory=dict, metadata={_KEY: made}, repr=False, kw_only=True)
+
+
+def declared(cls: type) -> list[tuple[str, Declared]]:
+    """Return the options of a dataclass: attribute and option."""
+    return [(each.name, each.metadata[_KEY]) for each in fields(cls) if _KEY in each.metadata]
+
+
+def parse_options(cls: type[T], options: Mapping[str, str]) -> T:
+    """Make the frozen dataclass of Spark's options.
+
+    Args:
+        cls: A dataclass whose fields are made by :func:`option` and :func:`prefixed`.
+        options: As Spark gives them; names in any case.
+
+    Raises:
+        ConfigError: An unknown name (the nearest one and all valid ones are told), the same option by two
+            names, a value that cannot be read, a required option that is missing.
+    """
+    known = declared(cls)
+    by_name = {
+        name.lower(): (attribute, each)
+        for attribute, each in known
+        if not each.is_prefix
+        for name in (each.name, *each.aliases)
+    }
+    prefixes = [(attribute, each) for attribute, each in known if each.is_prefix]
+    values: dict[str, Any] = {}
+    given_as: dict[str, str] = {}
+    for name, text in options.items():
+        lowered = name.lower()
+        if lowered in by_name:
+            attribute, each = by_name[lowered]
+            if attribute in given_as:
+                raise ConfigError(
+                    f"the options {given_as[attribute]!r} and {name!r} are the same", remedy="set one of them"
+                )
+            given_as[attribute] = name
+            values[attribute] = _parsed(name, each, text)
+            continue
+        for attribute, each in prefixes:
+            if lowered.startswith(each.name.lower()):
+                key = name[len(each.name) :]
+                known_keys = {known_key.lower(): known_key for known_key in each.keys}
+                values.setdefault(attribute, {})[known_keys.get(key.lower(), key)] = text
+                break
+        else:
+            if lowered not in _SPARK_OWN and not lowered.startswith(_SPARK_COPIES):
+                raise _unknown(name, known)
+    missing = [
+        each.name
+        for attribute, each in known
+        if attribute not in values and not each.is_prefix and each.shown_default == _REQUIRED
+    ]
+    if missing:
+        raise ConfigError(
+            f"the option {missing[0]!r} is missing",
+            expected=f'.option("{missing[0]}", …)',
+            remedy=None if values else _LOST,
+        )
+    return cls(**values)
+
+
+def option_table(cls: type) -> str:
+    """Write the options as a table in Markdown."""
+    lines = ["| option | default | meaning |", "| --- | --- | --- |"]
+    for _, each in declared(cls):
+        name = f"{each.name}*" if each.is_prefix else each.name
+        also = f" Also: {', '.join(f'`{alias}`' for alias in each.aliases)}." if each.aliases else ""
+        default = each.shown_default if each.shown_default in ("", _REQUIRED) else f"`{each.shown_default}`"
+        lines.append(f"| `{name}` | {default} | {each.doc}{also} |")
+    return "\n".join(lines) + "\n"
+
+
+_REQUIRED = "required"
+_LOST = (
+    "a table of Spark's catalog (CREATE TABLE … USING pinot, saveAsTable) comes without its options: make a"
+    " TEMPORARY VIEW instead, or use DataFrames"
+)
+
+
+def _shown(default: Any) -> str:
+    if default is MISSING:
+        return _REQUIRED
+    if default is None:
+        return ""
+    return str(default).lower() if isinstance(default, bool) else str(default)
+
+
+def _parsed(name: str, each: Declared, text: str) -> Any:
+    try:
+        return each.parse(text)
+    except ValueError as error:
+        # The value is not shown: it may be a secret that was put under the wrong name.
+        raise ConfigError(f"the option {name!r} cannot be read", expected=str(error)) from None
+
+
+def _unknown(name: str, known: list[tuple[str, Declared]]) -> ConfigError:
+    instead = instead_of(name)
+    if instead is not None:
+        return ConfigError(
+            f"the option {name!r} of Pinot's Scala connector has no place here", remedy=instead
+        )
+    names = [f"{each.name}*" if each.is_prefix else each.name for _, each in known]
+    near = difflib.get_close_matches(name.lower(), [each.lower() for each in names], n=1)
+    hint = next((f", did you mean {each!r}?" for each in names if near and each.lower() == near[0]), "")
+    return ConfigError(f"unknown option {name!r}{hint}", expected=", ".join(sorted(names)))

@@ -1,0 +1,194 @@
+"""Options of ``spark.read.format("pinot")``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from controller_client.config import BrokerConfig
+from controller_client.errors import ConfigError
+from controller_client.table_names import TableType
+from minion_tasks.file_ingestion.param_values import boolean, count, one_of, text
+from spark_connectors.options.connection import ConnectionOptions
+from spark_connectors.options.declared import option, prefixed
+
+__all__ = ["ReadFrom", "ReadOptions"]
+
+_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+_MAX_PRECISION = 38
+
+
+class ReadFrom(StrEnum):
+    """Where the rows come from."""
+
+    SERVERS = "servers"
+    BROKER = "broker"
+    SEGMENTS = "segments"
+
+
+def _read_from(value: str) -> ReadFrom:
+    return ReadFrom(one_of(*ReadFrom)(value))
+
+
+def _table_type(value: str) -> TableType:
+    return TableType(one_of(*TableType)(value))
+
+
+def _names(value: str) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in value.split(","))
+    if not all(names) or len(set(names)) != len(names):
+        raise ValueError("expected different column names, separated by commas")
+    return names
+
+
+def _addresses(value: str) -> tuple[str, ...]:
+    parts = tuple(part.strip() for part in value.split(","))
+    if not all(parts):
+        raise ValueError("expected addresses such as http://host:8099, separated by commas")
+    return parts
+
+
+def _settings(value: str) -> tuple[tuple[str, str], ...]:
+    pairs = [part.strip() for part in re.split(r"[;,]", value) if part.strip()]
+    found = []
+    for pair in pairs:
+        match = re.fullmatch(r"([A-Za-z][A-Za-z0-9_.]*)\s*=\s*([A-Za-z0-9_.\-]+)", pair)
+        if match is None:
+            raise ValueError("expected name=value, several separated by commas")
+        found.append((match[1], match[2]))
+    return tuple(found)
+
+
+def _decimal_type(value: str) -> tuple[int, int] | None:
+    if value.strip().lower() == "string":
+        return None
+    match = _DECIMAL.fullmatch(value.strip().lower())
+    if match is None or not 0 <= int(match[2]) <= int(match[1]) <= _MAX_PRECISION or int(match[1]) == 0:
+        raise ValueError("expected string, or decimal(precision,scale) with a precision of up to 38")
+    return int(match[1]), int(match[2])
+
+
+@dataclass(frozen=True)
+class ReadOptions(ConnectionOptions):
+    """What a read does."""
+
+    table_type: TableType | None = option(
+        "tableType",
+        _table_type,
+        "`OFFLINE` or `REALTIME`: only this part of a hybrid table.",
+        default=None,
+        shown_default="all",
+    )
+    columns: tuple[str, ...] = option(
+        "columns", _names, "Columns to read, in this order.", default=(), shown_default="all"
+    )
+    filter: str | None = option(
+        "filter", text, "A predicate in Pinot's SQL, which Pinot evaluates.", default=None
+    )
+    query: str | None = option(
+        "query",
+        text,
+        "A whole query in Pinot's SQL, answered by a broker; give it a LIMIT. A TIMESTAMP comes as text.",
+        default=None,
+    )
+    limit: int | None = option("limit", count, "Most rows to read; one task reads them.", default=None)
+    read_from: ReadFrom = option(
+        "readFrom",
+        _read_from,
+        "`servers` (gRPC, in parallel), `segments` (their tars, without load on servers) or `broker`.",
+        default=ReadFrom.SERVERS,
+    )
+    brokers: tuple[str, ...] = option(
+        "broker",
+        _addresses,
+        "Brokers: `http://host:port,…`, or `host:port`.",
+        default=(),
+        shown_default="as the controller says",
+    )
+    segments_per_split: int = option("segmentsPerSplit", count, "Segments that a task reads.", default=3)
+    query_options: tuple[tuple[str, str], ...] = option(
+        "queryOptions",
+        _settings,
+        "Pinot's query options for servers and brokers, `name=value,…`.",
+        default=(),
+        shown_default="",
+    )
+    server_timeout_ms: int = option(
+        "pinotServerTimeoutMs", count, "Milliseconds that a server or broker may take.", default=300_000
+    )
+    null_handling: bool | None = option(
+        "nullHandling",
+        boolean,
+        "Whether nulls come as nulls, else as the columns' default values.",
+        default=None,
+        shown_default="as the table's `nullHandlingEnabled`",
+    )
+    decimal_type: tuple[int, int] | None = option(
+        "decimalType",
+        _decimal_type,
+        "What BIG_DECIMAL becomes: `string`, or `decimal(precision,scale)`.",
+        default=None,
+        shown_default="string",
+    )
+    grpc_plain_text: bool = option(
+        "grpcUsePlainText",
+        boolean,
+        "Whether servers speak gRPC without TLS.",
+        default=True,
+        aliases=("grpc.use-plain-text",),
+    )
+    use_grpc: bool = option(
+        "useGrpcServer", boolean, "Accepted: servers are always read by gRPC.", default=True
+    )
+    fail_on_invalid_segments: bool = option(
+        "failOnInvalidSegments",
+        boolean,
+        "Accepted: a segment that cannot be read always fails the read.",
+        default=True,
+    )
+    push_down_filters: bool = option(
+        "usePushDownFilters",
+        boolean,
+        "Only `false`: Spark's push-down for Python data sources mixes filters up between queries.",
+        default=False,
+    )
+    fs_properties: Mapping[str, str] = prefixed(
+        "fs.prop.",
+        "Properties of the deep store's file system for `segments`: `region`, `endpoint`, `accessKey`, …",
+    )
+    work_dir: str | None = option(
+        "workDir", text, "Local folder of the executors.", default=None, shown_default="Spark's"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.push_down_filters:
+            raise ConfigError(
+                "'usePushDownFilters' is refused: up to PySpark 4.3, a filter that Spark pushes into a Python"
+                " data source stays for later queries of the same DataFrame, which then lack rows",
+                remedy="leave it out and give the predicate by the option 'filter'",
+            )
+        if not (self.grpc_plain_text or self.tls_verify):
+            raise ConfigError(
+                "'tlsVerify' false goes without 'grpcUsePlainText' false: gRPC always checks certificates",
+                remedy="give the authorities by 'tlsCaFile'",
+            )
+        if self.query is not None and (self.columns or self.filter or self.limit or self.table_type):
+            raise ConfigError(
+                "'query' goes without 'columns', 'filter', 'limit' and 'tableType'",
+                remedy="write them into the query",
+            )
+        if self.query is not None and self.read_from is ReadFrom.SEGMENTS:
+            raise ConfigError("'query' is answered by a broker: it goes without 'readFrom' segments")
+
+    def broker_config(self, found: tuple[str, ...] = ()) -> BrokerConfig:
+        """Make the brokers' configuration.
+
+        Args:
+            found: Base addresses that the controller told, for where the option names none.
+        """
+        scheme = "https" if self.use_https else "http"
+        named = tuple(url if "://" in url else f"{scheme}://{url}" for url in self.brokers)
+        return BrokerConfig.like(self.controller_config(), named or found)

@@ -1,0 +1,80 @@
+"""The parallel engine ``spark``: a function on parts of many items, as the tasks of one Spark job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from controller_client.errors import OutcomeUnknownError
+from spark_connectors.faults import in_short
+from spark_connectors.parallelism import task_slots
+from spark_connectors.session import start_spark
+
+__all__ = ["SparkParallelEngine", "open_parallel_engine"]
+
+_PARTS_PER_SLOT = 4
+"""So that a slow part holds up the end by a quarter of a slot's work at most."""
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+class SparkParallelEngine:
+    """Runs functions in the Python workers of Spark's executors.
+
+    Args:
+        spark: Where the jobs run; not a session of Spark Connect.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def run(
+        self, work: Callable[[Iterable[_Item]], Iterable[_Result]], items: Sequence[_Item], title: str
+    ) -> list[_Result]:
+        """Run one Spark job.
+
+        A task whose executor is lost is run again by Spark.
+
+        Args:
+            work: Called in executors, once for each part.
+            items: What is to be done.
+            title: What Spark's UI shows.
+
+        Raises:
+            OutcomeUnknownError: The job failed.
+        """
+        if not items:
+            return []
+        context = self._spark.sparkContext
+        try:
+            slots = task_slots(dict(context.getConf().getAll()), context.defaultParallelism)
+            context.setJobDescription(title)
+            parts = context.parallelize(items, min(len(items), slots * _PARTS_PER_SLOT))
+            return parts.mapPartitions(work).collect()
+        except (Py4JError, PySparkException, OSError) as error:
+            raise OutcomeUnknownError(
+                f"the Spark job failed: {in_short(error)}",
+                where=f"Spark application {context.applicationId}",
+                remedy="look at Spark's log, then run it again: what is done stays done",
+            ) from error
+
+    def close(self) -> None:
+        """Stop Spark."""
+        self._spark.stop()
+
+
+def open_parallel_engine(settings: Mapping[str, str]) -> SparkParallelEngine:
+    """Start Spark.
+
+    Args:
+        settings: Spark's own; they win over those of spark-submit and spark-defaults.conf.
+
+    Raises:
+        SetupError: Spark does not start.
+    """
+    return SparkParallelEngine(start_spark("pinotctl", settings))

@@ -1,0 +1,114 @@
+"""Decoded columns and the places of their nulls become the record batches that Spark expects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from controller_client.errors import DataError
+from spark_connectors.read.columns import ReadColumn, target_schema
+from spark_connectors.read.data_table import DataTable
+
+__all__ = ["Nulls", "assemble", "places"]
+
+# A batch of Spark's own Arrow exchange has at most so many rows.
+_BATCH_ROWS = 10_000
+
+Nulls = Mapping[str, Mapping[str, Any]]
+"""Column -> segment -> rows of it that are null, as a sorted numpy array."""
+
+
+def places(tables: Iterator[DataTable]) -> dict[str, Any]:
+    """Read the answer about a column's nulls: segment -> its rows."""
+    found: dict[str, list[Any]] = {}
+    for table in tables:
+        if not table.rows:
+            continue
+        for segment, rows in _by_segment(*table.columns[-2:]):
+            found.setdefault(segment, []).append(rows)
+    return {segment: np.sort(np.concatenate(rows)) for segment, rows in found.items()}
+
+
+def assemble(table: DataTable, columns: Sequence[ReadColumn], nulls: Nulls) -> Iterator[pa.RecordBatch]:
+    """Make batches of one decoded table.
+
+    Args:
+        table: Its columns are those of ``columns``, then segment name and row number if there are nulls.
+        columns: What each is read as.
+        nulls: Where the nulls are.
+
+    Raises:
+        DataError: A value does not fit the type that was asked for; names the column.
+    """
+    if not table.rows:
+        return
+    schema = target_schema(columns)
+    arrays = []
+    for n, column in enumerate(columns):
+        array = table.columns[n]
+        if nulls.get(column.name):
+            array = _with_nulls(array, _mask(nulls[column.name], *table.columns[-2:]))
+        arrays.append(_fit(array, column, schema.field(n)))
+    whole = pa.RecordBatch.from_arrays(arrays, schema=schema)
+    for start in range(0, table.rows, _BATCH_ROWS):
+        yield whole.slice(start, _BATCH_ROWS)
+
+
+def _by_segment(segments: pa.Array, rows: pa.Array) -> Iterator[tuple[str, Any]]:
+    encoded = segments.dictionary_encode()
+    ids, numbers = encoded.indices.to_numpy(), rows.to_numpy()
+    for n, segment in enumerate(encoded.dictionary.to_pylist()):
+        yield segment, numbers[ids == n]
+
+
+def _mask(nulls: Mapping[str, Any], segments: pa.Array, rows: pa.Array) -> Any:
+    encoded = segments.dictionary_encode()
+    ids, numbers = encoded.indices.to_numpy(), rows.to_numpy()
+    mask = np.zeros(len(numbers), dtype=bool)
+    for n, segment in enumerate(encoded.dictionary.to_pylist()):
+        known = nulls.get(segment)
+        if known is None or not len(known):
+            continue
+        here = ids == n
+        at = np.minimum(np.searchsorted(known, numbers[here]), len(known) - 1)
+        mask[here] = known[at] == numbers[here]
+    return mask
+
+
+def _with_nulls(array: pa.Array, mask: Any) -> pa.Array:
+    if not mask.any():
+        return array
+    if pa.types.is_list(array.type):
+        valid = pa.array(~mask)
+        return pc.if_else(valid, array, pa.scalar(None, array.type))
+    return pc.if_else(pa.array(mask), pa.scalar(None, array.type), array)
+
+
+def _fit(array: pa.Array, column: ReadColumn, field: pa.Field) -> pa.Array:
+    try:
+        if not field.nullable and array.null_count:
+            raise DataError(
+                f"the column {column.name} holds nulls, and the schema says that it has none",
+                remedy="make it nullable in the schema",
+            )
+        if column.single_value:
+            return _cast(array, column.pinot_type, field.type)
+        values = _cast(array.values, column.pinot_type, field.type.value_type)
+        return pa.ListArray.from_arrays(
+            array.offsets, values, type=field.type, mask=array.is_null() if array.null_count else None
+        )
+    except pa.ArrowException as error:
+        raise DataError(
+            f"the column {column.name} has a value that is no {column.simple_type}: {error}",
+            remedy="read it as the type that it has by default",
+        ) from error
+
+
+def _cast(array: pa.Array, pinot_type: str, target: pa.DataType) -> pa.Array:
+    if pinot_type == "TIMESTAMP" and pa.types.is_timestamp(target):
+        array = array.cast(pa.timestamp("ms", target.tz))
+    return array.cast(target)

@@ -1,0 +1,244 @@
+"""Rows read through a broker, in one piece: it knows no part of a table smaller than the table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import StructType
+
+from controller_client.broker import BrokerClient, QueryResult
+from controller_client.client import ControllerClient
+from controller_client.errors import ConfigError, PartialResultError, PinotPluginError, QueryError
+from spark_connectors.options import ReadOptions
+from spark_connectors.read.assemble import Nulls, places
+from spark_connectors.read.columns import ReadColumn, choose, column
+from spark_connectors.read.data_table import DataTable
+from spark_connectors.read.server_query import check_columns
+from spark_connectors.read.sql import all_of, count_by_segment, select_nulls, select_rows
+
+__all__ = ["BrokerRows", "check_filter", "has_limit", "query_columns", "read_query", "read_table"]
+
+_DEFAULT_LIMIT = 10
+_HAS_LIMIT = re.compile(
+    r"\blimit\s+\d+(\s*(,|\boffset\b)\s*\d+)?\s*;?\s*(option\s*\([^)]*\)\s*)?$", re.IGNORECASE
+)
+_ATTEMPTS_WHEN_CHANGED = 3
+_ARROW = {
+    "INT": pa.int32(),
+    "LONG": pa.int64(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "TIMESTAMP": pa.int64(),
+    "BYTES": pa.binary(),
+}
+_CONVERT: Mapping[str, Callable[[Any], Any]] = {
+    "BYTES": bytes.fromhex,
+    "BIG_DECIMAL": lambda value: format(Decimal(value), "f"),
+}
+
+
+@dataclass(frozen=True)
+class BrokerRows:
+    """A broker's answer.
+
+    Attributes:
+        rows: All of them.
+        nulls: Where their nulls are.
+    """
+
+    rows: DataTable
+    nulls: Nulls
+
+
+def check_filter(client: ControllerClient, options: ReadOptions, table: str) -> None:
+    """Let a broker look at the option ``filter`` before the job starts: it knows the columns' names.
+
+    Args:
+        client: Tells the brokers.
+        options: The read's.
+        table: Name with type.
+
+    Raises:
+        QueryError: A column is unknown, or the predicate is no SQL.
+    """
+    sql = select_rows(table, (), all_of(options.filter), 1, with_place=True)
+    try:
+        _ask(client, options, f"EXPLAIN PLAN FOR {sql}")
+    except QueryError as error:
+        raise QueryError(
+            f"Pinot does not take the filter: {error.message}",
+            expected="a predicate in Pinot's SQL",
+            where=error.where,
+            remedy="mend the option 'filter'",
+        ) from error
+
+
+def read_table(
+    client: ControllerClient,
+    options: ReadOptions,
+    table: str,
+    where: str | None,
+    columns: Sequence[ReadColumn],
+    nullable: Sequence[ReadColumn],
+) -> BrokerRows:
+    """Read a table's rows.
+
+    Args:
+        client: Tells the brokers.
+        options: The read's.
+        table: Name with type.
+        where: Predicate.
+        columns: What to select.
+        nullable: Those of them whose nulls are asked for.
+
+    Raises:
+        PartialResultError: Segments are missing, or the table changed again and again meanwhile.
+    """
+    sql = select_rows(table, columns, where, options.limit, with_place=bool(nullable), times_as_long=True)
+    kinds = [(each.pinot_type, each.single_value) for each in columns]
+    kinds += [("STRING", True), ("INT", True)] if nullable else []
+    for _ in range(_ATTEMPTS_WHEN_CHANGED):
+        before = _states(client, table)
+        rows = _decoded(_ask(client, options, sql), kinds)
+        if not nullable:
+            return BrokerRows(rows, {})
+        nulls = {
+            each.name: places(
+                iter([_decoded(_ask(client, options, select_nulls(table, each, where)), kinds[-2:])])
+            )
+            for each in nullable
+        }
+        # Brokers change from old segments to new ones at a moment of their own; sealed segments are sorted.
+        again = {row[0] for row in _ask(client, options, count_by_segment(table, where)).rows}
+        seen = set(pc.unique(rows.columns[-2]).to_pylist()) if rows.rows else set()
+        same = seen <= again if options.limit is not None else seen == again
+        if same and _states(client, table) == before:
+            return BrokerRows(rows, nulls)
+    raise PartialResultError(
+        f"the segments of {table} changed again and again while it was read", remedy="use 'readFrom' servers"
+    )
+
+
+def query_columns(client: ControllerClient, options: ReadOptions, query: str) -> tuple[ReadColumn, ...]:
+    """Run a query for the columns of its result.
+
+    TIMESTAMP is read as string: brokers write it in a time zone of their own.
+
+    Raises:
+        ConfigError: Two columns have one name, or a type cannot be read.
+        QueryError: The broker finds it wrong, or answers without columns.
+    """
+    return _columns(_ask(client, options, query), options)
+
+
+def read_query(
+    client: ControllerClient, options: ReadOptions, query: str, asked: StructType
+) -> tuple[tuple[ReadColumn, ...], DataTable]:
+    """Run a query for its rows.
+
+    Args:
+        client: Tells the brokers.
+        options: The read's.
+        query: Any SELECT.
+        asked: The DataFrame's schema: columns of the result.
+
+    Returns:
+        The schema's columns, and their values.
+
+    Raises:
+        QueryError: The result may have been cut.
+        ConfigError: The schema does not fit the result.
+    """
+    result = _ask(client, options, query)
+    if len(result.rows) == _DEFAULT_LIMIT and not has_limit(query):
+        raise QueryError(
+            f"the query has no LIMIT, and its result has {_DEFAULT_LIMIT} rows: more would have been cut",
+            expected="a LIMIT at the end of 'query'",
+            where=result.broker_url,
+        )
+    if result.stats.groups_limit_reached:
+        raise QueryError(
+            "the query has more groups than Pinot counts: the result lacks some",
+            where=result.broker_url,
+            remedy="narrow it, or raise numGroupsLimit on the servers or by 'queryOptions'",
+        )
+    if not result.columns:
+        return (), DataTable(0, ())  # no segment, so no row
+    found = _columns(result, options)
+    columns = choose(found, asked)
+    rows = _decoded(result, [(each.pinot_type, each.single_value) for each in found])
+    places_of = {each.name: n for n, each in enumerate(found)}
+    chosen = tuple(rows.columns[places_of[each.name]] for each in columns) if rows.rows else ()
+    return columns, DataTable(rows.rows, chosen)
+
+
+def has_limit(query: str) -> bool:
+    """Say whether a query ends with a LIMIT of its own."""
+    return _HAS_LIMIT.search(query.strip()) is not None
+
+
+def _ask(client: ControllerClient, options: ReadOptions, sql: str) -> QueryResult:
+    found = () if options.brokers else tuple(client.cluster.broker_urls())
+    with BrokerClient(options.broker_config(found)) as broker:
+        result = broker.query(
+            sql, options=dict(options.query_options), timeout_s=options.server_timeout_ms / 1000
+        )
+    check_columns(result.stats.segments_invalid, result.broker_url)
+    return result
+
+
+def _columns(result: QueryResult, options: ReadOptions) -> tuple[ReadColumn, ...]:
+    if not result.columns:
+        raise QueryError(
+            "the result has no columns: is there no segment in the table?",
+            where=result.broker_url,
+            remedy="give a schema by .schema(...), or read when there are rows",
+        )
+    names = [each.name for each in result.columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigError(
+            f"the result has several columns {', '.join(twice)}", remedy="name them apart by AS in 'query'"
+        )
+    made = []
+    for each in result.columns:
+        kind = each.data_type.removesuffix("_ARRAY")
+        kind = "STRING" if kind == "TIMESTAMP" else kind
+        made.append(column(each.name, kind, not each.data_type.endswith("_ARRAY"), options.decimal_type))
+    return tuple(made)
+
+
+def _decoded(result: QueryResult, kinds: Sequence[tuple[str, bool]]) -> DataTable:
+    if not result.rows:
+        return DataTable(0, ())
+    if len(kinds) != len(result.columns):
+        raise PinotPluginError(
+            f"a broker answered with {len(result.columns)} columns", expected=str(len(kinds))
+        )
+    arrays = [
+        _array([row[n] for row in result.rows], kind, single_value=single)
+        for n, (kind, single) in enumerate(kinds)
+    ]
+    return DataTable(len(result.rows), tuple(arrays))
+
+
+def _array(values: list[Any], kind: str, *, single_value: bool) -> pa.Array:
+    convert = _CONVERT.get(kind)
+    if convert is not None:
+        values = [
+            value if value is None else convert(value) if single_value else [convert(each) for each in value]
+            for value in values
+        ]
+    element = _ARROW.get(kind, pa.string())
+    return pa.array(values, element if single_value else pa.list_(element))
+
+
+def _states(client: ControllerClient, table: str) -> Mapping[str, Any]:
+    return client.tables.ideal_state(table)

@@ -1,0 +1,268 @@
+"""One query of one server over gRPC (``PinotQueryServer.Submit`` of Pinot's server.proto).
+
+The two messages are described here in code: they are four fields and two, and generated files would bind to
+one version of protobuf.
+"""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, Any
+
+import grpc
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from controller_client.config import Auth, Tls
+from controller_client.errors import AuthError, NotAppliedError, PartialResultError, QueryError
+from spark_connectors.options import ReadOptions
+from spark_connectors.read.data_table import DataTable, decode
+from spark_connectors.read.plan import ServerAddress
+
+__all__ = ["METHOD", "ServerAnswer", "ServerConnection", "ServerQuery", "check_columns", "messages"]
+
+METHOD = "/org.apache.pinot.common.proto.PinotQueryServer/Submit"
+_IN_MEMORY_BYTES = 64 * 2**20
+_LENGTH_BYTES = 8
+_EXTRA_TIMEOUT_S = 30.0
+_LONGEST_TEXT = 500
+# Of org.apache.pinot.common.exception.QueryException: the server is going or too busy, lacks the table or
+# segments, or took too long. Another one may do better.
+_LACKING_CODES = frozenset({210, 211, 215, 230, 235, 240, 250})
+_UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.enable_http_proxy", 0)]
+
+
+@dataclass(frozen=True)
+class ServerQuery:
+    """How servers are asked.
+
+    Attributes:
+        timeout_ms: Milliseconds that a server may take for a query.
+        auth: Sent as metadata, for servers with access control.
+        tls: None: plain text.
+        options: Pinot's query options.
+        work_dir: Where large answers are kept; None: the system's folder.
+    """
+
+    timeout_ms: int
+    auth: Auth | None
+    tls: Tls | None
+    options: tuple[tuple[str, str], ...]
+    work_dir: str | None
+
+    @classmethod
+    def of(cls, options: ReadOptions) -> ServerQuery:
+        """Take what concerns servers from the options."""
+        config = options.controller_config()
+        tls = None if options.grpc_plain_text else config.tls
+        return cls(options.server_timeout_ms, config.auth, tls, options.query_options, options.work_dir)
+
+    @contextmanager
+    def connect(self, server: ServerAddress) -> Iterator[ServerConnection]:
+        """Open a connection for some queries."""
+        with _channel(server, self.tls) as channel:
+            yield ServerConnection(self, server, channel)
+
+
+class ServerConnection:
+    """A connection to a server, made by :meth:`ServerQuery.connect`."""
+
+    def __init__(self, query: ServerQuery, server: ServerAddress, channel: grpc.Channel) -> None:
+        self._query = query
+        self._server = server
+        self._submit: Any = channel.unary_stream(
+            METHOD,
+            request_serializer=lambda message: message.SerializeToString(),
+            response_deserializer=messages()[1].FromString,
+        )
+
+    def ask(self, sql: str, segments: Sequence[str], *, limit: int | None = None) -> ServerAnswer:
+        """Ask about segments, and return when the whole answer is here and was checked.
+
+        Args:
+            sql: One SELECT without aggregation, with a LIMIT; the table's name has a type.
+            segments: Of that table.
+            limit: That of the query, if it has one that may leave rows out.
+
+        Raises:
+            NotAppliedError: The server cannot be reached, broke off or took too long.
+            AuthError: It refuses the credentials.
+            PartialResultError: It lacks segments.
+            QueryError: It finds the query wrong.
+        """
+        answer = ServerAnswer(self._query.work_dir)
+        timeout_s = self._query.timeout_ms / 1000 + _EXTRA_TIMEOUT_S
+        try:
+            for response in self._submit(self._request(sql, segments), timeout=timeout_s):
+                answer.add(response.payload)
+            answer.check(self._server, segments, limit)
+        except grpc.RpcError as error:
+            answer.close()
+            raise _translated(error, self._server) from error
+        except BaseException:
+            answer.close()
+            raise
+        return answer
+
+    def _request(self, sql: str, segments: Sequence[str]) -> Any:
+        query = self._query
+        metadata = {"enableStreaming": "true", "payloadType": "sql", "brokerId": "spark", "requestId": "0"}
+        if query.auth is not None:
+            metadata["Authorization"] = query.auth.header()
+        settings = {"timeoutMs": str(query.timeout_ms), **dict(query.options)}
+        prefix = "".join(f"SET {name}={_literal(value)}; " for name, value in settings.items())
+        return messages()[0](metadata=metadata, sql=prefix + sql, segments=segments)
+
+
+class ServerAnswer:
+    """A server's whole answer, kept on disk when it is large; read it once, then it is closed."""
+
+    def __init__(self, work_dir: str | None) -> None:
+        self._file: IO[bytes] = tempfile.SpooledTemporaryFile(  # noqa: SIM115 - close() does
+            _IN_MEMORY_BYTES, dir=work_dir
+        )
+        self._last = DataTable(0, ())
+        self._problems: dict[int, str] = {}
+        self.rows = 0
+
+    @property
+    def consuming(self) -> int:
+        """How many of the segments were still consuming."""
+        return self._last.metadata.get("numConsumingSegmentsQueried", 0)
+
+    def add(self, payload: bytes) -> None:
+        """Keep a part; the last one is the metadata."""
+        rows = int.from_bytes(payload[4:8], "big")
+        if rows:
+            self.rows += rows
+            self._file.write(len(payload).to_bytes(_LENGTH_BYTES, "big"))
+            self._file.write(payload)
+        else:
+            self._last = decode(payload)
+            self._problems.update(self._last.exceptions)
+
+    def check(self, server: ServerAddress, segments: Sequence[str], limit: int | None) -> None:
+        """Compare what came with what was asked; errors as of :meth:`ServerConnection.ask`."""
+        told = self._last.metadata
+        if self._problems:
+            text = "; ".join(f"{code} {_told(message)}" for code, message in self._problems.items())
+            if _LACKING_CODES.issuperset(self._problems):
+                raise PartialResultError(f"{server}: {text}", where=str(server))
+            raise QueryError(text, where=str(server), remedy="look at 'filter' and 'columns'")
+        check_columns(told.get("numSegmentsPrunedByInvalid", 0), str(server))
+        queried = told.get("numSegmentsQueried", -1)
+        seen = told.get("numSegmentsProcessed", 0) + told.get("numSegmentsPrunedByServer", 0)
+        enough = limit is not None and self.rows >= limit
+        whole = seen >= queried and self.rows >= told.get("numDocsScanned", 0)
+        if queried != len(segments) or not (enough or whole):
+            raise PartialResultError(
+                f"{server} answered for {min(queried, seen)} of {len(segments)} segments,"
+                f" with {self.rows} of {told.get('numDocsScanned', 'unknown')} rows",
+                where=str(server),
+            )
+
+    def tables(self) -> Iterator[DataTable]:
+        """Decode part by part."""
+        with self._file as file:
+            file.seek(0)
+            while head := file.read(_LENGTH_BYTES):
+                yield decode(file.read(int.from_bytes(head, "big")))
+
+    def close(self) -> None:
+        """Give up what is kept."""
+        self._file.close()
+
+
+def check_columns(invalid_segments: int, where: str) -> None:
+    """Refuse an answer from which segments were left out since they lack a column: Pinot calls that no error.
+
+    Raises:
+        QueryError: Some were left out.
+    """
+    if invalid_segments:
+        raise QueryError(
+            f"{invalid_segments} segments lack a column that is read, and would be left out",
+            expected="segments with all columns of the schema",
+            where=where,
+            remedy="reload the table's segments, leave the column out, or use 'readFrom' segments",
+        )
+
+
+def _channel(server: ServerAddress, tls: Tls | None) -> grpc.Channel:
+    target = f"{server.host}:{server.port}"
+    if tls is None:
+        return grpc.insecure_channel(target, options=_UNLIMITED)
+    credentials = grpc.ssl_channel_credentials(
+        root_certificates=_file(tls.ca_file),
+        private_key=_file(tls.client_key_file or tls.client_cert_file),
+        certificate_chain=_file(tls.client_cert_file),
+    )
+    return grpc.secure_channel(target, credentials, options=_UNLIMITED)
+
+
+def _told(message: str) -> str:
+    """Take Pinot's words without Java's stack."""
+    lines = [line for line in message.splitlines() if not line.startswith(("\tat ", "...", "\t..."))]
+    return " ".join(lines)[:_LONGEST_TEXT]
+
+
+def _literal(value: str) -> str:
+    return value if value.isdecimal() else f"'{value}'"
+
+
+def _file(path: str | None) -> bytes | None:
+    if path is None:
+        return None
+    with open(path, "rb") as file:  # noqa: PTH123 - one line
+        return file.read()
+
+
+def _translated(error: grpc.RpcError, server: ServerAddress) -> NotAppliedError:
+    # The error of a call that was made is also the call, though its type does not say so.
+    call: Any = error
+    code: grpc.StatusCode = call.code()
+    told = f"{server} failed: {code.name} {(call.details() or '')[:_LONGEST_TEXT]}".rstrip()
+    if code in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):
+        return AuthError(told, where=str(server))
+    return NotAppliedError(told, where=str(server))
+
+
+@functools.cache
+def messages() -> tuple[Any, Any]:
+    """Make the classes of ServerRequest and ServerResponse."""
+    file = descriptor_pb2.FileDescriptorProto(
+        name="pinot_plugins/server.proto", package="org.apache.pinot.common.proto", syntax="proto3"
+    )
+    kinds = descriptor_pb2.FieldDescriptorProto
+    for name, fields in {
+        "ServerRequest": (
+            ("sql", 2, kinds.TYPE_STRING, kinds.LABEL_OPTIONAL),
+            ("segments", 3, kinds.TYPE_STRING, kinds.LABEL_REPEATED),
+            ("payload", 4, kinds.TYPE_BYTES, kinds.LABEL_OPTIONAL),
+        ),
+        "ServerResponse": (("payload", 2, kinds.TYPE_BYTES, kinds.LABEL_OPTIONAL),),
+    }.items():
+        message = file.message_type.add(name=name)
+        entry = message.nested_type.add(name="MetadataEntry")
+        entry.options.map_entry = True
+        for number, part in enumerate(("key", "value"), start=1):
+            entry.field.add(name=part, number=number, type=kinds.TYPE_STRING, label=kinds.LABEL_OPTIONAL)
+        message.field.add(
+            name="metadata",
+            number=1,
+            type=kinds.TYPE_MESSAGE,
+            label=kinds.LABEL_REPEATED,
+            type_name=f".{file.package}.{name}.MetadataEntry",
+        )
+        for field_name, number, kind, label in fields:
+            message.field.add(name=field_name, number=number, type=kind, label=label)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    request, response = (
+        message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{file.package}.{name}"))
+        for name in ("ServerRequest", "ServerResponse")
+    )
+    return request, response

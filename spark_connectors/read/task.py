@@ -1,0 +1,113 @@
+"""A task's side of a read, in a Python worker of an executor."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from spark_connectors.options import ReadFrom, ReadOptions
+from spark_connectors.read.assemble import Nulls, assemble, places
+from spark_connectors.read.columns import ReadColumn
+from spark_connectors.read.data_table import DataTable
+from spark_connectors.read.plan import SegmentGroup
+from spark_connectors.read.server_query import ServerQuery
+from spark_connectors.read.servers import read_from_servers
+from spark_connectors.read.sql import select_nulls, select_rows
+from spark_connectors.work_dir import work_dir
+
+__all__ = ["ReadTask"]
+
+
+@dataclass(frozen=True)
+class ReadTask:
+    """Reads groups of segments, or whole tables through a broker, into record batches.
+
+    Attributes:
+        options: The read's.
+        schema: The table's, as the controller gives it.
+        columns: What the DataFrame has.
+        nullable: Those of them whose nulls come as nulls.
+    """
+
+    options: ReadOptions
+    schema: Mapping[str, Any]
+    columns: Sequence[ReadColumn]
+    nullable: Sequence[ReadColumn]
+
+    def groups(self, groups: Sequence[SegmentGroup]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the groups, at most as many as the option ``limit`` says."""
+        return self._limited(part for group in groups for part in self._group(group))
+
+    def tables(self, tables: Sequence[tuple[str, str | None]]) -> Iterator[pa.RecordBatch]:
+        """Yield tables' rows as a broker gives them.
+
+        Args:
+            tables: Names with type, and predicates.
+        """
+        return self._limited(self._brokered(tables))
+
+    def _brokered(self, tables: Sequence[tuple[str, str | None]]) -> Iterator[tuple[DataTable, Nulls]]:
+        from spark_connectors.read.broker import read_table
+
+        with self.options.client() as client:
+            for name, where in tables:
+                answer = read_table(client, self.options, name, where, self.columns, self.nullable)
+                yield answer.rows, answer.nulls
+
+    def _limited(self, tables: Iterator[tuple[DataTable, Nulls]]) -> Iterator[pa.RecordBatch]:
+        left = self.options.limit
+        for table, nulls in tables:
+            for batch in assemble(table, self.columns, nulls):
+                part = batch if left is None else batch.slice(0, left)
+                yield part
+                if left is not None:
+                    left -= part.num_rows
+                    if left <= 0:
+                        return
+
+    def _group(self, group: SegmentGroup) -> Iterator[tuple[DataTable, Nulls]]:
+        if self.options.read_from is not ReadFrom.SEGMENTS:
+            yield from self._served(group)
+            return
+        consuming = tuple(segment for segment in group.segments if segment.consuming)
+        if consuming:
+            yield from self._served(replace(group, segments=consuming))
+        sealed = tuple(segment for segment in group.segments if not segment.consuming)
+        if sealed:
+            yield from self._fetched(replace(group, segments=sealed))
+
+    def _served(self, group: SegmentGroup) -> Iterator[tuple[DataTable, Nulls]]:
+        query = ServerQuery.of(self.options)
+        for served in read_from_servers(query, group, self.columns, self.nullable, self.options.limit):
+            for table in served.tables():
+                yield table, served.nulls
+
+    def _fetched(self, group: SegmentGroup) -> Iterator[tuple[DataTable, Nulls]]:
+        # They need Java, which other ways of reading do not.
+        from spark_connectors.read.local_segments import LocalSegment
+        from spark_connectors.read.segment_files import SegmentFiles
+
+        rows_sql = select_rows(
+            group.table, self.columns, group.where, self.options.limit, with_place=bool(self.nullable)
+        )
+        with (
+            tempfile.TemporaryDirectory(dir=work_dir(self.options.work_dir), prefix="pinot-read-") as folder,
+            self.options.client() as client,
+        ):
+            files = SegmentFiles(client, self.options, Path(folder))
+            for segment in group.segments:
+                fetched = files.fetch(group.table, segment)
+                with LocalSegment(fetched, self.schema) as local:
+                    nulls = {
+                        column.name: places(local.select(select_nulls(group.table, column, group.where)))
+                        for column in self.nullable
+                    }
+                    for table in local.select(rows_sql):
+                        yield table, nulls
+                shutil.rmtree(fetched.path)

@@ -1,0 +1,341 @@
+"""Which Spark types have a place in which Pinot types, and how Arrow columns get there.
+
+Nothing is narrowed or rounded silently: what would lose something is refused, with the column named, before
+the job starts.
+
+==========================  ===========================================================================
+Spark                       Pinot
+==========================  ===========================================================================
+boolean                     BOOLEAN, STRING
+byte, short, int            INT, LONG, DOUBLE, BIG_DECIMAL, STRING
+long                        LONG, BIG_DECIMAL, STRING; TIMESTAMP (epoch milliseconds)
+float                       FLOAT, DOUBLE
+double                      DOUBLE
+decimal                     BIG_DECIMAL, STRING
+string, char, varchar       STRING, JSON
+binary                      BYTES
+date, timestamp             TIMESTAMP; LONG and INT of an EPOCH format, in the format's unit
+timestamp_ntz               the same, read as UTC
+date                        STRING besides (ISO)
+array of one of these       multi-value of the type (INT, LONG, FLOAT, DOUBLE, STRING); JSON
+map, struct, other arrays   JSON
+==========================  ===========================================================================
+
+Pinot's TIMESTAMP has milliseconds: microseconds are cut off, towards the past. Days and hours of an EPOCH
+format are those of UTC. Texts longer than the field's ``maxLength`` (512 where the schema says nothing) and
+what follows a null character are cut by Pinot itself.
+
+Where the table has ``tableIndexConfig.nullHandlingEnabled``, nulls are kept: ``IS NULL`` finds them, and
+queries with the option ``enableNullHandling=true`` give them (in 0.11 only of servers with
+``pinot.server.instance.currentDataTableVersion=4``). Other queries see the column's default value in their
+place (``defaultNullValue`` of the schema, else Pinot's: the least INT or LONG, ``"null"``, 0 of a metric),
+and so do all queries of other tables. An empty array is a null to Pinot.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import types as spark
+
+from controller_client.errors import ConfigError, DataError
+from controller_client.models import Schema, SchemaField
+
+__all__ = ["ColumnCast", "cast_batch", "epoch_unit", "plan_casts", "stored_numbers"]
+
+Convert = Callable[[Any], Any]
+
+_EPOCH_MICROS = {
+    "MICROSECONDS": 1,
+    "MILLISECONDS": 1_000,
+    "SECONDS": 1_000_000,
+    "MINUTES": 60_000_000,
+    "HOURS": 3_600_000_000,
+    "DAYS": 86_400_000_000,
+}
+_MULTI_VALUE = {
+    "INT": (spark.ByteType, spark.ShortType, spark.IntegerType),
+    "LONG": (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType),
+    "FLOAT": (spark.FloatType,),
+    "DOUBLE": (spark.FloatType, spark.DoubleType),
+    "STRING": (spark.StringType,),
+}
+_INTEGERS = (spark.ByteType, spark.ShortType, spark.IntegerType)
+_TIMES = (spark.DateType, spark.TimestampType, spark.TimestampNTZType)
+_NESTED = (spark.ArrayType, spark.MapType, spark.StructType)
+_JSON_LEAVES = (
+    *(spark.NullType, spark.BooleanType, spark.BinaryType, spark.DecimalType, *_TIMES),
+    *(spark.StringType, spark.CharType, spark.VarcharType),
+    *(*_INTEGERS, spark.LongType, spark.FloatType, spark.DoubleType),
+)
+# JSON has no such numbers; Spark's to_json writes these texts.
+_NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
+@dataclass(frozen=True)
+class ColumnCast:
+    """How one column of the DataFrame becomes one of the table.
+
+    Attributes:
+        name: Of both.
+        convert: Arrow array of the DataFrame's type -> Arrow array that the segment builder takes.
+    """
+
+    name: str
+    convert: Convert
+
+
+def plan_casts(
+    frame: spark.StructType, schema: Schema, *, required: str | None = None, free_columns: bool = False
+) -> tuple[ColumnCast, ...]:
+    """Find out how each column of a DataFrame gets into the table.
+
+    Args:
+        frame: The DataFrame's schema.
+        schema: The table's.
+        required: A column that must be there: the table's time column.
+        free_columns: Whether columns that the table does not have may come, since its transforms use them.
+
+    Raises:
+        ConfigError: A column has no place in the table (all such columns are named), or the required one is
+            missing.
+    """
+    casts, refused = [], []
+    names = frame.fieldNames()
+    for each in frame.fields:
+        field = schema.field(each.name)
+        if names.count(each.name) > 1:
+            refused.append(f"{each.name}: stands twice in the DataFrame")
+            continue
+        if field is None:
+            if free_columns:
+                casts.append(ColumnCast(each.name, _same))
+            else:
+                refused.append(f"{each.name}: the table has no such column{_nearest(each.name, schema)}")
+            continue
+        convert = _conversion(each.dataType, field)
+        if convert is None:
+            many = "" if field.single_value else ", multi-value"
+            refused.append(
+                f"{each.name}: {each.dataType.simpleString()} has no place in {field.data_type}{many}"
+            )
+        else:
+            casts.append(ColumnCast(each.name, convert))
+    if required is not None and required not in names and not free_columns:
+        refused.append(f"{required}: the table's time column is missing in the DataFrame")
+    if refused:
+        raise ConfigError(
+            "the DataFrame does not fit the table:\n  " + "\n  ".join(refused),
+            expected="columns of the table, with types as the documentation's table says",
+            remedy="cast, rename or drop these columns",
+        )
+    return tuple(casts)
+
+
+def cast_batch(batch: pa.RecordBatch, casts: tuple[ColumnCast, ...]) -> pa.RecordBatch:
+    """Bring a record batch into the form that the segment builder takes.
+
+    Raises:
+        DataError: A value has no place, e.g. a null in an array.
+    """
+    columns = []
+    for cast in casts:
+        try:
+            columns.append(cast.convert(batch.column(cast.name)))
+        except (pa.ArrowException, ValueError) as error:
+            raise DataError(f"column {cast.name}: {error}") from error
+    return pa.RecordBatch.from_arrays(columns, names=[cast.name for cast in casts])
+
+
+def _nearest(name: str, schema: Schema) -> str:
+    by_lower = {field.name.lower(): field.name for field in schema.fields}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return f", did you mean {by_lower[near[0]]!r}?" if near else ""
+
+
+def _conversion(kind: spark.DataType, field: SchemaField) -> Convert | None:
+    if not field.single_value:
+        if isinstance(kind, spark.ArrayType) and isinstance(
+            kind.elementType, _MULTI_VALUE.get(field.data_type, ())
+        ):
+            return _without_null_elements
+        return None
+    if isinstance(kind, _TIMES):
+        return _of_time(kind, field)
+    if isinstance(kind, _NESTED):
+        return _to_json if field.data_type == "JSON" and _has_json(kind) else None
+    return _SCALARS.get((_family(kind), field.data_type))
+
+
+def _family(kind: spark.DataType) -> str:
+    if isinstance(kind, _INTEGERS):
+        return "int"
+    if isinstance(kind, (spark.StringType, spark.CharType, spark.VarcharType)):
+        return "string"
+    return kind.typeName().partition("(")[0]
+
+
+def _of_time(kind: spark.DataType, field: SchemaField) -> Convert | None:
+    if field.data_type == "TIMESTAMP":
+        return _same
+    if field.data_type == "STRING":
+        return _to_text if isinstance(kind, spark.DateType) else None
+    unit_us = _epoch_unit_us(field.format)
+    if field.data_type not in ("INT", "LONG") or unit_us is None:
+        return None
+    target = pa.int32() if field.data_type == "INT" else pa.int64()
+
+    return lambda array: _epoch(array, unit_us).cast(target)
+
+
+def _epoch(array: Any, unit_us: int) -> Any:
+    if pa.types.is_date(array.type):
+        micros = pc.multiply_checked(array.view(pa.int32()).cast(pa.int64()), _EPOCH_MICROS["DAYS"])
+    else:
+        micros = array.cast(pa.timestamp("us", array.type.tz)).view(pa.int64())
+    return _floor_divide(micros, unit_us)
+
+
+def _floor_divide(array: Any, divisor: int) -> Any:
+    # Arrow's own division of whole numbers cuts towards zero, which is wrong before 1970.
+    if divisor == 1:
+        return array
+    nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    values = array.fill_null(0).to_numpy(zero_copy_only=False)
+    return pa.array(np.floor_divide(values, divisor), mask=nulls)
+
+
+def epoch_unit(field: SchemaField) -> str | None:
+    """Return the unit in which a time column counts, e.g. ``DAYS``; None when it holds no such numbers."""
+    if field.data_type == "TIMESTAMP":
+        return "MILLISECONDS"
+    parts = _epoch_parts(field.format)
+    return parts[1] if parts is not None and field.data_type in ("INT", "LONG") else None
+
+
+def stored_numbers(array: Any, data_type: str) -> Any:
+    """Return the whole numbers that Pinot stores for a cast column of type INT, LONG or TIMESTAMP."""
+    if data_type == "TIMESTAMP" and not pa.types.is_integer(array.type):
+        return _epoch(array, _EPOCH_MICROS["MILLISECONDS"])
+    return array
+
+
+def _epoch_unit_us(text: str | None) -> int | None:
+    parts = _epoch_parts(text)
+    return None if parts is None else parts[0] * _EPOCH_MICROS[parts[1]]
+
+
+def _epoch_parts(text: str | None) -> tuple[int, str] | None:
+    """Read a dateTime format, ``1:DAYS:EPOCH`` or ``EPOCH|DAYS|1``: size and unit; None for any other."""
+    if not text:
+        return None
+    if "|" in text:
+        kind, _, rest = text.partition("|")
+        unit, _, size = rest.partition("|")
+    else:
+        size, _, rest = text.partition(":")
+        unit, _, kind = rest.partition(":")
+    size, unit = size or "1", unit.upper()
+    if kind.upper() != "EPOCH" or unit not in _EPOCH_MICROS or not size.isdecimal() or not int(size):
+        return None
+    return int(size), unit
+
+
+def _same(array: Any) -> Any:
+    return array
+
+
+def _to_text(array: Any) -> Any:
+    return array.cast(pa.large_string())
+
+
+def _to_long(array: Any) -> Any:
+    return array.cast(pa.int64())
+
+
+def _to_double(array: Any) -> Any:
+    return array.cast(pa.float64())
+
+
+def _decimal_text(array: Any) -> Any:
+    # As BigDecimal.toPlainString, without an exponent.
+    texts = [None if value is None else format(value, "f") for value in array.to_pylist()]
+    return pa.array(texts, pa.large_string())
+
+
+def _without_null_elements(array: Any) -> Any:
+    if array.flatten().null_count:
+        raise ValueError("an array holds a null, and a multi-value of Pinot cannot")
+    return array
+
+
+def _to_json(array: Any) -> Any:
+    texts = [
+        None if value is None else json.dumps(_plain(value))
+        for value in array.to_pylist(maps_as_pydicts="strict")
+    ]
+    return pa.array(texts, pa.large_string())
+
+
+def _has_json(kind: spark.DataType) -> bool:
+    if isinstance(kind, spark.ArrayType):
+        return _has_json(kind.elementType)
+    if isinstance(kind, spark.MapType):
+        return not isinstance(kind.keyType, _NESTED) and _has_json(kind.keyType) and _has_json(kind.valueType)
+    if isinstance(kind, spark.StructType):
+        return all(_has_json(field.dataType) for field in kind.fields)
+    return isinstance(kind, _JSON_LEAVES)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {_key(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, (datetime, date)):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, float) and not math.isfinite(value):
+        return _NOT_FINITE[str(value)]
+    return value
+
+
+def _key(value: Any) -> str:
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else json.dumps(plain)
+
+
+_SCALARS: Mapping[tuple[str, str], Convert] = {
+    ("boolean", "BOOLEAN"): _same,
+    ("boolean", "STRING"): _to_text,
+    ("int", "INT"): _same,
+    ("int", "LONG"): _to_long,
+    ("int", "DOUBLE"): _to_double,
+    ("int", "BIG_DECIMAL"): _to_text,
+    ("int", "STRING"): _to_text,
+    ("long", "LONG"): _same,
+    ("long", "TIMESTAMP"): _same,
+    ("long", "BIG_DECIMAL"): _to_text,
+    ("long", "STRING"): _to_text,
+    ("float", "FLOAT"): _same,
+    ("float", "DOUBLE"): _to_double,
+    ("double", "DOUBLE"): _same,
+    ("decimal", "BIG_DECIMAL"): _decimal_text,
+    ("decimal", "STRING"): _decimal_text,
+    ("string", "STRING"): _same,
+    ("string", "JSON"): _same,
+    ("binary", "BYTES"): _same,
+}

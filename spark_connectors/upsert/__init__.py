@@ -1,0 +1,1 @@
+"""The key coordinator of upsert tables: a Spark query from a table's input topic to its updates topic."""

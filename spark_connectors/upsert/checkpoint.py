@@ -1,0 +1,77 @@
+"""What Spark's checkpoint of a query tells: which offsets of the input each batch has.
+
+It is read through Spark's own file systems, so it may be wherever Spark can write it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from controller_client.errors import SourceError
+from spark_connectors.faults import in_short
+
+__all__ = ["Checkpoint"]
+
+_OFFSETS_LINE = 2
+"""Of a batch: the format's version, the batch's settings, then a line for each source: there is one."""
+
+
+class Checkpoint:
+    """A query's checkpoint; used by the driver.
+
+    Args:
+        spark: Its session.
+        uri: The checkpoint's location.
+    """
+
+    def __init__(self, spark: SparkSession, uri: str) -> None:
+        self.uri = uri
+        jvm: Any = spark._jvm  # noqa: SLF001  # Spark's file systems have no other way in
+        context: Any = spark.sparkContext._jsc  # noqa: SLF001
+        try:
+            self._path = jvm.org.apache.hadoop.fs.Path
+            self._files = self._path(uri).getFileSystem(context.hadoopConfiguration())
+        except Py4JError as error:
+            raise SourceError(
+                f"Spark does not take the checkpoint's location: {in_short(error)}", where=uri
+            ) from error
+
+    def newest_batch(self) -> int | None:
+        """The newest batch that was begun; None before the first."""
+        folder = self._path(f"{self.uri}/offsets")
+        if not self._files.exists(folder):
+            return None
+        names = [status.getPath().getName() for status in self._files.listStatus(folder)]
+        return max((int(name) for name in names if name.isdecimal()), default=None)
+
+    def ends(self, batch: int) -> Mapping[int, int]:
+        """The offset after the last one of a batch, by partition."""
+        return _offsets(self._read(f"offsets/{batch}").splitlines()[_OFFSETS_LINE])
+
+    def begins(self, batch: int) -> Mapping[int, int]:
+        """The first offset of a batch, by partition; one that came with the batch is not in it."""
+        if batch > 0:
+            return self.ends(batch - 1)
+        # Spark's Kafka source writes where the query began, after a zero byte and the format's version.
+        return _offsets(self._read("sources/0/0").splitlines()[1])
+
+    def remove(self) -> None:
+        """Delete the checkpoint, and the state with it."""
+        self._files.delete(self._path(self.uri), True)  # recursive
+
+    def _read(self, name: str) -> str:
+        stream = self._files.open(self._path(f"{self.uri}/{name}"))
+        try:
+            return bytes(stream.readAllBytes()).decode()
+        finally:
+            stream.close()
+
+
+def _offsets(line: str) -> dict[int, int]:
+    (by_partition,) = json.loads(line).values()
+    return {int(partition): offset for partition, offset in by_partition.items()}

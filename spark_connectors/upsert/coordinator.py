@@ -1,0 +1,297 @@
+"""The key coordinator: one Spark query for one table, and what goes around it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from controller_client.clock import Clock
+from controller_client.consumption.stream_offsets import open_look
+from controller_client.errors import ConflictError, SetupError, SourceError
+from controller_client.upsert.columns import NIL
+from controller_client.upsert.record import CoordinatorRecord, read_coordinator, write_coordinator
+from controller_client.zookeeper import PropertyStore, TableLock
+from spark_connectors.faults import in_short
+from spark_connectors.upsert.checkpoint import Checkpoint
+from spark_connectors.upsert.delivery import Delivery, Told
+from spark_connectors.upsert.generation import (
+    Generation,
+    following,
+    read_generation,
+    read_request,
+    write_generation,
+)
+from spark_connectors.upsert.processor import RESULT_SCHEMA, BucketProcessor
+from spark_connectors.upsert.projection import project
+from spark_connectors.upsert.table_plan import TablePlan, source_options
+from spark_connectors.upsert.updates_topic import UpdatesTopic
+
+__all__ = ["LOCK", "Coordinator", "CoordinatorOptions"]
+
+logger = logging.getLogger(__name__)
+
+LOCK = "UpsertCoordinator"
+"""In the place of a task type in the path of the table's lock."""
+
+_LOOK_EVERY_S = 1
+_MOST_FAILURES = 10
+_LONGEST_PAUSE_S = 60.0
+_SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    # A batch writes what it changed, not all files of the store.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    # Columns "k" and "K" are two in Pinot.
+    "spark.sql.caseSensitive": "true",
+}
+
+
+@dataclass(frozen=True)
+class CoordinatorOptions:
+    """How a coordinator runs.
+
+    Attributes:
+        checkpoint: Where its generations' checkpoints are: a location that driver and executors reach.
+        partitions: Parts of the state in a new generation.
+        buckets: Buckets of keys in a new generation.
+        trigger_interval_s: At least so long from the start of one version to that of the next.
+        most_rows: Of one version.
+        replication: Of a new updates topic.
+        once: End when all that is there is done.
+        fail_on_data_loss: Whether rows that Kafka has deleted before they were read are an error.
+    """
+
+    checkpoint: str
+    partitions: int
+    buckets: int
+    trigger_interval_s: float
+    most_rows: int
+    replication: int
+    once: bool = False
+    fail_on_data_loss: bool = True
+
+
+class Coordinator:
+    """Runs the query until told to end, through failures and rebuilds.
+
+    Args:
+        spark: Where it runs; not a session of Spark Connect.
+        store: The cluster's ZooKeeper.
+        plan: The table.
+        options: See there.
+        clock: Time.
+        lock: The table's, held.
+        told: Called after each version, in a thread of Spark's.
+        say: Takes a line for people.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        store: PropertyStore,
+        plan: TablePlan,
+        options: CoordinatorOptions,
+        clock: Clock,
+        lock: TableLock,
+        *,
+        told: Callable[[Told], None],
+        say: Callable[[str], None],
+    ) -> None:
+        self._spark = spark
+        self._store = store
+        self._plan = plan
+        self._options = options
+        self._clock = clock
+        self._lock = lock
+        self._told = told
+        self._say = say
+        self._failures = 0
+        for key, value in _SETTINGS.items():
+            spark.conf.set(key, value)
+
+    def run(self, stop: threading.Event) -> None:
+        """Run until ``stop`` is set or, with ``once``, all is done.
+
+        Raises:
+            ConflictError: The lock was lost.
+            SourceError: The query failed ten times without a version between, or Kafka does not answer at
+                the start.
+        """
+        while not stop.is_set():
+            try:
+                if self._run_query(stop):
+                    return
+            except SourceError as error:
+                self._failures += 1
+                if stop.is_set():
+                    return  # the signal may have ended Spark's JVM, too
+                if self._failures == _MOST_FAILURES:
+                    raise
+                pause_s = min(2.0**self._failures, _LONGEST_PAUSE_S)
+                self._say(f"{error.message}; begins again in {pause_s:g} s")
+                stop.wait(pause_s)
+
+    def _run_query(self, stop: threading.Event) -> bool:
+        """Run the query once; whether all is done."""
+        self._refuse_without_lock()
+        try:
+            return self._watch_query(stop)
+        except (PySparkException, Py4JError) as error:
+            raise SourceError(
+                f"the query failed: {in_short(error)}",
+                where=self._plan.table,
+                remedy="look at the lines that Spark wrote to stderr; where they say that data was lost "
+                "in the topic, begin again with --allow-data-loss",
+            ) from error
+
+    def _watch_query(self, stop: threading.Event) -> bool:
+        with UpdatesTopic(self._plan.stream, self._plan.settings.updates_topic) as topic:
+            sink = _Sink(topic, self._plan.settings.retention_ms, self._options.replication)
+            sink.ensure(len(open_look(self._plan.stream).read()))
+            generation = self._generation(topic)
+            self._lag: int | None = None
+            delivery = self._delivery(generation, sink)
+            query = self._start(generation, delivery)
+            try:
+                while not stop.is_set():
+                    self._refuse_without_lock()
+                    if query.awaitTermination(_LOOK_EVERY_S):
+                        return self._options.once
+                    self._lag = _lag(query)
+                    request = read_request(self._store, self._plan.table)
+                    if request is not None and request.number > generation.number:
+                        return False
+                return True
+            finally:
+                delivery.close()
+                with suppress(PySparkException, Py4JError):  # of a query that has failed
+                    query.stop()
+
+    def _refuse_without_lock(self) -> None:
+        if self._lock.lost:
+            raise ConflictError(
+                "the table's lock was lost",
+                where=self._lock.path,
+                remedy="start the coordinator again, unless another one runs by now",
+            )
+
+    def _start(self, generation: Generation, delivery: Delivery) -> StreamingQuery:
+        self._spark.conf.set("spark.sql.shuffle.partitions", str(generation.partitions))
+        options = self._options
+        source = source_options(
+            self._plan.stream, options.most_rows, fail_on_data_loss=options.fail_on_data_loss
+        )
+        messages = self._spark.readStream.format("kafka").options(**source).load()
+        records = project(messages, self._plan.projection(generation.buckets))
+        processor = BucketProcessor(self._plan.settings.retention_ms)
+        results = records.groupBy("bucket").transformWithStateInPandas(
+            processor, RESULT_SCHEMA, "Append", "None"
+        )
+        writer = results.writeStream.foreachBatch(delivery).queryName(f"upsert {self._plan.table}")
+        writer = writer.option("checkpointLocation", self._uri(generation))
+        trigger = f"{round(options.trigger_interval_s * 1000)} milliseconds"
+        writer = writer.trigger(availableNow=True) if options.once else writer.trigger(processingTime=trigger)
+        try:
+            return writer.start()
+        except (PySparkException, Py4JError) as error:
+            raise SetupError(
+                f"the query does not start: {in_short(error)}",
+                where=self._plan.table,
+                remedy="look at the lines that Spark wrote to stderr",
+            ) from error
+
+    def _delivery(self, generation: Generation, sink: _Sink) -> Delivery:
+        table, store = self._plan.table, self._store
+        none_yet = CoordinatorRecord(generation.number, generation.base)
+
+        def told(batch: Told) -> None:
+            self._failures = 0
+            self._told(batch)
+
+        return Delivery(
+            generation,
+            Checkpoint(self._spark, self._uri(generation)),
+            sink,
+            read_coordinator(store, table) or none_yet,
+            write=lambda record: write_coordinator(store, table, record),
+            told=told,
+            may_send=lambda: not self._lock.lost,
+            lag=lambda: self._lag,
+            clock=self._clock,
+        )
+
+    def _generation(self, topic: UpdatesTopic) -> Generation:
+        """The present generation, or a new one: asked for, the first, or because the checkpoint is lost."""
+        now = read_generation(self._store, self._plan.table)
+        request = read_request(self._store, self._plan.table)
+        asked = request is not None and (now is None or request.number > now.number)
+        record = read_coordinator(self._store, self._plan.table)
+        told = max(record.version, int(record.details.get("sent", NIL))) if record else NIL
+        newest = max(topic.newest_version(), told)
+        if now is not None and not asked:
+            batch = Checkpoint(self._spark, self._uri(now)).newest_batch()
+            if now.has_sent(newest, batch):
+                return now
+            self._say(
+                f"the checkpoint {self._uri(now)} is not the one of version {newest}, which was sent: the "
+                "state is built anew"
+            )
+        offsets = open_look(self._plan.stream).read()
+        new = following(
+            now,
+            request,
+            newest,
+            {partition: found.latest for partition, found in offsets.items()},
+            partitions=self._options.partitions,
+            buckets=self._options.buckets,
+            folder=f"generation-{uuid.uuid4().hex[:12]}",
+        )
+        write_generation(self._store, self._plan.table, new)
+        if now is not None:
+            Checkpoint(self._spark, self._uri(now)).remove()
+        self._say(
+            f"generation {new.number} begins at version {new.base}, in {new.partitions} partitions and "
+            f"{new.buckets} buckets"
+        )
+        return new
+
+    def _uri(self, generation: Generation) -> str:
+        return f"{self._options.checkpoint.rstrip('/')}/{self._plan.table}/{generation.folder}"
+
+
+def _lag(query: StreamingQuery) -> int | None:
+    progress = query.lastProgress
+    source = json.loads(progress.json)["sources"][0] if progress is not None else {}
+    latest, end = source.get("latestOffset"), source.get("endOffset")
+    if not latest or not end:
+        return None
+    return sum(sum(each.values()) for each in latest.values()) - sum(
+        sum(each.values()) for each in end.values()
+    )
+
+
+class _Sink:
+    """The updates topic, with what a new one is made with."""
+
+    def __init__(self, topic: UpdatesTopic, retention_ms: int, replication: int) -> None:
+        self._topic = topic
+        self._retention_ms = retention_ms
+        self._replication = replication
+        self.send_events = topic.send_events
+        self.send_ends = topic.send_ends
+
+    def ensure(self, partitions: int) -> int:
+        """Have at least so many partitions; returns how many there are."""
+        return self._topic.ensure(partitions, retention_ms=self._retention_ms, replication=self._replication)

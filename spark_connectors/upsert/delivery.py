@@ -1,0 +1,200 @@
+"""What is done with each batch on the driver: its events, then its end, then the coordinator's record.
+
+A batch that failed, or whose driver was killed, is run again by Spark with the same input and the same state:
+it has the same version and the same events, and what was sent of it is sent again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+
+from controller_client.clock import Clock
+from controller_client.errors import ConflictError
+from controller_client.upsert.record import CoordinatorRecord
+from controller_client.upsert.update_message import Events, VersionEnd
+from spark_connectors.upsert.generation import Generation
+from spark_connectors.upsert.processor import COUNTS
+
+__all__ = ["Batches", "Delivery", "Sink", "Told"]
+
+
+class Batches(Protocol):
+    """Tells which offsets of the input a batch has; see ``Checkpoint``."""
+
+    def begins(self, batch: int) -> Mapping[int, int]:
+        """The first offset, by partition."""
+        ...
+
+    def ends(self, batch: int) -> Mapping[int, int]:
+        """The offset after the last, by partition."""
+        ...
+
+
+class Sink(Protocol):
+    """Takes messages; see ``UpdatesTopic``. A call returns when they are safe."""
+
+    def ensure(self, partitions: int) -> int:
+        """Have at least so many partitions; returns how many there are."""
+        ...
+
+    def send_events(self, events: Mapping[int, Events]) -> None:
+        """Send events, by partition."""
+        ...
+
+    def send_ends(self, ends: Mapping[int, VersionEnd]) -> None:
+        """Send the end of a version, by partition."""
+        ...
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a batch came to.
+
+    Attributes:
+        version: Its version.
+        rows: Records of the input, with those that have no key.
+        unread: Those that have none.
+        events: Inserts and deletes.
+        keys: In the state, expired ones not yet dropped included.
+        held_back: Whether the version's end is not sent, as the generation has not caught up yet.
+        lag: Rows of the input that were there and in no version, a moment ago; None: not known yet.
+    """
+
+    version: int
+    rows: int
+    unread: int
+    events: int
+    keys: int
+    held_back: bool
+    lag: int | None = None
+
+
+class Delivery:
+    """Spark's ``foreachBatch`` function of one run of the query.
+
+    Args:
+        generation: The present one.
+        batches: Of its checkpoint.
+        sink: The updates topic.
+        record: The coordinator's record as it is.
+        write: Writes that record.
+        told: Called after each batch.
+        may_send: False once somebody else may hold the table's lock.
+        lag: As of ``Told``.
+        clock: For the time of ends.
+    """
+
+    def __init__(
+        self,
+        generation: Generation,
+        batches: Batches,
+        sink: Sink,
+        record: CoordinatorRecord,
+        *,
+        write: Callable[[CoordinatorRecord], None],
+        told: Callable[[Told], None],
+        may_send: Callable[[], bool],
+        lag: Callable[[], int | None],
+        clock: Clock,
+    ) -> None:
+        self._generation = generation
+        self._batches = batches
+        self._sink = sink
+        self._record = record
+        self._write = write
+        self._told = told
+        self._may_send = may_send
+        self._lag = lag
+        self._clock = clock
+        self._one_at_a_time = threading.Lock()
+        self._closed = False
+
+    def close(self) -> None:
+        """Send nothing any more; waits for the batch that is being sent."""
+        with self._one_at_a_time:
+            self._closed = True
+
+    def __call__(self, frame: DataFrame, batch: int) -> None:
+        """Deliver a batch; runs in a thread of the driver that Spark's JVM calls into."""
+        table = frame.toArrow()  # the one action on it: each would run the batch
+        with self._one_at_a_time:
+            if self._closed or not self._may_send():
+                raise ConflictError("this coordinator is about to end: the batch is left to the next")
+            self._deliver(table, batch)
+
+    def _deliver(self, table: pa.Table, batch: int) -> None:
+        version = self._generation.base + batch
+        ends = self._batches.ends(batch)
+        partitions = self._sink.ensure(max(ends) + 1)
+        events = _events(table, version)
+        self._sink.send_events(events)
+        held_back = self._generation.holds_back(ends)
+        now_ms = int(self._clock.now() * 1000)
+        if not held_back:
+            begins = self._batches.begins(batch)
+            self._sink.send_ends(
+                {
+                    each: VersionEnd(version, begins.get(each, 0), ends.get(each, 0), now_ms)
+                    for each in range(partitions)
+                }
+            )
+        self._record_batch(
+            table, batch, sum(len(each.offsets) for each in events.values()), held_back, now_ms
+        )
+
+    def _record_batch(self, table: pa.Table, batch: int, events: int, held_back: bool, now_ms: int) -> None:
+        old, version = self._record, self._generation.base + batch
+        rows, unread, growth = (sum(table.column(name).to_pylist()) for name in ("rows", "unread", "growth"))
+        # A batch that is run again after its record was written is counted already.
+        again = old.generation == self._generation.number and int(old.details.get("sent", -1)) >= version
+        keys = old.keys if again else (old.keys if batch else 0) + growth
+        unread_before = int(old.details.get("unread", 0)) if again or batch else 0
+        all_unread = unread_before + (0 if again else unread)
+        lag = self._lag()
+        self._record = CoordinatorRecord(
+            self._generation.number,
+            self._generation.base,
+            old.version if held_back else version,
+            old.at_ms if held_back else now_ms,
+            keys,
+            {
+                "sent": str(version),
+                "rows": str(rows),
+                "unread": str(all_unread),
+                "heldBack": str(held_back).lower(),
+                **({} if lag is None else {"lag": str(lag)}),
+                "partitions": str(self._generation.partitions),
+                "buckets": str(self._generation.buckets),
+            },
+        )
+        self._write(self._record)
+        self._told(Told(version, rows, unread, events, keys, held_back, lag))
+
+
+def _events(table: pa.Table, version: int) -> dict[int, Events]:
+    inserted: dict[int, list[bytes]] = {}
+    deleted: dict[int, list[bytes]] = {}
+    columns = (table.column(name).to_pylist() for name in ("partition", "inserted", "deleted"))
+    for partition, new, gone in zip(*columns, strict=True):
+        if partition != COUNTS:
+            inserted.setdefault(partition, []).append(new)
+            deleted.setdefault(partition, []).append(gone)
+    found = {}
+    for partition in sorted(inserted):
+        new, gone = _sorted(inserted[partition]), _sorted(deleted[partition])
+        flags = np.repeat([False, True], [len(new), len(gone)])
+        found[partition] = Events(version, np.concatenate([new, gone]), flags)
+    return found
+
+
+def _sorted(parts: list[bytes]) -> NDArray[np.int64]:
+    # Sorted, so that a batch that is sent again is sent as it was.
+    return np.sort(np.frombuffer(b"".join(parts), "<i8").astype(np.int64))

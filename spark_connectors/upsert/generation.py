@@ -1,0 +1,182 @@
+"""Generations of the key coordinator's state, kept in ZooKeeper.
+
+::
+
+    /<cluster>/PINOT_PLUGINS/upsert/<table with type>/
+        generation        Generation: written by the coordinator, which holds the table's lock
+        rebuild           what was asked for by ``pinotctl upsert rebuild``
+
+A generation reads the input from its beginning with a checkpoint of its own. The request for one names its
+number, so that a coordinator which has begun it does not begin it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from controller_client.upsert.record import coordinator_path
+from controller_client.zookeeper import PropertyStore, ZNRecord, read_record_at
+
+__all__ = [
+    "Generation",
+    "RebuildRequest",
+    "following",
+    "read_generation",
+    "read_request",
+    "request_rebuild",
+    "write_generation",
+]
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What stays the same through all restarts of a generation.
+
+    Attributes:
+        number: From 1 on.
+        base: The version of its first batch; more than all versions before it.
+        partitions: Parts of the state, each a task of Spark.
+        buckets: Buckets of keys.
+        folder: Its checkpoint, below the one that the coordinator is given.
+        until: By input partition, the offset that was the next when it began. Ends of versions are held back
+            until all are passed: what is sent before is an older state than queries see.
+    """
+
+    number: int
+    base: int
+    partitions: int
+    buckets: int
+    folder: str
+    until: Mapping[int, int] = field(default_factory=dict)
+
+    def has_sent(self, newest: int, batch: int | None) -> bool:
+        """Whether the newest version that was sent can be of this generation, or of one before it.
+
+        Args:
+            newest: That version; ``NIL`` for none.
+            batch: The newest batch that the checkpoint knows of; None where it has none.
+        """
+        return newest < self.base or (batch is not None and newest <= self.base + batch)
+
+    def holds_back(self, ends: Mapping[int, int]) -> bool:
+        """Whether the end of a version whose batch ends at these offsets is not to be sent yet."""
+        return any(ends.get(partition, 0) < offset for partition, offset in self.until.items())
+
+
+@dataclass(frozen=True)
+class RebuildRequest:
+    """That a generation is wanted.
+
+    Attributes:
+        number: Its number.
+        partitions: As of :class:`Generation`; None as it is.
+        buckets: Likewise.
+    """
+
+    number: int
+    partitions: int | None = None
+    buckets: int | None = None
+
+
+def following(
+    now: Generation | None,
+    request: RebuildRequest | None,
+    newest: int,
+    offsets: Mapping[int, int],
+    *,
+    partitions: int,
+    buckets: int,
+    folder: str,
+) -> Generation:
+    """Return the generation after the present one.
+
+    Args:
+        now: The present one, if there is one.
+        request: The newest request; one that was met counts for nothing.
+        newest: The newest version that was sent, of any generation; ``NIL`` for none.
+        offsets: The next ones of the input, by partition.
+        partitions: Of the first generation, unless the request says otherwise.
+        buckets: Likewise.
+        folder: Its checkpoint's.
+    """
+    number = now.number + 1 if now else 1
+    if request is not None and request.number < number:
+        request = None
+    return Generation(
+        number=request.number if request else number,
+        base=newest + 1,
+        partitions=(request and request.partitions) or (now.partitions if now else partitions),
+        buckets=(request and request.buckets) or (now.buckets if now else buckets),
+        folder=folder,
+        # Before the first version there is nothing that queries could go on to see.
+        until=dict(offsets) if newest >= 0 else {},
+    )
+
+
+def read_generation(store: PropertyStore, table: str) -> Generation | None:
+    """The generation of a table (with type); None before the first."""
+    record = read_record_at(store, _path(store, table, "generation"))
+    if record is None:
+        return None
+    simple = record.simple_fields
+    number, base, partitions, buckets = (
+        int(simple[name]) for name in ("number", "base", "partitions", "buckets")
+    )
+    return Generation(
+        *(number, base, partitions, buckets, simple["folder"]),
+        {int(partition): int(offset) for partition, offset in record.map_fields.get("until", {}).items()},
+    )
+
+
+def write_generation(store: PropertyStore, table: str, generation: Generation) -> None:
+    """Write a generation; errors as of :meth:`PropertyStore.connection.set`."""
+    names = ("number", "base", "partitions", "buckets", "folder")
+    record = ZNRecord(
+        "generation",
+        simple_fields={name: str(getattr(generation, name)) for name in names},
+        map_fields={"until": {str(each): str(offset) for each, offset in generation.until.items()}},
+    )
+    _put(store, _path(store, table, "generation"), record)
+
+
+def read_request(store: PropertyStore, table: str) -> RebuildRequest | None:
+    """The newest request, also one that was met: compare its number."""
+    record = read_record_at(store, _path(store, table, "rebuild"))
+    if record is None:
+        return None
+    simple = record.simple_fields
+    partitions, buckets = (
+        int(simple[name]) if name in simple else None for name in ("partitions", "buckets")
+    )
+    return RebuildRequest(int(simple["number"]), partitions, buckets)
+
+
+def request_rebuild(
+    store: PropertyStore, table: str, *, partitions: int | None = None, buckets: int | None = None
+) -> RebuildRequest:
+    """Ask for a new generation; one that is asked for and not begun yet is asked for with these numbers.
+
+    Raises:
+        ConflictError: Somebody else asked at the same time.
+    """
+    now = read_generation(store, table)
+    request = RebuildRequest(now.number + 1 if now else 1, partitions, buckets)
+    values = {"number": request.number, "partitions": partitions, "buckets": buckets}
+    record = ZNRecord(
+        "rebuild", simple_fields={name: str(value) for name, value in values.items() if value is not None}
+    )
+    _put(store, _path(store, table, "rebuild"), record)
+    return request
+
+
+def _path(store: PropertyStore, table: str, name: str) -> str:
+    return f"{coordinator_path(store, table).rpartition('/')[0]}/{name}"
+
+
+def _put(store: PropertyStore, path: str, record: ZNRecord) -> None:
+    found = store.connection.get(path)
+    if found is None:
+        store.connection.create(path, record.to_bytes())
+    else:
+        store.connection.set(path, record.to_bytes(), found[1])

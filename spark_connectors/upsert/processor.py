@@ -1,0 +1,94 @@
+"""Spark's stateful operator over buckets of keys; runs in the Python workers of Spark's tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
+
+from spark_connectors.upsert.bucket_state import BaseCache, advance
+from spark_connectors.upsert.entries import Entries
+
+__all__ = ["COUNTS", "NO_BUCKET", "RESULT_SCHEMA", "BucketProcessor"]
+
+NO_BUCKET = -1
+"""The bucket of records that have no key: they are counted."""
+
+COUNTS = -1
+"""In place of a partition: the row of a bucket's counts."""
+
+RESULT_SCHEMA = "partition int, inserted binary, deleted binary, rows long, unread long, growth long"
+"""``inserted``, ``deleted``: offsets of one partition, each 8 bytes, little-endian. ``rows``, ``unread`` and
+``growth`` stand in the row of counts: records, records without a key, and keys that were added."""
+
+_STATE_SCHEMA = "value binary"
+_KEYS_IN_MEMORY = 10_000_000
+"""Of one Python worker, of which Spark has one for each task that runs at once: 450 MB."""
+
+_cache = BaseCache(_KEYS_IN_MEMORY)
+
+
+class BucketProcessor(StatefulProcessor):
+    """Resolves the records of a batch, bucket by bucket.
+
+    Args:
+        retention_ms: See :func:`spark_connectors.upsert.bucket_state.advance`.
+    """
+
+    def __init__(self, retention_ms: int) -> None:
+        self._retention_ms = retention_ms
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Spark's call at the start of each task; runs in its Python worker."""
+        self._newer = handle.getValueState("newer", _STATE_SCHEMA)
+        self._base = handle.getValueState("base", _STATE_SCHEMA)
+
+    def handleInputRows(  # noqa: N802  # Spark's name
+        self,
+        key: Any,
+        rows: Iterator[Any],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """Spark's call for each bucket that a batch has records of; runs in the task's Python worker."""
+        frames: list[pd.DataFrame] = list(rows)
+        if key[0] == NO_BUCKET:
+            unread = sum(len(frame) for frame in frames)
+            yield _result([(COUNTS, b"", b"", unread, unread, 0)])
+            return
+        records = _records(pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0])
+        done, growth = advance(self._newer, self._base, _cache, records, self._retention_ms)
+        partitions = np.unique(np.concatenate([done.inserted.partition, done.deleted.partition]))
+        yield _result(
+            [
+                (
+                    int(each),
+                    done.inserted.offset[done.inserted.partition == each].tobytes(),
+                    done.deleted.offset[done.deleted.partition == each].tobytes(),
+                    0,
+                    0,
+                    0,
+                )
+                for each in partitions
+            ]
+            + [(COUNTS, b"", b"", len(records), 0, growth)]
+        )
+
+
+def _records(frame: pd.DataFrame) -> Entries:
+    hashes = np.frombuffer(b"".join(frame["key_hash"]), ">u8").reshape(-1, 2)
+    return Entries(
+        hashes[:, 0].astype(np.uint64),
+        hashes[:, 1].astype(np.uint64),
+        frame["partition"].to_numpy(np.int32),
+        frame["offset"].to_numpy(np.int64),
+        frame["order"].to_numpy(np.int64),
+        frame["seen"].to_numpy(np.int64),
+        frame["tombstone"].to_numpy(bool),
+    )
+
+
+def _result(rows: list[tuple[int, bytes, bytes, int, int, int]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["partition", "inserted", "deleted", "rows", "unread", "growth"])

@@ -1,0 +1,113 @@
+"""The driver's side of a write, in a Python process of the driver: one replacement of segments, or nothing.
+
+A commit holds the table's lock, so a lineage entry of a write that is still in progress when it gets the lock
+belongs to one that was killed, and is reverted.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+
+from controller_client.client import ControllerClient
+from controller_client.lineage import LineageEntry, LineageState
+from controller_client.reverting import LineageTimeouts, delete_leftovers, revert_entry
+from minion_tasks.file_ingestion.quota import check_quota
+from minion_tasks.file_ingestion.session import StagedSegment
+from minion_tasks.file_ingestion.switch import switch
+from spark_connectors.write.cluster import locked
+from spark_connectors.write.plan import WritePlan
+from spark_connectors.write.repeated import was_committed
+from spark_connectors.write.report import Outcome, tell
+from spark_connectors.write.scope import segments_to_replace
+from spark_connectors.write.staging_task import StagedByTask, stage_without_rows
+from spark_connectors.write.sweeping import delete_folder, sweep
+
+__all__ = ["abort", "commit"]
+
+logger = logging.getLogger(__name__)
+
+
+def commit(plan: WritePlan, messages: Sequence[StagedByTask | None]) -> None:
+    """Bring what the tasks staged to the table in one step; a query made afterwards sees it.
+
+    Raises:
+        NotAppliedError: The table is as it was.
+        OutcomeUnknownError: The controller's last word is not known: write again with the same ``writeId``.
+    """
+    started = time.monotonic()
+    tasks = [message for message in messages if message is not None]
+    segments = [segment for task in tasks for segment in task.segments]
+    what = "nothing to write"
+    replaced: Sequence[str] = ()
+    if plan.committed_before or segments or plan.overwrite:
+        with plan.options.client() as client:
+            what, replaced = _commit(plan, client, segments)
+            delete_folder(plan, plan.staging_uri)
+            sweep(plan, client)
+    tell(plan, tasks, Outcome(what, len(replaced), time.monotonic() - started))
+
+
+def abort(plan: WritePlan) -> None:
+    """Take back what a failed job or commit left; what was applied stays.
+
+    Spark calls it after a failed commit too, whose last call may have been applied all the same.
+    """
+    # First, since it can be done when the controller cannot be reached. No later attempt needs it.
+    delete_folder(plan, plan.staging_uri)
+    with plan.options.client() as client, locked(plan.options, client, plan.table):
+        for entry in client.lineage.list(plan.table):
+            if entry.state is LineageState.IN_PROGRESS and _is_of(plan, entry):
+                _revert(client, plan.table, entry)
+
+
+def _commit(
+    plan: WritePlan, client: ControllerClient, segments: Sequence[StagedSegment]
+) -> tuple[str, Sequence[str]]:
+    if plan.committed_before:
+        return "committed before", ()
+    with locked(plan.options, client, plan.table) as store:
+        if was_committed(client, plan.table, plan.names_begin):
+            return "committed before", ()
+        _take_back_killed(plan, client)
+        replaced = segments_to_replace(client, store, plan.table, plan.scope()) if plan.overwrite else ()
+        if not segments and not replaced:
+            return "nothing to write", ()
+        segments = segments or stage_without_rows(plan).segments
+        check_quota(client, plan.table, segments)
+        switch(
+            client,
+            store,
+            plan.table,
+            segments,
+            replaced,
+            plan.staging_store(),
+            push_mode=plan.options.push_mode,
+            keep_on_error=False,
+        )
+    return "written", replaced
+
+
+def _is_of(plan: WritePlan, entry: LineageEntry) -> bool:
+    begin = f"{plan.names_begin}{plan.nonce}_"
+    return any(name.startswith(begin) for name in entry.segments_to)
+
+
+def _take_back_killed(plan: WritePlan, client: ControllerClient) -> None:
+    there = set(client.segments.list(plan.table, exclude_replaced=False))
+    for entry in client.lineage.list(plan.table):
+        if not any(map(plan.nonce_of, entry.segments_to)):
+            continue
+        if entry.state is LineageState.IN_PROGRESS:
+            logger.warning("%s: entry %s of a killed write is reverted", plan.table, entry.entry_id)
+            _revert(client, plan.table, entry)
+        elif entry.state is LineageState.REVERTED and not there.isdisjoint(entry.segments_to):
+            # Who reverted it was killed before the end. Queries do not see them, so nobody waits for it.
+            client.segments.delete(plan.table, there.intersection(entry.segments_to))
+
+
+def _revert(client: ControllerClient, table: str, entry: LineageEntry) -> None:
+    timeouts = LineageTimeouts()
+    revert_entry(client, table, entry, timeouts)
+    delete_leftovers(client, table, entry.segments_to, timeouts)

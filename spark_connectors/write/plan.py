@@ -1,0 +1,218 @@
+"""What one write is, as driver, tasks and commit share it: it is pickled into each of them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.types import StructType
+
+from controller_client.client import ControllerClient
+from controller_client.errors import ConfigError, NotFoundError
+from controller_client.filestore import FileStore, open_store
+from controller_client.models import Schema, TableConfig
+from controller_client.table_names import TableType, with_type
+from minion_tasks.file_ingestion.staging import STAGING_FOLDER
+from spark_connectors.options import WriteOptions
+from spark_connectors.types import ColumnCast, plan_casts
+from spark_connectors.write.cluster import open_zookeeper
+from spark_connectors.write.new_table import create_table
+from spark_connectors.write.partitioning import Partitioning
+from spark_connectors.write.repeated import was_committed
+from spark_connectors.write.scope import Scope, scope_of, segments_to_replace
+
+__all__ = ["WRITE_ID_KEY", "WritePlan"]
+
+WRITE_ID_KEY = "pinotPlugins.writeId"
+"""Key in a segment's custom metadata: the write that made it, as a digest."""
+
+
+@dataclass(frozen=True)
+class WritePlan:
+    """One write of one DataFrame.
+
+    Attributes:
+        frame: The DataFrame's schema.
+        overwrite: Whether something is replaced.
+        config_document: The table's config as the controller gives it, without tasks: these hold
+            credentials.
+        schema_document: As the controller gives it.
+        write_id: The user's, or one of this write alone.
+        nonce: Of this attempt at the write: segments of an attempt that was reverted have used their names
+            up.
+        staging_uri: The folder where this attempt's segments wait.
+        committed_before: A write of the user's id was committed: nothing is to do.
+    """
+
+    options: WriteOptions
+    frame: StructType
+    overwrite: bool
+    config_document: Mapping[str, Any] = field(repr=False)
+    schema_document: Mapping[str, Any] = field(repr=False)
+    write_id: str
+    nonce: str
+    staging_uri: str
+    committed_before: bool = False
+
+    @classmethod
+    def make(
+        cls, options: WriteOptions, frame: StructType, *, overwrite: bool, staging_key: str | None = None
+    ) -> WritePlan:
+        """Look at the table and check everything that can be checked before the job starts.
+
+        Args:
+            options: Of the write.
+            frame: The DataFrame's schema.
+            overwrite: Whether something is replaced.
+            staging_key: Names the staging folder; default: a new name.
+
+        Raises:
+            ConfigError: The DataFrame does not fit the table, or the table is not one to write to.
+            ConflictError: A segment lies across the border of what is to be overwritten.
+            NotFoundError: There is no such table.
+        """
+        _check_report_path(options)
+        with options.client() as client:
+            config, schema = _table(client, options, frame)
+            nonce = secrets.token_hex(4)
+            staging = f"{_staging_root(options, client)}/{config.name_with_type}"
+            plan = cls(
+                options=options,
+                frame=frame,
+                overwrite=overwrite,
+                config_document={key: part for key, part in config.to_json().items() if key != "task"},
+                schema_document=schema.to_json(),
+                write_id=options.write_id or f"spark-{secrets.token_hex(8)}",
+                nonce=nonce,
+                staging_uri=f"{staging}/{staging_key or nonce}",
+            )
+            plan.casts()
+            plan.staging_store()
+            if options.write_id is not None and was_committed(client, plan.table, plan.names_begin):
+                return replace(plan, committed_before=True)
+            scope = plan.scope()
+            if scope is not None:
+                with open_zookeeper(options, client) as store:
+                    segments_to_replace(client, store, plan.table, scope)
+        return plan
+
+    @property
+    def table_config(self) -> TableConfig:
+        """The table's config."""
+        return TableConfig.from_json(self.config_document)
+
+    @property
+    def schema(self) -> Schema:
+        """The table's schema."""
+        return Schema.from_json(self.schema_document)
+
+    @property
+    def table(self) -> str:
+        """Table name with type."""
+        return self.table_config.name_with_type
+
+    @property
+    def write_digest(self) -> str:
+        """The write's id as it stands in segment names and metadata."""
+        return hashlib.sha256(self.write_id.encode()).hexdigest()[:16]
+
+    @property
+    def names_begin(self) -> str:
+        """How the names of all segments of this write begin, whatever the attempt."""
+        return f"{self.table_config.raw_name}_spark_{self.write_digest}_"
+
+    def segment_name(self, partition: int, number: int) -> str:
+        """Name a segment by the Spark partition and its number among that partition's."""
+        return f"{self.names_begin}{self.nonce}_{partition:05d}_{number:03d}"
+
+    def nonce_of(self, segment_name: str) -> str | None:
+        """Return the nonce in a segment's name; None for one that no write has made."""
+        begin = re.escape(f"{self.table_config.raw_name}_spark_")
+        match = re.fullmatch(rf"{begin}[0-9a-f]{{16}}_([0-9a-f]{{8}})_\d+_\d+", segment_name)
+        return match[1] if match else None
+
+    @property
+    def staging_root(self) -> str:
+        """The folder of all writes of the table, which holds one for each attempt."""
+        return self.staging_uri.rpartition("/")[0]
+
+    def staging_uri_of(self, nonce: str) -> str:
+        """Return the staging folder of another attempt at this or another write of the table."""
+        return f"{self.staging_root}/{nonce}"
+
+    def custom_metadata(self) -> dict[str, str]:
+        """What each segment says of itself."""
+        return {WRITE_ID_KEY: self.write_digest}
+
+    def casts(self) -> tuple[ColumnCast, ...]:
+        """How the columns get into the table."""
+        ingestion = self.config_document.get("ingestionConfig") or {}
+        return plan_casts(
+            self.frame,
+            self.schema,
+            required=self.table_config.time_column,
+            free_columns=bool(ingestion.get("transformConfigs") or ingestion.get("filterConfig")),
+        )
+
+    def scope(self) -> Scope | None:
+        """What is overwritten; None for the whole table, and for an append."""
+        if not self.overwrite:
+            return None
+        return scope_of(self.options, self.table_config, self.schema, self.frame.fieldNames())
+
+    def partitioning(self) -> Partitioning | None:
+        """How rows are split; None when they are not."""
+        found = Partitioning.of(self.table_config, self.schema)
+        return found if found is not None and found.column in self.frame.fieldNames() else None
+
+    def staging_store(self) -> FileStore:
+        """Open the store of the staging folder."""
+        return open_store(self.staging_uri, self.options.fs_properties, key="stagingUri")
+
+
+def _table(client: ControllerClient, options: WriteOptions, frame: StructType) -> tuple[TableConfig, Schema]:
+    if options.table.endswith(f"_{TableType.REALTIME}"):
+        raise ConfigError(
+            f"{options.table} is a REALTIME table: it takes rows from its stream alone",
+            expected="the name of an OFFLINE table, or of a hybrid one without the type",
+        )
+    table = with_type(options.table, TableType.OFFLINE)
+    realtime = f"{table.removesuffix(f'_{TableType.OFFLINE}')}_{TableType.REALTIME}"
+    try:
+        config = client.tables.get(table)
+    except NotFoundError as error:
+        if client.tables.exists(realtime):
+            raise ConfigError(
+                f"there is only {realtime}, which takes rows from its stream alone",
+                expected=f"an OFFLINE table {table} beside it",
+                remedy="make the OFFLINE table first",
+            ) from error
+        if not options.create_table:
+            error.remedy = "make the table, or set 'createTable'"
+            raise
+        config = create_table(client, table, frame, options)
+    return config, client.schemas.get(config.schema_name)
+
+
+def _check_report_path(options: WriteOptions) -> None:
+    if options.report_path is not None and not Path(options.report_path).absolute().parent.is_dir():
+        raise ConfigError(
+            f"'reportPath' lies in a folder that is not there: {options.report_path}",
+            expected="a path in a folder of the driver's machine",
+        )
+
+
+def _staging_root(options: WriteOptions, client: ControllerClient) -> str:
+    place = options.staging_uri or client.cluster.deep_store_uri()
+    if place is None:
+        raise ConfigError(
+            "no place to stage segments: 'stagingUri' is not set, nor tells the controller its data dir",
+            remedy="set 'stagingUri' to a folder that executors, driver and controller reach",
+        )
+    # Beside the folders that FileIngestionTask sweeps, which are tables' names with type.
+    return f"{place.rstrip('/')}/{STAGING_FOLDER}/spark-writes"

@@ -1,0 +1,22 @@
+"""Whether a write was committed before, so that it is not made twice."""
+
+from __future__ import annotations
+
+from controller_client.client import ControllerClient
+from controller_client.lineage import LineageState
+
+__all__ = ["was_committed"]
+
+
+def was_committed(client: ControllerClient, table: str, names_begin: str) -> bool:
+    """Look for the write's segments, by how their names begin.
+
+    They are in the table until an overwrite replaces them. From the commit on they are in the lineage, too,
+    until Pinot's retention manager (every six hours) finds that what the entry replaced is gone.
+    """
+    entries = client.lineage.list(table)
+    remembered = [
+        name for entry in entries if entry.state is LineageState.COMPLETED for name in entry.segments_to
+    ]
+    seen = client.segments.list(table, exclude_replaced=True)
+    return any(name.startswith(names_begin) for name in (*remembered, *seen))

@@ -1,0 +1,88 @@
+"""What a commit tells of itself."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spark_connectors.write.plan import WritePlan
+from spark_connectors.write.staging_task import StagedByTask
+
+__all__ = ["Outcome", "tell"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a commit that went well.
+
+    Attributes:
+        what: ``written``, ``nothing to write`` or ``committed before``.
+        replaced: Segments that went.
+        commit_s: Seconds of the commit, the wait for the brokers' new routing among them.
+    """
+
+    what: str
+    replaced: int
+    commit_s: float
+
+
+def tell(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outcome) -> None:
+    """Log one line and write the report; a report that cannot be written is no error: the rows are there."""
+    report = _report(plan, tasks, outcome)
+    logger.info(
+        "%s: write %s: %s, %d rows in %d segments (%d bytes) came, %d segments went; built %.1f s, uploaded"
+        " %.1f s, committed %.1f s",
+        plan.table,
+        plan.write_id,
+        outcome.what,
+        report["rows"],
+        report["segments"],
+        report["bytes"],
+        outcome.replaced,
+        report["build_s"],
+        report["upload_s"],
+        outcome.commit_s,
+    )
+    if plan.options.report_path is None:
+        return
+    path = Path(plan.options.report_path).absolute()
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        new.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        new.replace(path)
+    except OSError as error:
+        logger.warning("no report is written to %s: %s", path, error)
+
+
+def _report(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outcome) -> dict[str, Any]:
+    lines: list[dict[str, Any]] = [
+        {
+            "partition": task.partition,
+            "rows": sum(segment.rows for segment in task.segments),
+            "bytes": sum(segment.tar_size_bytes for segment in task.segments),
+            "segments": [segment.name for segment in task.segments],
+            "build_s": round(task.build_s, 3),
+            "upload_s": round(task.upload_s, 3),
+        }
+        for task in tasks
+    ]
+    return {
+        "table": plan.table,
+        "write_id": plan.write_id,
+        "outcome": outcome.what,
+        "rows": sum(task["rows"] for task in lines),
+        "bytes": sum(task["bytes"] for task in lines),
+        "segments": sum(len(task["segments"]) for task in lines),
+        "replaced_segments": outcome.replaced,
+        "build_s": round(sum(task.build_s for task in tasks), 3),
+        "upload_s": round(sum(task.upload_s for task in tasks), 3),
+        "commit_s": round(outcome.commit_s, 3),
+        "tasks": lines,
+    }

@@ -1,0 +1,157 @@
+"""A task's side of a write, in a Python worker of an executor: record batches in, staged segments out."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql.datasource import WriterCommitMessage
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from jvm_bridge.builder import SegmentBuilder
+from jvm_bridge.jvm import start_jvm
+from minion_tasks.file_ingestion.session import StagedSegment
+from minion_tasks.file_ingestion.staging_builder import stage_segment
+from spark_connectors.types import cast_batch
+from spark_connectors.work_dir import work_dir
+from spark_connectors.write.cutting import cut
+from spark_connectors.write.partitioning import PartitionIds
+from spark_connectors.write.plan import WritePlan
+from spark_connectors.write.scope import PartitionScope, TimeScope
+from spark_connectors.write.splitting import split
+
+__all__ = ["StagedByTask", "stage", "stage_without_rows"]
+
+
+@dataclass
+class StagedByTask(WriterCommitMessage):
+    """What a task that ended well has staged; Spark hands it to the commit.
+
+    Attributes:
+        partition: Spark's number of the task's partition.
+        segments: In the order of their rows.
+        build_s: Seconds in Pinot's segment builder.
+        upload_s: Seconds of the uploads to the staging folder.
+    """
+
+    partition: int
+    segments: tuple[StagedSegment, ...]
+    build_s: float
+    upload_s: float
+
+
+def stage(plan: WritePlan, batches: Iterator[pa.RecordBatch], partition: int) -> StagedByTask:
+    """Build the segments of a task's rows and put them into the staging folder.
+
+    Two attempts at the same partition write files of different names; the table gets those of the attempt
+    whose message reaches the commit. Nothing is read for a write that was committed before.
+
+    Raises:
+        DataError: A value has no place in the table; names the column.
+    """
+    if plan.committed_before:
+        return StagedByTask(partition, (), 0.0, 0.0)
+    casts, options = plan.casts(), plan.options
+    sort_by = _sorted_column(plan)
+    fitting: Iterator[pa.RecordBatch] = (cast_batch(each, casts) for each in batches if each.num_rows)
+    first = next(fitting, None)
+    if first is None:  # nothing of this is worth a JVM
+        return StagedByTask(partition, (), 0.0, 0.0)
+    fitting = chain([first], fitting)
+    with _stager(plan, partition) as stager:
+        for part in _parts(plan, fitting, stager.folder):
+            for rows in cut(part, max_rows=options.segment_rows, max_bytes=options.segment_bytes):
+                stager.add(pa.Table.from_batches(rows).sort_by(sort_by) if sort_by else rows)
+        return stager.message()
+
+
+def _parts(
+    plan: WritePlan, batches: Iterator[pa.RecordBatch], folder: Path
+) -> Iterator[Iterator[pa.RecordBatch]]:
+    """Yield the rows that may share segments, one set after the other; rows outside the scope are refused."""
+    scope, partitioning = plan.scope(), plan.partitioning()
+    if isinstance(scope, TimeScope):
+        batches = _checked(batches, scope)
+    if partitioning is None:
+        yield batches
+        return
+    partition_of = PartitionIds(partitioning, plan.schema_document)
+    column = partitioning.column
+
+    def ids_of(batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
+        ids = partition_of(batch.column(column))
+        if isinstance(scope, PartitionScope):
+            for partition in np.unique(ids).tolist():
+                scope.check_partition(partition)
+        return ids
+
+    for _, rows in split(batches, ids_of, folder):
+        yield rows
+
+
+def _checked(batches: Iterator[pa.RecordBatch], scope: TimeScope) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        scope.check_rows(batch)
+        yield batch
+
+
+def stage_without_rows(plan: WritePlan) -> StagedByTask:
+    """Stage a segment without rows: Pinot replaces segments by at least one, also when nothing comes."""
+    schema = to_arrow_schema(plan.frame, timezone="UTC")
+    columns = [pa.array([], field.type) for field in schema]
+    rows = cast_batch(pa.RecordBatch.from_arrays(columns, schema=schema), plan.casts())
+    with _stager(plan, 0) as stager:
+        stager.add(pa.Table.from_batches([rows]))
+        return stager.message()
+
+
+class _Stager:
+    """Builds one segment after the other in a folder, and uploads each."""
+
+    def __init__(self, plan: WritePlan, partition: int, folder: Path) -> None:
+        self.folder = folder
+        self._plan = plan
+        self._partition = partition
+        self._attempt = uuid.uuid4().hex[:8]
+        self._builder = SegmentBuilder(plan.config_document, plan.schema_document, folder)
+        self._store = plan.staging_store()
+        self._staged: list[StagedSegment] = []
+        self._build_s = self._upload_s = 0.0
+
+    def add(self, rows: pa.Table | Iterator[pa.RecordBatch]) -> None:
+        plan, started = self._plan, time.monotonic()
+        name = plan.segment_name(self._partition, len(self._staged))
+        built = self._builder.from_arrow(rows, name, custom_metadata=plan.custom_metadata())
+        built_at = time.monotonic()
+        stem_uri = f"{plan.staging_uri}/{name}.{self._attempt}"
+        segment = stage_segment(self._store, built, stem_uri, built_at - started)
+        built.tar_path.unlink()
+        built.metadata_tar_path.unlink()
+        self._staged.append(segment)
+        self._build_s += built_at - started
+        self._upload_s += time.monotonic() - built_at
+
+    def message(self) -> StagedByTask:
+        return StagedByTask(self._partition, tuple(self._staged), self._build_s, self._upload_s)
+
+
+@contextmanager
+def _stager(plan: WritePlan, partition: int) -> Iterator[_Stager]:
+    start_jvm()
+    with tempfile.TemporaryDirectory(dir=work_dir(plan.options.work_dir), prefix="pinot-write-") as folder:
+        yield _Stager(plan, partition, Path(folder))
+
+
+def _sorted_column(plan: WritePlan) -> str | None:
+    """The column that the table's segments are sorted by; Pinot's builder takes the rows as they come."""
+    columns = plan.table_config.table_index_config.get("sortedColumn") or []
+    return columns[0] if columns and columns[0] in plan.frame.fieldNames() else None

@@ -1,0 +1,107 @@
+"""Writes DataTables by Pinot's own builders: ``python -m tests.contract.data_table_program <folder>``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import jpype
+
+from jvm_bridge.jvm import start_jvm
+
+VERSIONS = (3, 4)
+
+# Column type -> the values of two rows, as they are read.
+ROWS: Mapping[str, tuple[Any, Any]] = {
+    "INT": (-(2**31), 7),
+    "LONG": (2**63 - 1, -7),
+    "FLOAT": (1.5, -float("inf")),
+    "DOUBLE": (0.1, float("inf")),
+    "BOOLEAN": (True, False),
+    "TIMESTAMP": (1_700_000_000_123, -1),
+    "STRING": ("ü\u0000 and more", ""),
+    "JSON": ('{"a":1}', "null"),
+    "BYTES": (b"\x00\xff", b""),
+    "BIG_DECIMAL": ("-12345678901234567890.000000000000000000012", "1200"),
+    "INT_ARRAY": ([1, -2, 3], []),
+    "LONG_ARRAY": ([2**62], [5, 6]),
+    "FLOAT_ARRAY": ([0.25], [0.5, -1.0]),
+    "DOUBLE_ARRAY": ([], [0.1, 0.2]),
+    "STRING_ARRAY": (["x", "", "x"], ["ü"]),
+}
+
+
+def main(folder: Path) -> None:
+    """Write a table for each version, and one with exceptions and metadata only."""
+    start_jvm()
+    factory = jpype.JClass("org.apache.pinot.core.common.datatable.DataTableFactory")
+    data_schema = jpype.JClass("org.apache.pinot.common.utils.DataSchema")
+    kinds = jpype.JClass("org.apache.pinot.common.utils.DataSchema$ColumnDataType")
+    types = list(ROWS)
+    schema = data_schema(
+        jpype.JString[:]([f"c_{kind}" for kind in types]), kinds[:]([kinds.valueOf(kind) for kind in types])
+    )
+    for version in VERSIONS:
+        factory.setDataTableVersion(version)
+        builder = factory.getDataTableBuilder(schema)
+        for row in range(2):
+            builder.startRow()
+            for number, kind in enumerate(types):
+                _set(builder, number, _TO_JAVA[kind](ROWS[kind][row]))
+            builder.finishRow()
+        _write(builder.build(), folder / f"rows-{version}")
+        table = factory.getEmptyDataTable()
+        table.addException(235, "1 segments [s] missing")
+        table.getMetadata().put("numSegmentsQueried", "3")
+        table.getMetadata().put("numDocsScanned", "5000000000")
+        table.getMetadata().put("traceInfo", "ü")
+        _write(table, folder / f"metadata-{version}")
+
+
+def _write(table: Any, path: Path) -> None:
+    path.write_bytes(memoryview(table.toBytes()).tobytes())
+
+
+def _set(builder: Any, number: int, value: Any) -> None:
+    """Call ``setColumn`` for exactly the value's type: by name, a number also fits the one for objects."""
+    primitive = {"JInt": "Integer", "JLong": "Long", "JFloat": "Float", "JDouble": "Double"}.get(
+        type(value).__name__
+    )
+    if primitive is None:
+        builder.setColumn(number, value)
+        return
+    boxed = jpype.JClass(f"java.lang.{primitive}")
+    integer = jpype.JClass("java.lang.Integer")
+    method = builder.getClass().getMethod("setColumn", integer.TYPE, boxed.TYPE)
+    method.invoke(builder, integer(number), boxed(value))
+
+
+def _byte_array(value: bytes) -> Any:
+    signed = [each - 256 if each > 127 else each for each in value]
+    return jpype.JClass("org.apache.pinot.spi.utils.ByteArray")(jpype.JByte[:](signed))
+
+
+_TO_JAVA: Mapping[str, Callable[[Any], Any]] = {
+    "INT": lambda value: jpype.JInt(value),
+    "LONG": lambda value: jpype.JLong(value),
+    "FLOAT": lambda value: jpype.JFloat(value),
+    "DOUBLE": lambda value: jpype.JDouble(value),
+    "BOOLEAN": lambda value: jpype.JInt(int(value)),
+    "TIMESTAMP": lambda value: jpype.JLong(value),
+    "STRING": lambda value: jpype.JString(value),
+    "JSON": lambda value: jpype.JString(value),
+    "BYTES": _byte_array,
+    "BIG_DECIMAL": lambda value: jpype.JClass("java.math.BigDecimal")(
+        "1.2E+3" if value == "1200" else value  # a scale below zero
+    ),
+    "INT_ARRAY": lambda value: jpype.JInt[:](value),
+    "LONG_ARRAY": lambda value: jpype.JLong[:](value),
+    "FLOAT_ARRAY": lambda value: jpype.JFloat[:](value),
+    "DOUBLE_ARRAY": lambda value: jpype.JDouble[:](value),
+    "STRING_ARRAY": lambda value: jpype.JString[:](value),
+}
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

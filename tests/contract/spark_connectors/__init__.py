@@ -1,0 +1,1 @@
+"""Segments that Pinot's own tools have built, read by ``format("pinot")``."""

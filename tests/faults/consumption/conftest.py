@@ -1,0 +1,3 @@
+from tests.integration.consumption.conftest import make_stream_table, store
+
+__all__ = ["make_stream_table", "store"]

@@ -1,0 +1,228 @@
+"""How faults are put on a run of the task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from tests.faults.file_ingestion.expiry import expire_children, expire_owner
+from tests.faults.file_ingestion.place import Place
+from tests.faults.file_ingestion.runs import Halt, Ran, Runners
+from tests.integration.file_ingestion.ingestion import Reader
+from tests.support.faulty_http import FaultyHttp, Rule
+from tests.support.pinot_services import MINION_ADDRESS
+
+SWITCH = Halt("after", "session SWITCH")
+
+
+class Injection(Protocol):
+    """A run with a fault."""
+
+    def run(self, place: Place, runners: Runners, reader: Reader) -> Ran:
+        """Run the task once, with the fault."""
+        ...
+
+
+@dataclass(frozen=True)
+class Killed:
+    """kill -9 of the run at a step; more than one: the next runs are killed, too."""
+
+    halts: tuple[Halt, ...]
+
+    def run(self, place: Place, runners: Runners, reader: Reader) -> Ran:
+        for halt in self.halts:
+            ran = runners.victim().run(place.name, halt)
+            assert ran.was_killed, f"the run was not killed {halt}, since it did: {ran.steps}"
+            runners.prepare()
+            # As if the session's timeout had passed, after which the dead run's lock is free.
+            expire_children(place.pinot.zookeeper_address, place.lock_path)
+        return ran
+
+
+AddRule = Callable[[FaultyHttp, str, str, "int | None"], Rule]
+
+HTTP_FAULTS: dict[str, AddRule] = {
+    "reply lost": lambda proxy, operation, key, times: proxy.drop_reply(operation, key, times=times),
+    "connection dropped": lambda proxy, operation, key, times: proxy.drop_request(
+        operation, key, times=times
+    ),
+    "500": lambda proxy, operation, key, times: proxy.answer(500, operation, key, times=times),
+    "503": lambda proxy, operation, key, times: proxy.answer(503, operation, key, times=times),
+    "body cut": lambda proxy, operation, key, times: proxy.cut(20, operation, key, times=times),
+    "slow": lambda proxy, operation, key, times: proxy.hold_reply(operation, key, times=times),
+}
+
+
+@dataclass(frozen=True)
+class Http:
+    """A fault of an HTTP call.
+
+    Attributes:
+        server: ``controller`` or ``s3``.
+        key: With ``{raw}``, ``{name}``, ``{source}``, ``{staging}`` for the table's.
+        times: How often; None for as long as the run lives.
+        since: Where the run is stopped for the fault to be put on; None: it is there from the start.
+    """
+
+    server: str
+    fault: str
+    operation: str
+    key: str
+    times: int | None = 1
+    since: Halt | None = None
+
+    def run(self, place: Place, runners: Runners, reader: Reader) -> Ran:
+        proxy = place.controller if self.server == "controller" else place.s3
+        key = self.key.format(
+            raw=place.table.name,
+            name=place.name,
+            source=place.prefix,
+            staging=place.staging,
+            bucket=place.bucket,
+            staging_bucket=place.staging.partition("/")[0],
+        )
+        runner = runners.lasting()
+        runner.start(place.name, self.since)
+        if self.since is not None:
+            runner.wait_paused()
+        rule = HTTP_FAULTS[self.fault](proxy, self.operation, key, self.times)
+        try:
+            if self.since is not None:
+                runner.go_on()
+            if self.fault == "slow":
+                rule.wait_hit()
+                reader.poll_until(reader.polls + 50)
+                rule.lift()
+            ran = runner.ended()
+        finally:
+            proxy.lift_all()
+        assert rule.hits, f"no {self.operation} of {key} has come: {ran}"
+        return ran
+
+
+@dataclass(frozen=True)
+class KilledRole:
+    """kill -9 of a role while the run is stopped at a step; it comes back while the run goes on.
+
+    Attributes:
+        back: Whether it is back before the run goes on; else the run goes on without it first.
+    """
+
+    role: str
+    halt: Halt
+    back: str = "after the end"
+
+    def run(self, place: Place, runners: Runners, reader: Reader) -> Ran:
+        runner = runners.lasting()
+        runner.start(place.name, self.halt)
+        runner.wait_paused()
+        place.pinot.kill(self.role)
+        try:
+            runner.go_on()
+            ran = runner.ended() if self.back == "after the end" else None
+        finally:
+            place.pinot.start(self.role)
+        return ran or runner.ended()
+
+
+@dataclass(frozen=True)
+class ControllerKilledAtCall:
+    """kill -9 of the controller when it has applied a call, whose reply is lost."""
+
+    operation: str
+    key: str
+
+    def run(self, place: Place, runners: Runners, reader: Reader) -> Ran:
+        runner = runners.lasting()
+        runner.start(place.name, SWITCH)
+        runner.wait_paused()
+        rule = place.controller.drop_reply(self.operation, self.key.format(raw=place.table.name))
+        runner.go_on()
+        rule.wait_hit()
+        place.pinot.kill("controller")
+        try:
+            ran = runner.ended()
+        finally:
+            place.controller.lift_all()
+            place.pinot.start("controller")
+        return ran
+
+
+@dataclass(frozen=True)
+class MinionInSubtask:
+    """The minion is killed, or its ZooKeeper session ends, while it reads a file of the source."""
+
+    how: str
+
+    def run(self, place: Place, runners: Runners, reader: Reader) -> Ran:
+        rule = place.s3.hold("GET", f"{place.prefix}/*", times=1)
+        runner = runners.lasting()
+        runner.start(place.name)
+        rule.wait_hit()
+        if self.how == "killed":
+            place.pinot.kill("minion")
+            rule.lift()
+            place.pinot.start("minion")
+        else:
+            path = f"/{place.pinot.cluster_name}/LIVEINSTANCES"
+            own = f"Minion_{MINION_ADDRESS}_"
+            (minion,) = [name for name in place.store.live_instances() if name.startswith(own)]
+            expire_owner(place.pinot.zookeeper_address, f"{path}/{minion}")
+            rule.lift()
+        return runner.ended()
+
+
+@dataclass(frozen=True)
+class SessionExpired:
+    """The run's ZooKeeper session ends, and its lock with it, while the run is stopped at a step.
+
+    Attributes:
+        other_run: Another run takes the table meanwhile, and ends before this one goes on.
+    """
+
+    halt: Halt
+    other_run: str | None = None
+
+    def run(self, place: Place, runners: Runners, reader: Reader) -> Ran:
+        runner = runners.victim()
+        runner.start(place.name, self.halt)
+        runner.wait_paused()
+        expire_children(place.pinot.zookeeper_address, place.lock_path)
+        if self.other_run is not None:
+            assert runners.lasting().run(place.name).well["outcome"] == self.other_run
+        runner.go_on()
+        return runner.ended()
+
+
+@dataclass(frozen=True)
+class Late:
+    """kill -9 of the run while a call of it is on its way, which arrives when the next run is further.
+
+    Attributes:
+        arrives: The step of the next run at which it does; None: after the next run's end.
+    """
+
+    operation: str
+    key: str
+    arrives: Halt | None = None
+
+    def run(self, place: Place, runners: Runners, reader: Reader) -> Ran:
+        key = self.key.format(raw=place.table.name)
+        rule = place.controller.hold(self.operation, key)
+        victim, runner = runners.victim(), runners.lasting()
+        victim.start(place.name)
+        rule.wait_hit()
+        victim.kill()
+        runners.prepare()
+        expire_children(place.pinot.zookeeper_address, place.lock_path)
+        try:
+            runner.start(place.name, self.arrives)
+            if self.arrives is not None:
+                runner.wait_paused()
+                rule.lift()
+                reader.poll_until(reader.polls + 50)
+                runner.go_on()
+            return runner.ended()
+        finally:
+            place.controller.lift_all()

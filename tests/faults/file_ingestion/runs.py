@@ -1,0 +1,178 @@
+"""Runs of the task in child processes: one that lives on, and one that may be killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.cluster import PinotCluster
+
+# Far above any run; the runs themselves are waited for as long as they take.
+_HANGS_AFTER_S = 600.0
+
+
+@dataclass(frozen=True)
+class Halt:
+    """Where a run is stopped or killed: a step of :mod:`.run_program`.
+
+    Attributes:
+        when: ``before`` or ``after`` it.
+        step: Its name.
+        nth: The how manyth of this name.
+        since: A step that has to be done before it counts.
+    """
+
+    when: str
+    step: str
+    nth: int = 1
+    since: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.when} {self.step}" + (f" {self.nth}" if self.nth > 1 else "")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a run ended: with a report, with an error, or, having neither, by a signal."""
+
+    report: Mapping[str, Any] | None = None
+    error: Mapping[str, str] | None = None
+    steps: tuple[str, ...] = ()
+
+    @property
+    def was_killed(self) -> bool:
+        return self.report is None and self.error is None
+
+    @property
+    def well(self) -> Mapping[str, Any]:
+        assert self.report is not None, f"the run did not end well: {self}"
+        return self.report
+
+
+class Runner:
+    """One child process; a run at a time."""
+
+    def __init__(self, pinot: PinotCluster, controller_url: str, log: Path) -> None:
+        self._log = log
+        with log.open("w") as said:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "tests.faults.file_ingestion.run_program"),
+                    *(controller_url, pinot.zookeeper_address, pinot.cluster_name),
+                ],
+                env=dict(os.environ),
+                cwd=Path(__file__).parents[3],
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+            )
+        self._is_ready = False
+
+    def run(self, table: str, halt: Halt | None = None, *, how: str = "kill") -> Ran:
+        self.start(table, halt, how=how)
+        return self.ended()
+
+    def start(self, table: str, halt: Halt | None = None, *, how: str = "pause") -> None:
+        """Start a run; ``how`` is what happens at the halt: ``pause`` or ``kill``."""
+        if not self._is_ready:
+            assert self._answer()["event"] == "ready"
+            self._is_ready = True
+        order = None
+        if halt is not None:
+            order = {"how": how, "when": halt.when, "step": halt.step, "nth": halt.nth, "since": halt.since}
+        self._send({"table": table, "halt": order})
+
+    def wait_paused(self) -> None:
+        answer = self._answer()
+        assert answer["event"] == "paused", f"the run ended before its halt: {answer}\n{self._said()}"
+
+    def go_on(self) -> None:
+        self._send({})
+
+    def ended(self) -> Ran:
+        """Wait for the end of the run."""
+        answer = self._answer(may_be_dead=True)
+        if not answer:
+            self._process.communicate()
+            return Ran()
+        assert answer["event"] == "ended", answer
+        return Ran(answer.get("report"), answer.get("error"), tuple(answer["steps"]))
+
+    def close(self) -> None:
+        """End the process after what it does now."""
+        try:
+            self._process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def _send(self, command: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+
+    def _answer(self, *, may_be_dead: bool = False) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], _HANGS_AFTER_S)
+        assert ready, f"the run does not answer:\n{self._said()}"
+        line = self._process.stdout.readline()
+        if not line and may_be_dead:
+            return {}
+        assert line, f"the run's process is gone:\n{self._said()}"
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _said(self) -> str:
+        return self._log.read_text()[-5000:]
+
+
+class Runners:
+    """The child processes of a test session. They are started before they are wanted: a JVM takes seconds."""
+
+    def __init__(self, pinot: PinotCluster, controller_url: str, folder: Path) -> None:
+        self._pinot = pinot
+        self._controller_url = controller_url
+        self._folder = folder
+        self._started = 0
+        self._lasting = self._new()
+        self._victim = self._new()
+
+    def lasting(self) -> Runner:
+        """The one that is not killed."""
+        if not self._lasting.is_alive:
+            self._lasting = self._new()
+        return self._lasting
+
+    def victim(self) -> Runner:
+        """One that may be killed; the same again while it lives."""
+        if not self._victim.is_alive:
+            self._victim = self._new()
+        return self._victim
+
+    def prepare(self) -> None:
+        """Begin to start what the next test will want."""
+        self.victim()
+
+    def close(self) -> None:
+        for runner in (self._lasting, self._victim):
+            runner.close()
+
+    def _new(self) -> Runner:
+        self._started += 1
+        return Runner(self._pinot, self._controller_url, self._folder / f"run-{self._started}.log")

@@ -1,0 +1,410 @@
+"""The fault table: each row is one place of a run where a fault is put in, and what has to come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.faults.file_ingestion.injections import (
+    SWITCH,
+    ControllerKilledAtCall,
+    Http,
+    Injection,
+    Killed,
+    KilledRole,
+    Late,
+    MinionInSubtask,
+    SessionExpired,
+)
+from tests.faults.file_ingestion.runs import Halt
+
+SWITCHED = "switched"
+FINISHED = "finished the switch of an earlier run"
+NOTHING_NEW = "nothing new"
+
+WELL = "well"
+DEAD = "dead"
+SOURCE, FILES = "SourceError", "FilesFailedError"
+NOT_APPLIED, REJECTED, UNKNOWN = "NotAppliedError", "RejectedError", "OutcomeUnknownError"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One fault.
+
+    Attributes:
+        point: Where it is put in.
+        run: How the run with the fault may end: WELL, DEAD, or types of errors.
+        then: What the next trigger may report.
+        same_session: Whether the next trigger goes on with the session of the run; None: either.
+        retry_count: Of the session, as the next trigger reports it.
+        ci: Whether it is tested without ``--full``.
+        queries_may_fail: While it lasts, queries may end with an error.
+    """
+
+    point: str
+    mode: str
+    retries: int
+    injection: Injection
+    run: tuple[str, ...]
+    then: tuple[str, ...]
+    same_session: bool | None = None
+    retry_count: int | None = None
+    ci: bool = False
+    queries_may_fail: bool = False
+    configs: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        return f"{self.mode} with {self.retries} retries: {self.point}"
+
+
+# What a run writes in its order, and what a run that is killed after it leaves.
+PLAN, STAGING, SWITCHING, DONE = "a plan", "staged segments", "a switch", "a table that is done"
+WRITES = {
+    "session INIT": PLAN,
+    "group 0": PLAN,
+    "group 1": PLAN,
+    "session IN_PROGRESS": STAGING,
+    "task name": STAGING,
+    "from page 0": STAGING,
+    "session SWITCH": SWITCHING,
+    "entry id": SWITCHING,
+    "session DONE": DONE,
+    "session deleted": DONE,
+}
+RETRY_WRITES = {
+    "retry count": STAGING,
+    "session saved": STAGING,
+    "task name": STAGING,
+    "from page 0": STAGING,
+    "session SWITCH": SWITCHING,
+    "entry id": SWITCHING,
+    "session DONE": DONE,
+}
+# The calls of a switch in their order, but those that ask where the brokers are: they fail without harm.
+CALLS = (
+    *("GET lineage", "GET segments", "POST startReplaceSegments", "GET appconfigs", "POST push"),
+    *("GET idealstate", "GET externalview", "POST endReplaceSegments"),
+)
+
+_CI_KILLS = {
+    ("append", 0, "before session IN_PROGRESS"),
+    ("append", 0, "before task name"),
+    ("append", 0, "after session SWITCH"),
+    ("append", 0, "before session deleted"),
+    ("append", 2, "after group 0"),
+    ("append", 2, "before entry id"),
+    ("sync", 2, "after session IN_PROGRESS"),
+    ("sync", 2, "after from page 0"),
+    ("sync", 0, "after entry id"),
+    ("swap", 0, "before session SWITCH"),
+    ("swap", 2, "before session DONE"),
+}
+_CI_RETRY_KILLS = {"after retry count", "after task name", "before entry id"}
+_CI_CALL_KILLS = {
+    "after POST startReplaceSegments",
+    "after POST push",
+    "before POST endReplaceSegments",
+    "after POST endReplaceSegments",
+}
+
+
+def rows() -> list[Row]:
+    """All rows."""
+    return [*_kills(), *_kills_of_retries(), *_kills_at_calls(), *_calls(), *_roles(), *_s3()]
+
+
+def _kills() -> Iterator[Row]:
+    for mode in ("append", "sync", "swap"):
+        for retries in (0, 2):
+            left = None
+            for write, then_left in WRITES.items():
+                if write.startswith("from page") and mode == "append":
+                    continue
+                for when in ("before", "after"):
+                    if when == "after":
+                        left = then_left
+                    halt = Halt(when, write)
+                    yield Row(
+                        f"the run is killed {halt}",
+                        mode,
+                        retries,
+                        Killed((halt,)),
+                        run=(DEAD,),
+                        ci=(mode, retries, str(halt)) in _CI_KILLS,
+                        **_after_kill(left, retries, 0),
+                    )
+
+
+def _kills_of_retries() -> Iterator[Row]:
+    first = Halt("after", "session IN_PROGRESS")
+    left = STAGING
+    retries = 0
+    for write, then_left in RETRY_WRITES.items():
+        for when in ("before", "after"):
+            if when == "after":
+                left = then_left
+                retries = 1
+            halt = Halt(when, write)
+            yield Row(
+                f"the run is killed {first}, the retry {halt}",
+                "sync",
+                2,
+                Killed((first, halt)),
+                run=(DEAD,),
+                ci=str(halt) in _CI_RETRY_KILLS,
+                **_after_kill(left, 2, retries),
+            )
+    yield Row(
+        f"the run is killed {first}, the last retry after retry count",
+        "swap",
+        1,
+        Killed((first, Halt("after", "retry count"))),
+        run=(DEAD,),
+        then=(SWITCHED,),
+        same_session=False,
+        retry_count=0,
+        ci=True,
+    )
+
+
+def _kills_at_calls() -> Iterator[Row]:
+    for mode in ("append", "swap"):
+        for call in CALLS:
+            for when in ("before", "after"):
+                for nth in (1, 2) if call == "POST push" else (1,):
+                    halt = Halt(when, call, nth, since="session SWITCH")
+                    yield Row(
+                        f"the run is killed in the switch {halt}",
+                        mode,
+                        0,
+                        Killed((halt,)),
+                        run=(DEAD,),
+                        ci=mode == "swap" and str(halt) in _CI_CALL_KILLS,
+                        **_after_kill(SWITCHING, 0, 0),
+                    )
+
+
+def _after_kill(left: str | None, retries: int, retry_count: int) -> dict[str, Any]:
+    if left == DONE:
+        return {"then": (NOTHING_NEW,)}
+    if left == SWITCHING:
+        return {"then": (FINISHED,), "same_session": True, "retry_count": retry_count}
+    if left == STAGING and retries > retry_count:
+        return {"then": (SWITCHED,), "same_session": True, "retry_count": retry_count + 1}
+    return {"then": (SWITCHED,), "same_session": False, "retry_count": 0}
+
+
+KEYS = {
+    "GET lineage": "segments/{raw}/lineage",
+    "GET segments": "segments/{name}",
+    "POST startReplaceSegments": "segments/{raw}/startReplaceSegments",
+    "GET appconfigs": "appconfigs",
+    "POST push": "v2/segments",
+    "GET idealstate": "tables/{name}/idealstate",
+    "GET externalview": "tables/{name}/externalview",
+    "POST endReplaceSegments": "segments/{raw}/endReplaceSegments",
+}
+_CALL_FAULTS = ("reply lost", "connection dropped", "500", "503", "slow")
+_CI_CALL_FAULTS = {
+    ("POST startReplaceSegments", "reply lost"),
+    ("POST startReplaceSegments", "500"),
+    ("POST push", "reply lost"),
+    ("POST push", "503"),
+    ("GET externalview", "500"),
+    ("POST endReplaceSegments", "reply lost"),
+    ("POST endReplaceSegments", "connection dropped"),
+    ("POST endReplaceSegments", "slow"),
+}
+
+
+def _calls() -> Iterator[Row]:
+    for call in CALLS:
+        for fault in _CALL_FAULTS:
+            for times in (1, None):
+                if fault == "slow" and times is None:
+                    continue
+                method = call.partition(" ")[0]
+                often = "once" if times else "each time"
+                run = _run_with(fault, call, times)
+                yield Row(
+                    f"{fault}, {often}, of {call} in the switch",
+                    "append" if times else "sync",
+                    0,
+                    Http("controller", fault, method, KEYS[call], times, SWITCH),
+                    run=(run,),
+                    then=(NOTHING_NEW if run == WELL else FINISHED,),
+                    same_session=True,
+                    ci=times == 1 and (call, fault) in _CI_CALL_FAULTS,
+                )
+
+
+def _run_with(fault: str, call: str, times: int | None) -> str:
+    """How a run ends with a fault of one of its calls of the controller."""
+    if fault == "500":
+        return REJECTED
+    if call.startswith("GET"):
+        return WELL if times or fault == "slow" else NOT_APPLIED
+    settled = fault == "reply lost" and call != "POST push"
+    return WELL if settled or fault == "slow" else UNKNOWN
+
+
+def _roles() -> Iterator[Row]:
+    for call in CALLS:
+        halt = Halt("before", call, since="session SWITCH")
+        yield Row(
+            f"the controller is killed {halt} in the switch",
+            "sync",
+            0,
+            KilledRole("controller", halt),
+            run=(NOT_APPLIED if call.startswith("GET") else UNKNOWN,),
+            then=(FINISHED,),
+            same_session=True,
+            ci=call == "POST endReplaceSegments",
+        )
+    for call in ("POST startReplaceSegments", "POST push", "POST endReplaceSegments"):
+        yield Row(
+            f"the controller is killed after it has applied {call}",
+            "swap",
+            0,
+            ControllerKilledAtCall("POST", KEYS[call]),
+            # Well, if the controller was still there when the lineage was read; not applied, if it was there
+            # for that and not for the next look.
+            run=(UNKNOWN, WELL, NOT_APPLIED),
+            then=(FINISHED,),
+            same_session=True,
+            ci=call == "POST startReplaceSegments",
+        )
+    for server in ("server_1", "server_2"):
+        for call in ("POST push", "POST endReplaceSegments"):
+            yield Row(
+                f"{server} is killed before {call}",
+                "swap",
+                0,
+                KilledRole(server, Halt("before", call, since="session SWITCH"), back="while the run waits"),
+                run=(WELL,),
+                then=(NOTHING_NEW,),
+                ci=server == "server_1" and call == "POST push",
+                queries_may_fail=True,
+            )
+    for how in ("killed", "expired"):
+        for retries in (0, 2):
+            yield Row(
+                f"the minion in a subtask: {how}",
+                "sync",
+                retries,
+                MinionInSubtask(how),
+                run=(WELL, "FilesFailedError"),
+                then=(SWITCHED, NOTHING_NEW),
+                ci=retries == 0,
+            )
+    for retries in (0, 2):
+        yield Row(
+            "the run's ZooKeeper session ends while subtasks run",
+            "append",
+            retries,
+            SessionExpired(Halt("after", "task name")),
+            run=("ConflictError",),
+            then=(SWITCHED,),
+            same_session=retries > 0,
+            retry_count=1 if retries else 0,
+            ci=retries == 0,
+        )
+        yield Row(
+            "the run's ZooKeeper session ends while subtasks run, and another run takes the table",
+            "append",
+            retries,
+            SessionExpired(Halt("after", "task name"), other_run=SWITCHED),
+            run=("ConflictError",),
+            then=(NOTHING_NEW,),
+            ci=retries == 2,
+        )
+    for call in ("POST startReplaceSegments", "POST push", "POST endReplaceSegments"):
+        for arrives in (None, Halt("before", call), Halt("after", call)):
+            yield Row(
+                f"the run is killed, and its {call} arrives {arrives or 'after the end'} of the next run",
+                "swap",
+                0,
+                Late("POST", KEYS[call], arrives),
+                run=(WELL,),
+                then=(NOTHING_NEW,),
+                ci=arrives is not None and arrives.when == "before" and call == "POST startReplaceSegments",
+            )
+        halt = Halt("before", call, since="session SWITCH")
+        yield Row(
+            f"the run's ZooKeeper session ends in the switch {halt}",
+            "sync",
+            0,
+            SessionExpired(halt),
+            run=(WELL,),
+            then=(NOTHING_NEW,),
+            ci=call == "POST push",
+        )
+        yield Row(
+            f"the run's ZooKeeper session ends in the switch {halt}, and another run finishes it",
+            "swap",
+            0,
+            SessionExpired(halt, other_run=FINISHED),
+            run=(WELL, "ConflictError"),
+            then=(NOTHING_NEW,),
+            ci=call == "POST endReplaceSegments",
+        )
+
+
+_S3_FAULTS = ("500", "503", "slow", "body cut", "connection dropped", "reply lost")
+_S3_POINTS = {
+    "the list of the source": ("LIST", "{bucket}", None),
+    "a source file's get": ("GET", "{source}/*", None),
+    "a staged segment's put": ("PUT", "{staging}/*", None),
+    "a staged segment's get": ("GET", "{staging}/*", SWITCH),
+    "the deletion of staging": ("POST", "{staging_bucket}", Halt("after", "session DONE")),
+}
+_CI_S3 = {
+    ("the list of the source", "500", None),
+    ("a source file's get", "body cut", None),
+    ("a source file's get", "503", 1),
+    ("a staged segment's put", "connection dropped", None),
+    ("a staged segment's put", "reply lost", 1),
+    ("a staged segment's get", "body cut", None),
+    ("a staged segment's get", "500", 1),
+    ("the deletion of staging", "503", None),
+}
+
+
+def _s3() -> Iterator[Row]:
+    for point, (operation, key, since) in _S3_POINTS.items():
+        for fault in _S3_FAULTS:
+            if fault == "body cut" and operation == "PUT":
+                continue  # its reply has none
+            for times in (1,) if fault == "slow" else (1, None):
+                # The second push mode gets whole segments instead of their metadata.
+                for push in ("METADATA", "TAR") if since is SWITCH else ("METADATA",):
+                    yield Row(
+                        f"{fault}, {'once' if times else 'each time'}, of {point}"
+                        + (f" ({push.lower()} push)" if since is SWITCH else ""),
+                        "append",
+                        0 if times else 2,
+                        Http("s3", fault, operation, key, times, since),
+                        ci=(point, fault, times) in _CI_S3 and push == "METADATA",
+                        configs={"push.mode": push},
+                        **_with_s3(point, fault, times),
+                    )
+
+
+def _with_s3(point: str, fault: str, times: int | None) -> dict[str, Any]:
+    repeated = times is not None and (fault != "body cut" or point == "the list of the source")
+    if repeated or point == "the deletion of staging":
+        return {"run": (WELL,), "then": (NOTHING_NEW,)}
+    if point == "the list of the source":
+        return {"run": (SOURCE,), "then": (SWITCHED,), "same_session": False}
+    if point == "a staged segment's get":
+        return {"run": (SOURCE,), "then": (FINISHED,), "same_session": True}
+    again = times is None
+    return {
+        "run": (FILES,),
+        "then": (SWITCHED,),
+        "same_session": again,
+        "retry_count": 1 if again else 0,
+    }

@@ -1,0 +1,1 @@
+"""Faults put on writes of ``format("pinot")``."""

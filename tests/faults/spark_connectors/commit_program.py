@@ -1,0 +1,77 @@
+"""What Spark's processes do in a write by one task, in one process that can be killed at each step.
+
+A step is something that the driver's processes change: a call of the controller, or the deletion of staged
+segments. One line of JSON on stdin tells what to write::
+
+    {"options": {...}, "overwrite": true or false, "ids": [FIRST, END],
+     "halt": null or {"how": "kill", "when": "before" or "after", "step": NAME, "nth": N, "since": null}}
+
+If it comes to its end, it writes the names of all steps to stdout, in JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.types import LongType, StructField, StructType
+
+from controller_client.client import ControllerClient
+from controller_client.filestore import FileStore
+from jvm_bridge.jvm import start_jvm
+from spark_connectors.options import WriteOptions, parse_options
+from spark_connectors.write.commit import commit
+from spark_connectors.write.plan import WritePlan
+from spark_connectors.write.staging_task import stage
+from tests.faults.file_ingestion.run_program import SteppedHttp, Steps
+
+
+def _no_pause() -> None:
+    raise AssertionError("a write is killed, not stopped")
+
+
+STEPS = Steps(_no_pause)
+
+
+@dataclass(frozen=True)
+class SteppedOptions(WriteOptions):
+    """Options whose clients' calls are steps."""
+
+    def client(self) -> ControllerClient:
+        return ControllerClient(self.controller_config(), session=SteppedHttp(STEPS))
+
+
+@dataclass(frozen=True)
+class SteppedPlan(WritePlan):
+    """A plan whose deletion of staged segments is a step."""
+
+    def staging_store(self) -> FileStore:
+        store = super().staging_store()
+        delete_tree = store.delete_tree
+
+        def stepped(directory_uri: str) -> int:
+            with STEPS.step("delete staging"):
+                return delete_tree(directory_uri)
+
+        store.delete_tree = stepped  # type: ignore[method-assign]
+        return store
+
+
+def main() -> None:
+    start_jvm()
+    order = json.loads(sys.stdin.readline())
+    STEPS.begin(order["halt"])
+    plan = SteppedPlan.make(
+        parse_options(SteppedOptions, order["options"]),
+        StructType([StructField("id", LongType())]),
+        overwrite=order["overwrite"],
+    )
+    batch = pa.RecordBatch.from_pydict({"id": pa.array(range(*order["ids"]), pa.int64())})
+    commit(plan, [stage(plan, iter([batch]), 0)])
+    print(json.dumps(STEPS.done))  # noqa: T201  # what the test reads
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.faults.spark_connectors.place import Place
+from tests.faults.spark_connectors.table import NEW_TABLE, rows
+from tests.faults.spark_connectors.victims import Victims
+from tests.integration.spark_connectors.conftest import SparkTable, client, make_table, spark
+from tests.support.cluster import PinotCluster
+from tests.support.faulty_http import FaultyHttp
+from tests.support.summary import SUMMARY
+
+__all__ = ["client", "make_table", "spark"]
+
+PlaceOf = Callable[[str], Place]
+
+
+@pytest.fixture(scope="package")
+def victims(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victims]:
+    """Drivers to kill; they inherit the access to the deep store from the cluster's fixture."""
+    found = Victims(tmp_path_factory.mktemp("writes"))
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="package")
+def place_of(pinot: PinotCluster, spark: SparkSession) -> Iterator[PlaceOf]:
+    """The table of a mode, made at first sight and after a row that failed; all are dropped at the end."""
+    made: list[Place] = []
+    places: dict[str, Place] = {}
+    with FaultyHttp(pinot.controller_url) as proxy, pinot.client() as client, pinot.broker() as broker:
+
+        def place_of(kind: str) -> Place:
+            found = places.get(kind)
+            if found is None or not found.is_sound:
+                name = f"sp_{uuid.uuid4().hex[:12]}"
+                found = places[kind] = Place(SparkTable(name, pinot, client, broker), spark, proxy)
+                made.append(found)
+                if kind != NEW_TABLE:
+                    found.write(range(20), "append")
+                    found.held = [range(20)]
+            return found
+
+        yield place_of
+        for place in made:
+            client.tables.delete(place.table.typed)
+            client.schemas.delete(place.table.name)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "row" in metafunc.fixturenames:
+        chosen = [row for row in rows() if row.ci or metafunc.config.getoption("--full")]
+        metafunc.parametrize("row", chosen, ids=lambda row: row.id)
+
+
+def _summary(config: pytest.Config) -> str:
+    everything = rows()
+    chosen = [row for row in everything if row.ci or config.getoption("--full")]
+    line = f"fault table of Spark's writes: {len(chosen)} of {len(everything)} rows"
+    if len(chosen) == len(everything):
+        return line
+    return "\n  ".join([f"{line}; all with --full:", *(row.id for row in chosen)])
+
+
+SUMMARY.append(_summary)

@@ -1,0 +1,153 @@
+"""How faults are put on a write."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import psutil
+import pytest
+
+from tests.faults.file_ingestion.runs import Halt
+from tests.faults.spark_connectors.place import Place
+from tests.faults.spark_connectors.victims import Victims
+from tests.support.faulty_http import FaultyHttp, Rule
+
+
+class Injection(Protocol):
+    """A write with a fault."""
+
+    def run(self, place: Place, victims: Victims, ids: range, mode: str, write_id: str) -> None:
+        """Write the ids once, with the fault."""
+        ...
+
+
+@dataclass(frozen=True)
+class Http:
+    """A fault of a call in a commit of Spark's.
+
+    Attributes:
+        put: Puts it on; the last argument is the raw table name.
+        told: What the error says; None: there is none.
+    """
+
+    put: Callable[[FaultyHttp, str], Rule]
+    told: str | None = None
+
+    def run(self, place: Place, victims: Victims, ids: range, mode: str, write_id: str) -> None:
+        """Write by Spark."""
+        rule = self.put(place.proxy, place.table.name)
+        options = {"writeId": write_id, "controller": place.proxy.url}
+        try:
+            if self.told is None:
+                place.write(ids, mode, **options)
+            else:
+                with pytest.raises(Exception, match=self.told):
+                    place.write(ids, mode, **options)
+        finally:
+            place.proxy.lift_all()
+        assert rule.was_hit
+
+
+@dataclass(frozen=True)
+class InTurn:
+    """Writes with faults, one after the other."""
+
+    injections: tuple[Injection, ...]
+
+    def run(self, place: Place, victims: Victims, ids: range, mode: str, write_id: str) -> None:
+        """Write as often."""
+        for injection in self.injections:
+            injection.run(place, victims, ids, mode, write_id)
+
+
+@dataclass(frozen=True)
+class Killed:
+    """kill -9 of the driver at a step."""
+
+    halt: Halt
+
+    def run(self, place: Place, victims: Victims, ids: range, mode: str, write_id: str) -> None:
+        """Write by a process that is killed."""
+        victim = victims.take()
+        victim.write(ids, place.options(write_id), overwrite=mode == "overwrite", halt=self.halt)
+        victims.prepare()
+        victim.assert_killed()
+        place.free_lock()
+
+
+@dataclass(frozen=True)
+class KilledInCall:
+    """kill -9 of the driver when the controller has applied a call, whose reply it does not see."""
+
+    key: str
+
+    def run(self, place: Place, victims: Victims, ids: range, mode: str, write_id: str) -> None:
+        """Write by a process that is killed."""
+        rule = place.proxy.hold_reply("POST", self.key.format(raw=place.table.name))
+        victim = victims.take()
+        try:
+            victim.write(ids, place.options(write_id), overwrite=mode == "overwrite", halt=None)
+            victims.prepare()
+            rule.wait_hit()
+        finally:
+            victim.kill()
+            place.proxy.lift_all()
+        place.free_lock()
+
+
+@dataclass(frozen=True)
+class CommitProcessKilled:
+    """kill -9 of the Python process in which Spark commits, when a call is applied: Spark then aborts."""
+
+    key: str
+
+    def run(self, place: Place, victims: Victims, ids: range, mode: str, write_id: str) -> None:
+        """Write by Spark."""
+        rule = place.proxy.hold_reply("POST", self.key.format(raw=place.table.name))
+
+        def kill() -> None:
+            rule.wait_hit()
+            place.free_lock()
+            for process in _commit_processes():
+                process.kill()
+            place.proxy.lift_all()
+
+        killer = threading.Thread(target=kill, daemon=True)
+        killer.start()
+        with pytest.raises(Exception, match="Python worker exited unexpectedly"):
+            place.write(ids, mode, writeId=write_id, controller=place.proxy.url)
+        killer.join()
+
+
+def _commit_processes() -> list[psutil.Process]:
+    """Those of this test session's Spark; they are forked from one that stays."""
+    found = [
+        process
+        for process in psutil.Process().children(recursive=True)
+        if any("commit_data_source_write" in word for word in process.cmdline())
+    ]
+    pids = {process.pid for process in found}
+    workers = [process for process in found if process.ppid() in pids]
+    assert workers, found
+    return workers
+
+
+@dataclass(frozen=True)
+class LateStart:
+    """kill -9 of the driver while its first call is on its way, which arrives after the next write."""
+
+    def run(self, place: Place, victims: Victims, ids: range, mode: str, write_id: str) -> None:
+        """Write by a process that is killed, then by Spark."""
+        rule = place.proxy.hold("POST", f"segments/{place.table.name}/startReplaceSegments")
+        victim = victims.take()
+        try:
+            victim.write(ids, place.options(write_id), overwrite=mode == "overwrite", halt=None)
+            rule.wait_hit()
+        finally:
+            victim.kill()
+        place.free_lock()
+        place.write(ids, mode, writeId=write_id)
+        place.proxy.lift_all()

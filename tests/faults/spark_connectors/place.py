@@ -1,0 +1,126 @@
+"""A table whose ids tell which writes are in it, and a reader that looks at it all the time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType, StructField, StructType
+
+from controller_client.broker import BrokerClient
+from controller_client.client import ControllerClient
+from controller_client.lineage import LineageState
+from spark_connectors.options import WriteOptions, parse_options
+from spark_connectors.write.plan import WritePlan
+from spark_connectors.write.sweeping import sweep
+from tests.faults.file_ingestion.expiry import expire_children
+from tests.integration.file_ingestion.ingestion import Reader
+from tests.integration.spark_connectors.conftest import SparkTable
+from tests.support.faulty_http import FaultyHttp
+from tests.support.reader_polls import TALLY
+from tests.support.wait import wait_for
+from tests.unit.fake_clock import FakeClock
+
+SCHEMA = {"dimensionFieldSpecs": [{"name": "id", "dataType": "LONG"}]}
+State = tuple[int, float]
+_EIGHT_DAYS_S = 8 * 24 * 3600.0
+
+
+def state_of(*ids: range) -> State:
+    """Count and sum of the ids."""
+    return sum(map(len, ids)), float(sum(map(sum, ids)))
+
+
+@dataclass
+class Place:
+    """A table whose rows are those of some writes.
+
+    Attributes:
+        proxy: Before the controller; writes with a fault use it.
+        held: The ids that the table has; none: there is no table yet.
+        is_sound: Whether the last fault ended as it should, so that the next may use the table.
+    """
+
+    table: SparkTable
+    spark: SparkSession
+    proxy: FaultyHttp
+    held: list[range] = field(default_factory=list)
+    is_sound: bool = False
+
+    @property
+    def state(self) -> State:
+        return state_of(*self.held)
+
+    def options(self, write_id: str) -> dict[str, str]:
+        """Of a write of two segments through the proxy."""
+        return {
+            **self.table.options,
+            "controller": self.proxy.url,
+            "writeId": write_id,
+            "createTable": "true",
+            "maxNumRecordsPerSegment": "10",
+        }
+
+    def write(self, ids: range, mode: str, **options: str) -> None:
+        """Write by Spark."""
+        frame = self.spark.range(ids.start, ids.stop, 1, 1)
+        self.table.write(frame, mode, maxNumRecordsPerSegment="10", createTable="true", **options)
+
+    def free_lock(self) -> None:
+        """As if the session's timeout had passed, after which a dead driver's lock is free."""
+        pinot = self.table.pinot
+        expire_children(
+            pinot.zookeeper_address,
+            f"/{pinot.cluster_name}/PINOT_PLUGINS/locks/{self.table.typed}/SparkWrite",
+        )
+
+
+def sweep_much_later(table: SparkTable) -> None:
+    """What the next write does, after a time that no live write is without a new file."""
+    options = parse_options(WriteOptions, table.options)
+    plan = WritePlan.make(options, StructType([StructField("id", LongType())]), overwrite=False)
+    clock = FakeClock(time.time() + _EIGHT_DAYS_S)
+    with ControllerClient(options.controller_config(), clock=clock) as client:
+        sweep(plan, client)
+
+
+def in_progress(table: SparkTable) -> list[str]:
+    """Lineage entries."""
+    entries = table.client.lineage.list(table.typed)
+    return [entry.entry_id for entry in entries if entry.state is LineageState.IN_PROGRESS]
+
+
+def assert_clean(table: SparkTable) -> None:
+    """There is nothing but what is served, and what it has replaced; what is deleted goes in some moments."""
+    assert table.staged() == []
+    assert in_progress(table) == []
+    replaced = {
+        name
+        for entry in table.client.lineage.list(table.typed)
+        if entry.state is LineageState.COMPLETED
+        for name in entry.segments_from
+    }
+
+    def left() -> set[str]:
+        everything = set(table.client.segments.list(table.typed, exclude_replaced=False))
+        return everything - replaced - set(table.segments())
+
+    wait_for(lambda: not left(), "segments that are of no use to be gone")
+
+
+@contextmanager
+def watched(table: SparkTable, *whole: State) -> Iterator[Reader]:
+    """A second reader that must never see anything but these."""
+    with BrokerClient([table.pinot.broker_url]) as broker:
+        reader = Reader(broker, f"select count(*), sum(id) from {table.name}")
+        reader.start()
+        try:
+            yield reader
+        finally:
+            reader.stop()
+    assert not reader.errors
+    assert reader.polls
+    assert not TALLY.add(reader.polls, reader.seen, set(whole))

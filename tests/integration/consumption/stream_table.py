@@ -1,0 +1,149 @@
+"""A realtime table on a topic of several partitions, whose rows are counted one by one."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from controller_client.broker import BrokerClient
+from controller_client.client import ControllerClient
+from controller_client.consumption import TableControl
+from controller_client.consumption.ideal_state import read_ideal_state
+from controller_client.errors import QueryError
+from controller_client.models import Schema, TableConfig
+from controller_client.zookeeper import PropertyStore
+from tests.support.cluster import PinotCluster
+from tests.support.kafka import Kafka, realtime_table
+from tests.support.kafka_topics import Topic
+from tests.support.wait import wait_for
+
+_FIRST_TS = 1_700_000_000_000
+
+
+class StreamTable:
+    """A table, its topic, and the rows that were produced.
+
+    Each row has a number of its own, so a row that is missing or there twice shows.
+
+    Attributes:
+        name: Raw name.
+        table: Name with type.
+        topic: What it reads.
+        produced: Numbers of all rows that the table should have.
+    """
+
+    def __init__(
+        self,
+        pinot: PinotCluster,
+        kafka: Kafka,
+        client: ControllerClient,
+        broker: BrokerClient,
+        store: PropertyStore,
+        partitions: int,
+    ) -> None:
+        self.name = f"t_{uuid.uuid4().hex[:12]}"
+        self.table = f"{self.name}_REALTIME"
+        self.pinot = pinot
+        self.kafka = kafka
+        self.client = client
+        self.broker = broker
+        self.store = store
+        self.partitions = partitions
+        self.topic = Topic(kafka.bootstrap, self.name, partitions)
+        self.topics = [self.topic]
+        self.produced: set[int] = set()
+        self.replicas = 1
+
+    def create(self, *, replicas: int, rows_per_segment: int) -> None:
+        """Make schema and table, and wait until all partitions consume."""
+        fields = {
+            "metricFieldSpecs": [{"name": "number", "dataType": "LONG"}],
+            "dimensionFieldSpecs": [{"name": "source", "dataType": "STRING"}],
+            "dateTimeFieldSpecs": [
+                {
+                    "name": "ts",
+                    "dataType": "LONG",
+                    "format": "1:MILLISECONDS:EPOCH",
+                    "granularity": "1:MILLISECONDS",
+                }
+            ],
+        }
+        self.client.schemas.create(Schema.from_json({"schemaName": self.name, **fields}))
+        self.replicas = replicas
+        self.client.tables.create(TableConfig.from_json(self._config(replicas, rows_per_segment)))
+        self.wait_consuming()
+
+    def _config(self, replicas: int, rows_per_segment: int) -> dict[str, Any]:
+        config = realtime_table(self.name, self.kafka)
+        config["segmentsConfig"]["replicasPerPartition"] = str(replicas)
+        stream = config["tableIndexConfig"]["streamConfigs"]
+        stream["realtime.segment.flush.threshold.rows"] = str(rows_per_segment)
+        # A consumer hears that it is to commit only between two requests; each waits for rows for 5 s else.
+        stream["stream.kafka.fetch.timeout.millis"] = "200"
+        return config
+
+    def control(self, client: ControllerClient | None = None, **options: Any) -> TableControl:
+        return TableControl(client or self.client, self.store, self.table, **options)
+
+    def new_topic(self, partitions: int) -> Topic:
+        """Make a further topic, dropped after the test."""
+        self.topics.append(Topic(self.kafka.bootstrap, f"{self.name}_{len(self.topics)}", partitions))
+        return self.topics[-1]
+
+    def produce(self, per_partition: int, *, topic: Topic | None = None) -> list[int]:
+        """Write so many new rows to each partition; returns their numbers."""
+        first = max(self.produced, default=-1) + 1
+        target = topic or self.topic
+        numbers = range(first, first + per_partition * self.partitions)
+        target.produce(
+            {
+                partition: [
+                    {"number": n, "source": target.name, "ts": _FIRST_TS + n}
+                    for n in numbers[partition :: self.partitions]
+                ]
+                for partition in range(self.partitions)
+            }
+        )
+        self.produced.update(numbers)
+        return list(numbers)
+
+    def counts(self) -> tuple[int, int, int]:
+        """Rows, distinct rows and sum of their numbers, as queries see them."""
+        sql = f"select count(*), distinctcount(number), sum(number) from {self.name}"
+        rows = self.broker.query(sql, timeout_s=20).rows
+        return tuple(int(value) for value in rows[0]) if rows else (0, 0, 0)  # type: ignore[return-value]
+
+    def expected(self) -> tuple[int, int, int]:
+        return len(self.produced), len(self.produced), sum(self.produced)
+
+    def wait_rows(self) -> None:
+        """Wait until queries see exactly the rows that were produced, each once, on every replica."""
+
+        def seen() -> bool:
+            try:
+                return self.counts() == self.expected()
+            except QueryError:
+                return False
+
+        what = f"{len(self.produced)} rows of {self.name}, each once"
+        wait_for(seen, what, timeout_s=120, times=2 * self.replicas)
+
+    def wait_consuming(self) -> None:
+        """Wait until each partition has a consuming segment that a server has loaded."""
+
+        def ready() -> bool:
+            consuming = read_ideal_state(self.store, self.table).consuming
+            view = self.client.tables.external_view(self.table)
+            loaded = [name for name in consuming if "CONSUMING" in view.get(name, {}).values()]
+            return len(loaded) == self.partitions
+
+        wait_for(ready, f"{self.partitions} partitions of {self.name} to consume", timeout_s=120)
+
+    def drop(self) -> None:
+        """Drop table, schema and topics."""
+        if self.client.tables.exists(self.table):
+            self.client.tables.delete(self.table)
+        if self.name in self.client.schemas.list():
+            self.client.schemas.delete(self.name)
+        for topic in self.topics:
+            topic.delete()

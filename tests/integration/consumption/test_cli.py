@@ -1,0 +1,105 @@
+"""pinotctl consumption, as a user types it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller_client.cli import cli
+from tests.integration.consumption.conftest import MakeTable
+from tests.support.cluster import PinotCluster
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(pinot: PinotCluster) -> Run:
+    def invoke(*words: str, code: int = 0) -> Result:
+        env = {"PINOT_CONTROLLER_URL": pinot.controller_url, "PINOTCTL_CONFIG": "/no/such/file"}
+        result = CliRunner().invoke(cli, ["consumption", *words], env=env)
+        assert result.exit_code == code, result.output
+        return result
+
+    return invoke
+
+
+def test_many_tables_by_a_pattern(make_stream_table: MakeTable, run: Run) -> None:
+    tables = [make_stream_table(partitions=2), make_stream_table(partitions=1)]
+    for table in tables:
+        table.produce(20)
+        table.wait_rows()
+    names = [table.name for table in tables]
+
+    def status(*words: str) -> Any:
+        return json.loads(run("status", *names, "--output", "json", *words).stdout)
+
+    assert "would be paused: 2 segments consume" in run("pause", names[0], "--dry-run").stderr
+    assert [each["state"] for each in status()] == ["consuming", "consuming"]
+
+    said = run("pause", *names, "--reason", "migration", "--comment", "until noon").stderr
+    assert said.splitlines() == [f"{name}_REALTIME is paused: nothing consumes." for name in names]
+    first, second = status()
+    assert (first["state"], second["state"]) == ("paused", "paused")
+    assert first["paused"][0]["reason"] == "migration"
+    assert [(each["partition"], each["committed_offset"], each["lag"]) for each in first["partitions"]] == [
+        (0, "20", 0),
+        (1, "20", 0),
+    ]
+    shown = run("status", f"{names[0]}*")
+    assert [line.split()[1:5] for line in shown.stdout.splitlines()[1:]] == [
+        ["0", "paused", "20", "0"],
+        ["1", "paused", "20", "0"],
+    ]
+    assert "(migration: until noon)" in shown.stderr
+    assert status("--no-stream")[0]["partitions"][0]["lag"] is None
+
+    tables[0].produce(10)
+    assert "paused; it would be resumed from lastConsumed" in run("resume", names[0], "--dry-run").stderr
+    run("resume", *names)
+    assert "consumes already" in run("resume", names[0]).stderr
+    tables[0].wait_rows()
+
+    watched = run("status", names[1], "--watch", "--rounds", "3", "--interval", "0.1").stdout.splitlines()
+    assert watched == [
+        f"{names[1]}_REALTIME consuming",
+        f"{names[1]}_REALTIME partition 0: consuming, offset 20, 0 behind",
+    ], "a line for each change alone"
+    assert "1 segments committed" in run("force-commit", names[1]).stderr
+
+    assert "no realtime table nope*" in run("status", "nope*", code=1).stderr
+    assert "tells no place to consume from" in run("resume", names[0], "--consume-from", "x", code=2).stderr
+    assert (
+        "Pinot 0.11.0 lacks pausing in batches" in run("pause", names[1], "--batch-size", "2", code=1).stderr
+    )
+
+
+def test_the_recipes(make_stream_table: MakeTable, run: Run) -> None:
+    table = make_stream_table(partitions=1)
+    new = table.new_topic(1)
+    table.produce(20)
+    table.wait_rows()
+    words = (
+        "change-stream",
+        table.name,
+        "--set",
+        f"stream.kafka.topic.name={new.name}",
+        "--consume-from",
+        "smallest",
+    )
+    would = run(*words, "--dry-run").stderr.splitlines()
+    assert would[0] == f"1. The new stream {new.name} can be read: 1 partitions."
+    assert would[1].startswith(f"2. Would pause {table.table} and change stream.kafka.topic.name")
+    assert run(*words).stderr.splitlines()[-1] == f"{table.table} consumes from the new stream."
+    table.produce(20, topic=new)
+    table.wait_rows()
+    assert "2. Resume and wait until every partition consumes." in run("recover", table.name).stderr
+    assert "Every partition" in run("recreate", table.name).stderr
+    assert "commit the 1 consuming segments" in run("reset", table.name).stderr.lower()
+    assert "tells no offsets" in run("drain", table.name, "--until", "smallest", code=2).stderr
+    assert "the table stays paused" in run("drain", table.name).stderr

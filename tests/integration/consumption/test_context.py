@@ -1,0 +1,54 @@
+"""``with client.paused(table)``: what resumes, and what stays paused."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_client.consumption import TableState, pause, paused, resume
+from controller_client.errors import ConflictError
+from tests.integration.consumption.conftest import MakeTable
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
+
+
+def test_a_block_pauses_and_resumes_what_it_paused_itself(make_stream_table: MakeTable) -> None:
+    table = make_stream_table(partitions=2)
+    table.produce(20)
+    table.wait_rows()
+    # The controller tells where ZooKeeper is.
+    with table.client.paused(table.table, reason="outer", timeout_s=120) as control:
+        assert control.status().state is TableState.PAUSED
+        with paused(control, reason="inner", timeout_s=120):
+            table.produce(20)
+            assert [each.reason for each in control.status().holders] == ["outer", "inner"]
+        assert control.status().state is TableState.PAUSED, "the outer block goes on"
+    table.wait_rows()
+
+    with pytest.raises(KeyError, match="of the block"), paused(control, timeout_s=120):
+        raise KeyError("of the block")
+    assert control.status().state is TableState.CONSUMING
+
+    with pytest.raises(KeyError), paused(control, timeout_s=120, resume_on_error=False):
+        raise KeyError("of the block")
+    assert control.status().state is TableState.PAUSED
+    resume(control, timeout_s=120)
+
+    with pytest.raises(ConflictError, match="resumed by somebody else"), paused(control, timeout_s=120):
+        resume(control, timeout_s=120)
+    assert control.status().state is TableState.CONSUMING
+
+    # A pause that somebody made by the controller alone has no name, and outlives the block.
+    table.client.consumption.pause(table.table)
+    with paused(control, reason="a guest", timeout_s=120):
+        status = control.status()
+        assert (status.foreign, [each.reason for each in status.holders]) == (True, ["a guest"])
+    status = control.status()
+    assert (status.state, status.holders, status.foreign) == (TableState.PAUSED, (), False)
+    resume(control, timeout_s=120)
+
+    # What is left written of a pause that others ended says nothing about their next one.
+    pause(control, reason="old", timeout_s=120)
+    table.client.consumption.resume(table.table)
+    table.wait_consuming()
+    table.client.consumption.pause(table.table)
+    assert control.status().holders == ()

@@ -1,0 +1,68 @@
+"""Calls of the controller whose requests or replies get lost: the state is read back, then it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from controller_client.client import ControllerClient
+from controller_client.config import ControllerConfig
+from controller_client.consumption import ConsumeFrom, TableState, pause, resume
+from controller_client.consumption.change_stream import change_stream
+from tests.integration.consumption.conftest import MakeTable
+from tests.support.cluster import PinotCluster
+from tests.support.faulty_http import FaultyHttp
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
+
+
+@pytest.fixture
+def proxy(pinot: PinotCluster) -> Iterator[FaultyHttp]:
+    with FaultyHttp(pinot.controller_url) as proxy:
+        yield proxy
+
+
+def test_lost_replies_and_lost_requests(make_stream_table: MakeTable, proxy: FaultyHttp) -> None:
+    table = make_stream_table(partitions=2)
+    table.produce(20)
+    table.wait_rows()
+    with ControllerClient(ControllerConfig(proxy.url)) as client:
+        control = table.control(client)
+        path = f"tables/{table.table}"
+
+        # Applied, reply lost: seen in the ideal state, not sent again.
+        proxy.drop_reply("POST", f"{path}/pauseConsumption")
+        pause(control, timeout_s=120)
+        assert proxy.count("POST", f"{path}/pauseConsumption") == 1
+        assert control.status().state is TableState.PAUSED
+        table.produce(20)
+
+        proxy.drop_reply("POST", f"{path}/resumeConsumption")
+        resume(control, timeout_s=120)
+        table.wait_rows()
+
+        # Not applied: it shows after a while that it was not, and it is sent again. The forced commit of an
+        # open segment too.
+        proxy.drop_request("POST", f"{path}/pauseConsumption")
+        proxy.drop_request("POST", f"{path}/forceCommit")
+        pause(control, timeout_s=120)
+        assert proxy.count("POST", f"{path}/pauseConsumption") == 3
+        assert control.status().state is TableState.PAUSED
+
+        # The controller's own answer in the place of one: it may have set the flag, or not.
+        proxy.answer(500, "POST", f"{path}/resumeConsumption", times=1)
+        resume(control, timeout_s=120)
+
+        new = table.new_topic(2)
+        table.produce(20, topic=new)
+        proxy.drop_reply("PUT", path)
+        change_stream(
+            control,
+            {"stream.kafka.topic.name": new.name},
+            consume_from=ConsumeFrom.SMALLEST,
+            timeout_s=120,
+            say=lambda _text: None,
+        )
+        assert proxy.count("PUT", path) == 1
+    table.wait_rows()

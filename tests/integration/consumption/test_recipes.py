@@ -1,0 +1,225 @@
+"""The recipes on a real cluster."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from controller_client.consumption import ConsumeFrom, PartitionState, ResumeResult, TableState, pause, resume
+from controller_client.consumption.change_stream import change_stream
+from controller_client.consumption.draining import drain
+from controller_client.consumption.plan import read_plan
+from controller_client.consumption.recovering import recover, recreate, reset
+from controller_client.consumption.stream_config import StreamConfig, with_stream
+from controller_client.errors import (
+    ConfigError,
+    ConflictError,
+    NotFoundError,
+    RejectedError,
+    WaitTimeoutError,
+)
+from controller_client.models import Schema
+from tests.integration.consumption.conftest import MakeTable
+from tests.support.wait import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
+
+_TOPIC = "stream.kafka.topic.name"
+_BROKERS = "stream.kafka.broker.list"
+_DECODER = "stream.kafka.decoder.class.name"
+
+
+def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: MakeTable) -> None:
+    table = make_stream_table(partitions=2, replicas=2)
+    control = table.control()
+    new = table.new_topic(3)
+    table.produce(30)
+    table.wait_rows()
+    said: list[str] = []
+    change = {_TOPIC: new.name}
+    with pytest.raises(ConfigError, match="not said what to change"):
+        change_stream(control, {}, consume_from=ConsumeFrom.SMALLEST, timeout_s=120, say=said.append)
+    with pytest.raises(ConfigError, match="not said where to begin"):
+        change_stream(control, change, consume_from=None, timeout_s=120, say=said.append)
+    with pytest.raises(NotFoundError, match="no topic"):
+        change_stream(
+            control, {_TOPIC: "nope"}, consume_from=ConsumeFrom.SMALLEST, timeout_s=120, say=said.append
+        )
+    assert (
+        change_stream(
+            control, change, consume_from=ConsumeFrom.SMALLEST, timeout_s=120, say=said.append, dry_run=True
+        )
+        is None
+    )
+    assert control.status().state is TableState.CONSUMING
+    assert read_plan(table.store, table.table) is None
+
+    # Before, at, and after the move; what the old topic gets after it is not the table's.
+    table.produce(20, topic=new)
+    change_stream(control, change, consume_from=ConsumeFrom.SMALLEST, timeout_s=120, say=said.append)
+    table.partitions = 3
+    table.produce(20, topic=new)
+    table.wait_rows()
+    sources = table.broker.query(
+        f"select source, count(*) from {table.name} group by source order by count(*)", timeout_s=20
+    ).rows
+    assert [(row[0], int(row[1])) for row in sources] == [(table.name, 60), (new.name, 100)]
+    assert StreamConfig.of(table.client.tables.get(table.table)).topic == new.name
+    assert control.status().state is TableState.CONSUMING
+    assert read_plan(table.store, table.table) is None
+    again = change_stream(control, change, consume_from=None, timeout_s=120, say=said.append)
+    assert again == ResumeResult(changed=False), "is so already"
+
+
+def test_a_stream_that_cannot_be_read_is_put_back(
+    make_stream_table: MakeTable, request: pytest.FixtureRequest
+) -> None:
+    if not request.config.getoption("--full"):
+        pytest.skip("takes a minute of waiting for Pinot: --full")
+    table = make_stream_table(partitions=2)
+    control = table.control(watch_stream=False)
+    table.produce(30)
+    table.wait_rows()
+    said: list[str] = []
+    # Servers make nothing of it, so the first segments after the change go to ERROR.
+    with pytest.raises(RejectedError, match="could not be read") as caught:
+        change_stream(
+            control,
+            {_DECODER: "no.such.Decoder"},
+            consume_from=ConsumeFrom.SMALLEST,
+            timeout_s=60,
+            say=said.append,
+        )
+    assert "the old stream is back" in str(caught.value)
+    table.produce(30)
+    table.wait_rows()
+    # No broker: the controller cannot tell offsets, so there are no segments at all.
+    with pytest.raises(RejectedError, match="no consuming segment for the partitions 0, 1"):
+        change_stream(
+            control,
+            {_BROKERS: "127.0.0.1:1"},
+            consume_from=ConsumeFrom.SMALLEST,
+            timeout_s=10,
+            say=said.append,
+        )
+    assert control.status().state is TableState.CONSUMING
+    assert read_plan(table.store, table.table) is None
+    table.produce(30)
+    table.wait_rows()
+
+
+def test_a_finite_stream_is_read_to_its_end(make_stream_table: MakeTable) -> None:
+    table = make_stream_table(partitions=2)
+    control = table.control()
+    table.produce(500)
+    said: list[str] = []
+    assert drain(control, until=None, timeout_s=120, say=said.append, dry_run=True) == {0: 500, 1: 500}
+    assert drain(control, until=None, timeout_s=120, say=said.append) == {0: 500, 1: 500}
+    status = control.status()
+    assert [(each.state, each.committed_offset) for each in status.partitions] == [
+        (PartitionState.PAUSED, "500")
+    ] * 2
+    assert [each.reason for each in status.holders] == ["drained"]
+    table.wait_rows()
+    resume(control, timeout_s=120)
+    with pytest.raises(WaitTimeoutError, match="partition 0 at 500 of 501"):
+        drain(control, until={0: 501}, timeout_s=0.5, say=said.append)
+    with pytest.raises(ConflictError, match="the recipe drain is under way"):
+        change_stream(
+            control, {_TOPIC: "other"}, consume_from=ConsumeFrom.SMALLEST, timeout_s=1, say=said.append
+        )
+    table.produce(1)
+    assert drain(control, until=None, timeout_s=120, say=said.append) == {0: 501}
+    table.wait_rows()
+
+
+def test_deleted_consuming_segments_are_created_again(make_stream_table: MakeTable) -> None:
+    table = make_stream_table(partitions=2)
+    control = table.control()
+    said: list[str] = []
+    table.produce(20)
+    table.wait_rows()
+    pause(control, timeout_s=120)
+    resume(control, timeout_s=120)
+    assert not recreate(control, timeout_s=120, say=said.append).changed
+    table.produce(20)
+    table.wait_rows()
+    # One that followed a committed one. Its 20 rows are read again from the stream.
+    gone = min(control.ideal().consuming)
+    table.client.segments.delete(table.table, [gone])
+    table.client.segments.wait_gone(table.table, [gone], 60)
+    assert [each.state for each in control.status().partitions] == [
+        PartitionState.STOPPED,
+        PartitionState.CONSUMING,
+    ]
+    assert recreate(control, timeout_s=120, say=said.append).changed
+    assert said[-1] == "create a segment for partition 0 from 20"
+    table.wait_rows()
+
+
+def test_a_segment_in_error_is_recovered_and_a_new_column_is_there(make_stream_table: MakeTable) -> None:
+    table = make_stream_table(partitions=2)
+    control = table.control()
+    said: list[str] = []
+    table.produce(20)
+    table.wait_rows()
+    # Servers cannot begin the next segments: they go to ERROR and stay there when the config is mended.
+    good = table.client.tables.get(table.table)
+    table.client.tables.update(
+        with_stream(good, StreamConfig.of(good).changed({_DECODER: "no.such.Decoder"}))
+    )
+    table.client.consumption.force_commit(table.table)
+    wait_for(
+        lambda: len(control.status().in_state(PartitionState.FAILED)) == 2, "both partitions to fail", 120
+    )
+    table.client.tables.update(good)
+    schema = table.client.schemas.get(table.name).to_json()
+    schema["dimensionFieldSpecs"].append({"name": "extra", "dataType": "STRING"})
+    table.client.schemas.update(Schema.from_json(schema))
+    recover(control, timeout_s=120, say=said.append, reload=True)
+    assert control.status().state is TableState.CONSUMING
+    first = max(table.produced) + 1
+    table.topic.produce({0: [{"number": first, "source": "x", "extra": "new", "ts": 1_700_000_000_000}]})
+    table.produced.add(first)
+    table.wait_rows()
+
+    def extra() -> list[tuple[str, int]]:
+        sql = f"select extra, count(*) from {table.name} group by extra order by count(*)"
+        return [(row[0], int(row[1])) for row in table.broker.query(sql, timeout_s=20).rows]
+
+    wait_for(lambda: extra() == [("new", 1), ("null", 40)], "the new column in all segments")
+
+
+def test_a_reset_leaves_all_rows_queryable(make_stream_table: MakeTable) -> None:
+    table = make_stream_table(partitions=2, replicas=2)
+    control = table.control()
+    table.produce(50)
+    table.wait_rows()
+    # Each replica reads for itself; a query sees one of them.
+    wait_for(
+        lambda: (
+            {each.offset for told in table.client.consumption.progress(table.table).values() for each in told}
+            == {"50"}
+        ),
+        "both replicas to have all rows",
+    )
+    seen: list[int] = []
+    stop = threading.Event()
+
+    def read() -> None:
+        while not stop.is_set():
+            seen.append(table.counts()[0])
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        committed = reset(control, timeout_s=120, say=lambda _text: None)
+    finally:
+        stop.set()
+        reader.join()
+    assert len(committed) == 2
+    assert set(seen) == {100}
+    assert not set(committed) & control.ideal().consuming.keys()
+    table.produce(50)
+    table.wait_rows()

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller_client.cli import cli
+from controller_client.zookeeper import PropertyStore
+from tests.integration.deepstore.peer_table import PeerTable
+from tests.support.cluster import PinotCluster
+from tests.support.faulty_s3 import faulty_s3
+from tests.support.kafka import Kafka
+from tests.support.s3 import S3Access
+
+__all__ = ["Audit", "MakeTable", "Run", "faulty_s3"]
+
+MakeTable = Callable[..., PeerTable]
+Run = Callable[..., Result]
+Audit = Callable[..., dict[str, set[str]]]
+
+
+@pytest.fixture
+def run(pinot: PinotCluster) -> Run:
+    """Runs pinotctl in this process; what it writes never holds the store's secret.
+
+    Its exit code is to be ``code``; None: 0 or 1.
+    """
+
+    def invoke(*arguments: object, code: int | None = 0) -> Result:
+        env = {"PINOT_CONTROLLER_URL": pinot.controller_url, "PINOTCTL_CONFIG": "/no/such/file"}
+        result = CliRunner().invoke(cli, [str(each) for each in arguments], env=env)
+        assert result.exit_code in ((0, 1) if code is None else (code,)), result.output
+        assert pinot.s3.secret_key not in result.output
+        return result
+
+    return invoke
+
+
+@pytest.fixture
+def audit(pinot: PinotCluster) -> Audit:
+    """Audits a table by the command; answers the segments of each fault."""
+
+    def look(table: str, *options: str) -> dict[str, set[str]]:
+        env = {"PINOT_CONTROLLER_URL": pinot.controller_url, "PINOTCTL_CONFIG": "/no/such/file"}
+        answer = CliRunner().invoke(cli, ["deepstore", "audit", table, "--output", "json", *options], env=env)
+        document: dict[str, Any] = json.loads(answer.stdout)
+        found: dict[str, set[str]] = {}
+        for each in document["tables"][0]["faulty"]:
+            for finding in each["findings"]:
+                found.setdefault(finding["fault"], set()).add(each["segment"])
+        assert answer.exit_code == bool(found), answer.output
+        return found
+
+    return look
+
+
+@pytest.fixture
+def store(pinot: PinotCluster) -> Iterator[PropertyStore]:
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        yield store
+
+
+@pytest.fixture
+def make_table(pinot: PinotCluster, kafka: Kafka, s3: S3Access, store: PropertyStore) -> Iterator[MakeTable]:
+    """Makes realtime tables on both servers, dropped after the test."""
+    with ExitStack() as at_end:
+        client = at_end.enter_context(pinot.client())
+        broker = at_end.enter_context(pinot.broker())
+        s3_client = s3.client()
+        at_end.callback(s3_client.close)
+
+        def make(*, partitions: int, peers: bool = True, closed: bool = True) -> PeerTable:
+            table = PeerTable(pinot, kafka, client, broker, store, partitions)
+            table.s3, table.peers = s3_client, peers
+            at_end.callback(table.drop)
+            if closed:
+                table.close_store()
+                at_end.callback(table.open_store)
+            # Pinot divides the number of rows by the number of partitions.
+            table.create(replicas=2, rows_per_segment=10 * partitions)
+            return table
+
+        yield make

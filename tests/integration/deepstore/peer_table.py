@@ -1,0 +1,83 @@
+"""A realtime table whose part of the deep store can be made to refuse what comes."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+from controller_client.deepstore import RateLimit, SegmentRecord
+from controller_client.deepstore.segment_record import read_records
+from tests.integration.consumption.stream_table import StreamTable
+from tests.support.pinot_services import DEEP_STORE_BUCKET
+from tests.support.wait import wait_for
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+_TIMEOUT_S = 120.0
+
+
+class PeerTable(StreamTable):
+    """The table.
+
+    Attributes:
+        s3: Reaches the deep store.
+        peers: Whether servers may fetch segments from each other.
+    """
+
+    s3: S3Client
+    peers: bool
+
+    def _config(self, replicas: int, rows_per_segment: int) -> dict[str, Any]:
+        config = super()._config(replicas, rows_per_segment)
+        if self.peers:
+            config["segmentsConfig"]["peerSegmentDownloadScheme"] = "http"
+        return config
+
+    @property
+    def folder_key(self) -> str:
+        """Key of the table's folder in the deep store."""
+        return f"segments/{self.name}"
+
+    def close_store(self) -> None:
+        """Let the store refuse segments of this table alone: a file lies where their folder is to be."""
+        self.s3.put_object(Bucket=DEEP_STORE_BUCKET, Key=self.folder_key, Body=b"in the way")
+
+    def open_store(self) -> None:
+        """Undo :meth:`close_store`."""
+        self.s3.delete_object(Bucket=DEEP_STORE_BUCKET, Key=self.folder_key)
+
+    def delete_object(self, segment: str) -> None:
+        """Delete a segment's tar, as a hand does."""
+        self.s3.delete_object(Bucket=DEEP_STORE_BUCKET, Key=f"{self.folder_key}/{segment}")
+
+    def spoil_replica(self, role: str, segment: str, crc: int) -> None:
+        """Let the segment on a server's disk have another check sum; what the server has loaded stays."""
+        path = f"index/{self.table}/{segment}/v3/creation.meta"
+        self.pinot.put_file(role, path, struct.pack(">qq", crc, 1))
+
+    def committed(self) -> dict[str, SegmentRecord]:
+        """The committed segments by their names."""
+        records = read_records(self.store, self.table, RateLimit(1000))
+        return {each.segment: each for each in records if not each.consuming}
+
+    def fill(self, segments: int, rows_per_segment: int = 10) -> None:
+        """Write so many segments' rows to each partition, and wait until both servers have them committed."""
+        wanted = len(self.committed())
+        for _ in range(segments):
+            self.produce(rows_per_segment)
+            wanted += self.partitions
+            self._wait_served_twice(wanted)
+        self.wait_rows()
+
+    def wait_served(self) -> None:
+        """Wait until both servers have all committed segments."""
+        self._wait_served_twice(len(self.committed()))
+
+    def _wait_served_twice(self, wanted: int) -> None:
+        def served() -> bool:
+            view = self.client.tables.external_view(self.table)
+            names = self.committed()
+            return sum(list(view.get(name, {}).values()) == ["ONLINE"] * 2 for name in names) >= wanted
+
+        wait_for(served, f"{wanted} committed segments of {self.name} on both servers", _TIMEOUT_S)

@@ -1,0 +1,51 @@
+"""Repairs a table and is killed when so many tars are uploaded; told by its arguments."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+from controller_client.client import ControllerClient
+from controller_client.config import ControllerConfig
+from controller_client.deepstore import Auditor, RateLimit, SegmentFetcher, ServerAdmins, StoreLayout
+from controller_client.filestore.s3 import S3Store
+from controller_client.zookeeper import PropertyStore
+from server_hooks.deepstore import Repairer, repair_all
+
+
+class FatalStore(S3Store):
+    """Kills its process after some uploads."""
+
+    def __init__(self, uploads: int) -> None:
+        super().__init__({})
+        self._left = uploads
+
+    def upload(self, path: Path, uri: str) -> None:
+        super().upload(path, uri)
+        self._left -= 1
+        if not self._left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main(controller: str, zookeeper: str, cluster: str, table: str, uploads: str) -> None:
+    rate = RateLimit(1000)
+    fatal = FatalStore(int(uploads))
+    with (
+        ControllerClient(ControllerConfig(controller)) as client,
+        PropertyStore(zookeeper, cluster) as store,
+        ServerAdmins(client, rate) as servers,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        layout = StoreLayout.of(client)
+        audit = Auditor(client, store, layout, servers, rate).audit(table)
+        fetcher = SegmentFetcher(client, layout, servers)
+        repairer = Repairer(store, layout, fetcher, Path(folder), open_store=lambda _uri: fatal)
+        for _ in repair_all(repairer, audit.faulty, parallel=1):
+            pass
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

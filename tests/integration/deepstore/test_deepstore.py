@@ -1,0 +1,183 @@
+"""Segments that were committed while the store refused them are found, and get a copy when it is back."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import requests
+
+from controller_client.deepstore.tar_crc import tar_crc
+from tests.integration.deepstore.commands import pinotctl, repaired
+from tests.integration.deepstore.conftest import Audit, MakeTable, Run
+from tests.integration.deepstore.peer_table import PeerTable
+from tests.integration.fixtures.numbers_table import ROWS, SUM, answer, load_numbers
+from tests.support.cluster import PinotCluster
+from tests.support.pinot_services import DEEP_STORE_BUCKET
+from tests.support.wait import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
+
+
+@contextmanager
+def watching(pinot: PinotCluster, table: PeerTable) -> Iterator[str]:
+    """Run the watch; gives the address of its metrics, and ends it as a service manager does."""
+    command = [*pinotctl(pinot), "deepstore", "watch", table.name, "--interval", "1", "--metrics-port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            url = re.search(r"http://\S+/metrics", process.stderr.readline())
+            assert url is not None
+            yield url[0]
+        finally:
+            process.terminate()
+        assert process.wait(60) == 0
+
+
+def test_an_outage_of_the_store(
+    make_table: MakeTable, run: Run, audit: Audit, pinot: PinotCluster, tmp_path: Path
+) -> None:
+    table = make_table(partitions=2)
+    table.fill(3)
+    segments = set(table.committed())
+    assert len(segments) == 6
+    assert audit(table.table) == {"no url": segments}
+    assert audit(table.table, "--min-copies", "3") == {"no url": segments, "few copies": segments}
+    page = tmp_path / "audit.html"
+    shown = run("deepstore", "audit", table.name, "--html", page, code=1).output
+    assert all(name in shown and name in page.read_text() for name in segments)
+
+    # The store still refuses: nothing is changed, and the reason is told.
+    before = table.committed()
+    failed = repaired(run, table, code=1)
+    assert {each["outcome"] for each in failed.values()} == {"failed"}
+    assert {name: each.version for name, each in table.committed().items()} == {
+        name: each.version for name, each in before.items()
+    }
+
+    table.open_store()
+    dry = repaired(run, table, "--dry-run")
+    assert {each["outcome"] for each in dry.values()} == {"would repair"}
+    assert audit(table.table) == {"no url": segments}
+
+    # Killed when its third tar is up and no url of that is written; then two at once.
+    program = [sys.executable, "-m", "tests.integration.deepstore.repair_program"]
+    place = [pinot.controller_url, pinot.zookeeper_address, pinot.cluster_name, table.table]
+    killed = subprocess.run([*program, *place, "3"], check=False, timeout=120)
+    assert killed.returncode == -signal.SIGKILL
+    left = audit(table.table)["no url"]
+    assert len(left) == 4
+    command = [*pinotctl(pinot), "deepstore", "repair", table.name, "--yes", "--output", "json"]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    told = [process.communicate(timeout=120)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    outcomes = [each["outcome"] for text in told for each in json.loads(text)]
+    assert outcomes.count("repaired") == len(left)
+    assert set(outcomes) <= {"repaired", "good already"}
+    assert audit(table.table, "--read-tars", "--min-copies", "3") == {}
+    assert repaired(run, table) == {}
+    for name, record in table.committed().items():
+        assert record.url == f"{pinot.deep_store_uri}/{table.name}/{name}"
+
+    # Pinot itself uploads again.
+    table.fill(1)
+    assert len(table.committed()) == 8
+    assert audit(table.table, "--read-tars") == {}
+
+    # An object is deleted by hand: peers give it, then the store again.
+    gone = min(segments)
+    table.delete_object(gone)
+    assert audit(table.table) == {"object gone": {gone}}
+    fetched = run("segment", "fetch", table.name, gone, "--to", tmp_path)
+    assert "Passed over store" in fetched.output
+    assert "from Server_" in fetched.output
+    assert tar_crc(tmp_path / f"{gone}.tar.gz") == table.committed()[gone].crc
+    with watching(pinot, table) as metrics_url:
+        wait_for(lambda: not audit(table.table), f"the watch to repair {gone}")
+        wanted = 'pinot_deepstore_repairs_total{outcome="repaired"} 1\n'
+        wait_for(lambda: wanted in requests.get(metrics_url, timeout=10).text, "its metrics")
+    fetched = run("segment", "fetch", table.name, gone, "--to", tmp_path, "--unpack")
+    assert "from store" in fetched.output
+    assert (tmp_path / gone / "v3" / "creation.meta").is_file()
+    table.wait_rows()
+
+
+def test_a_replica_with_another_crc(
+    make_table: MakeTable, run: Run, audit: Audit, pinot: PinotCluster
+) -> None:
+    table = make_table(partitions=1)
+    table.fill(1)
+    (segment,) = table.committed()
+    bad, good = sorted(table.client.tables.external_view(table.table)[segment])
+    table.spoil_replica("server_1", segment, crc=12345)
+    table.open_store()
+
+    # The server has loaded what was right, and tells that; only its tar shows it.
+    done = repaired(run, table)[segment]
+    assert (done["outcome"], done["source"]) == ("repaired", good)
+    assert done["passed_over"] == f"{bad}: its tar has crc 12345, not {table.committed()[segment].crc}"
+    assert audit(table.table, "--read-tars") == {}
+
+    pinot.kill("server_1")
+    pinot.start("server_1")
+    table.wait_served()
+    assert audit(table.table) == {"replica crc": {segment}}
+
+    # With the store's copy, the other server may go; without it, that has the last one.
+    run("deepstore", "safe-to-stop", good)
+    table.delete_object(segment)
+    assert audit(table.table) == {name: {segment} for name in ("replica crc", "few copies", "object gone")}
+    run("deepstore", "safe-to-stop", bad)
+    answer = run("deepstore", "safe-to-stop", good, "--output", "json", code=1)
+    at_risk = [each for each in json.loads(answer.stdout) if each["state"] == "committed"]
+    assert [each["segment"] for each in at_risk] == [segment]
+    assert repaired(run, table)[segment]["source"] == good
+    run("deepstore", "safe-to-stop", good)
+
+
+def test_a_table_that_is_pushed(
+    unique_table: str, run: Run, audit: Audit, pinot: PinotCluster, tmp_path: Path
+) -> None:
+    load_numbers(pinot, unique_table, tmp_path)
+    table = f"{unique_table}_OFFLINE"
+    assert audit(table, "--read-tars") == {}
+    gone, garbage, whole, cut = (f"{unique_table}_{number}" for number in range(4))
+    s3 = pinot.s3.client()
+    try:
+        place = {name: f"segments/{unique_table}/{name}" for name in (gone, garbage, whole, cut)}
+        s3.delete_object(Bucket=DEEP_STORE_BUCKET, Key=place[gone])
+        s3.put_object(Bucket=DEEP_STORE_BUCKET, Key=place[garbage], Body=b"x")
+        tar = s3.get_object(Bucket=DEEP_STORE_BUCKET, Key=place[cut])["Body"].read()
+        s3.put_object(Bucket=DEEP_STORE_BUCKET, Key=place[cut], Body=tar[:-100] + bytes(100))
+    finally:
+        s3.close()
+    assert audit(table, "--min-copies", "1") == {"object gone": {gone}, "wrong size": {garbage}}
+    assert audit(table, "--min-copies", "1", "--read-tars")["wrong crc"] == {cut}
+    told = run("deepstore", "repair", table, "--read-tars", "--yes", "--output", "json")
+    assert {each["segment"] for each in json.loads(told.stdout)} == {gone, garbage, cut}
+    assert audit(table, "--read-tars") == {}
+    assert answer(pinot, unique_table) == (ROWS, SUM, 2)
+
+
+def test_enable(make_table: MakeTable, run: Run) -> None:
+    table = make_table(partitions=1, peers=False, closed=False)
+    scheme = "peerSegmentDownloadScheme"
+    answer = run("deepstore", "enable", table.name, "--dry-run", "--output", "json")
+    findings = {(each["where"], each["verdict"]) for each in json.loads(answer.stdout)}
+    # Those of the table's tenant: other tests have servers of their own.
+    servers = [name for name in table.client.instances.list() if name.startswith("Server_127.0.0.2")]
+    tag = "DefaultTenant_REALTIME"
+    own = {(name, "ok") for name in servers if tag in table.client.instances.tags(name)}
+    assert len(own) >= 2
+    assert own <= findings
+    assert scheme not in table.client.tables.get(table.table).to_json()["segmentsConfig"]
+    run("deepstore", "enable", table.name, "--yes")
+    assert table.client.tables.get(table.table).to_json()["segmentsConfig"][scheme] == "http"
+    assert "set already" in run("deepstore", "enable", table.name, "--yes").output

@@ -1,0 +1,109 @@
+"""Segments get their copies from Spark's executors."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+
+import psutil
+import pytest
+
+from tests.integration.deepstore.commands import pinotctl, repaired, spark_words
+from tests.integration.deepstore.conftest import Audit, MakeTable, Run
+from tests.support.cluster import PinotCluster
+from tests.support.faulty_s3 import FaultyS3
+from tests.support.pinot_services import DEEP_STORE_BUCKET
+from tests.support.spark import LOCAL_SPARK
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
+
+
+def executors_of(pid: int) -> list[psutil.Process]:
+    """The JVMs of the executors below a process."""
+    found = []
+    for each in psutil.Process(pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # it has ended meanwhile
+            if "CoarseGrainedExecutorBackend" in " ".join(each.cmdline()):
+                found.append(each)
+    return found
+
+
+def outcomes_of(commands: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
+    """Run repairs side by side, all of them well; returns segments and outcomes, sorted."""
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
+    told = [process.communicate(timeout=300)[0] for process in running]
+    assert [process.returncode for process in running] == [0] * len(commands)
+    return sorted((each["segment"], each["outcome"]) for text in told for each in json.loads(text))
+
+
+def test_spark_repairs(
+    make_table: MakeTable, run: Run, audit: Audit, pinot: PinotCluster, request: pytest.FixtureRequest
+) -> None:
+    table = make_table(partitions=2)
+    table.fill(2)
+    segments = set(table.committed())
+    table.open_store()
+    spark = spark_words(LOCAL_SPARK)
+    dry = repaired(run, table, "--engine", "spark", "--dry-run", *spark)
+    assert {each["outcome"] for each in dry.values()} == {"would repair"}
+
+    command = [*pinotctl(pinot), "deepstore", "repair", table.name, "--yes", "--output", "json"]
+    command += ["--engine", "spark", *spark]
+    assert outcomes_of([command]) == [(name, "repaired") for name in sorted(segments)]
+    assert audit(table.table, "--read-tars", "--min-copies", "3") == {}
+    assert repaired(run, table, "--engine", "spark", *spark) == {}
+    if not request.config.getoption("--full"):
+        return
+
+    for name in segments:
+        table.delete_object(name)
+    outcomes = outcomes_of([command, command])
+    assert [name for name, outcome in outcomes if outcome == "repaired"] == sorted(segments)
+    assert {outcome for _, outcome in outcomes} <= {"repaired", "good already"}
+    assert audit(table.table, "--read-tars", "--min-copies", "3") == {}
+    # What only an executor sees is told with its segment.
+    gone = min(segments)
+    table.delete_object(gone)
+    command += ["--spark-conf", "spark.executorEnv.AWS_SECRET_ACCESS_KEY=wrong"]
+    answer = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=300)
+    assert answer.returncode == 1
+    (failed,) = json.loads(answer.stdout)
+    assert (failed["segment"], failed["outcome"]) == (gone, "failed")
+    assert f"s3://{DEEP_STORE_BUCKET}/{table.folder_key}/{gone}" in failed["message"]
+    assert repaired(run, table)[gone]["outcome"] == "repaired"
+
+
+def test_spark_loses_its_executors_amid_a_repair(
+    make_table: MakeTable,
+    audit: Audit,
+    pinot: PinotCluster,
+    faulty_s3: FaultyS3,
+    request: pytest.FixtureRequest,
+) -> None:
+    if not request.config.getoption("--full"):
+        pytest.skip("with --full")
+    table = make_table(partitions=2)
+    table.fill(2)
+    segments = set(table.committed())
+    table.open_store()
+    settings = {**LOCAL_SPARK, "spark.master": "local-cluster[2,1,512]", "spark.executor.memory": "512m"}
+    command = [*pinotctl(pinot), "deepstore", "repair", table.name, "--yes", "--output", "json"]
+    command += ["--engine", "spark", *spark_words(settings)]
+    hold = faulty_s3.hold("PUT", f"{DEEP_STORE_BUCKET}/{table.folder_key}/*")
+    environment = {**os.environ, "AWS_ENDPOINT_URL_S3": faulty_s3.url}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        hold.wait_hit()
+        executors = executors_of(process.pid)
+        assert len(executors) == 2
+        for each in executors:
+            each.kill()
+        hold.lift()
+        told = json.loads(process.communicate(timeout=300)[0])
+    assert process.returncode == 0
+    assert {each["segment"] for each in told} == segments
+    # The upload that was held may still have come to its end, in a Python worker that outlived its executor.
+    assert {each["outcome"] for each in told} <= {"repaired", "good already"}
+    assert audit(table.table, "--read-tars", "--min-copies", "3") == {}

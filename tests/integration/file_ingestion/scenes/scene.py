@@ -1,0 +1,184 @@
+"""Where the scenes take place: a table, its source behind a proxy, a scheduler whose clock the test moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from controller_client.broker import BrokerClient
+from controller_client.errors import PinotPluginError
+from controller_client.lineage import LineageEntry
+from controller_client.zookeeper import PropertyStore
+from minion_tasks.file_ingestion.params import TASK_TYPE
+from minion_tasks.file_ingestion.session import FileStatus, Session
+from minion_tasks.file_ingestion.session_store import SessionStore
+from tests.integration.file_ingestion.ingestion import IngestionTable, Reader
+from tests.integration.file_ingestion.scenes.source import Figures, Source, figures, whole
+from tests.integration.file_ingestion.scenes.steered import EVERY_4_HOURS, SteeredScheduler
+from tests.support.cluster import PinotCluster
+from tests.support.reader_polls import TALLY
+from tests.support.wait import WaitError, wait_for
+
+APPEND = {"consistentPushEnabled": "true", "taskMaxNumFilesPerTask": "1"}
+APPEND_SHARED = {"consistentPushEnabled": "true"}
+SYNC = {"enableSync": "true", "consistentPushEnabled": "true"}
+SWAP = {"consistentPushSwapEnabled": "true"}
+
+_AT_THE_END = 20
+"""Answers that a reader takes after the last change."""
+
+Polled = tuple[Any, ...]
+NO_SEGMENT: Polled = ()
+"""What a query of a table answers that has no segment."""
+NO_ROW: Polled = (0, 0.0)
+"""What it answers where there is one without rows."""
+
+
+@dataclass
+class Scene:
+    """Where a scene takes place."""
+
+    pinot: PinotCluster
+    table: IngestionTable
+    source: Source
+    scheduler: SteeredScheduler
+    store: PropertyStore
+
+    @property
+    def sessions(self) -> SessionStore:
+        return SessionStore(self.store, self.table.with_type)
+
+    def begin(
+        self, mode: Mapping[str, str], table_config: Mapping[str, Any] | None = None, **more: str
+    ) -> None:
+        """Make the table and take its schedule up."""
+        self.table.create(**(table_config or {}))
+        self.register(mode, **more)
+        self.scheduler.begin(self.table.with_type)
+        wait_for(self.polled_once, "the broker to know the table")
+
+    def register(self, mode: Mapping[str, str], **more: str) -> None:
+        """Register the task; in keywords, ``__`` stands for a dot."""
+        access = self.source.proxy.access
+        self.table.configs = {
+            "input.fs.prop.region": access.region,
+            "input.fs.prop.endpoint": access.endpoint,
+            "input.fs.prop.accessKey": access.access_key,
+            "input.fs.prop.secretKey": access.secret_key,
+            "inputDirURI": self.source.uri,
+            "inputFormat": "csv",
+            "includeFileNamePattern": "glob:**/*.csv",
+            "schedule": EVERY_4_HOURS,
+            **mode,
+            **{key.replace("__", "."): value for key, value in more.items()},
+        }
+        self.table.client.tables.set_task_config(self.table.with_type, TASK_TYPE, self.table.configs)
+
+    def figures(self) -> Figures:
+        """What the table holds of each version of a file."""
+        sql = f"select word, count(*), sum(id) from {self.table.name} group by word limit 1000"
+        return {word: (int(count), float(total)) for word, count, total in self.table.broker.query(sql).rows}
+
+    def assert_serves(self, *versions: str) -> None:
+        """The table comes to hold these versions of files, each row once, and nothing else.
+
+        A broker may answer from before for some moments after a switch.
+        """
+        expected = figures(versions)
+        try:
+            wait_for(lambda: self.figures() == expected, f"the rows of {versions}")
+        except WaitError as error:
+            raise AssertionError(f"the table holds {self.figures()} instead of {expected}") from error
+
+    def assert_session(self, session_id: str | None, state: str, retry_count: int) -> None:
+        """What stands in ZooKeeper of a session, at the place that the requirement names."""
+        path = f"/MINION_TASK_METADATA/{self.table.with_type}/FileIngestionTask/consistentPush/{session_id}"
+        found = self.store.get(path)
+        assert found is not None, path
+        fields = found.record.simple_fields
+        found_as = (fields["state"], fields["retryCount"])
+        assert found_as == (state, str(retry_count)), f"session {session_id}: {found_as}"
+
+    def latest(self) -> Session:
+        session = self.sessions.latest()
+        assert session is not None
+        return session
+
+    def statuses(self) -> dict[str, FileStatus]:
+        """What the latest session says of each file."""
+        return {
+            entry.file.uri.rpartition("/")[2].removesuffix(".csv"): entry.status
+            for group in self.sessions.groups(self.latest())
+            for entry in group.entries
+        }
+
+    def lineage(self) -> list[LineageEntry]:
+        return self.table.client.lineage.list(self.table.with_type)
+
+    @property
+    def staging_uri(self) -> str:
+        """The table's staging folder."""
+        return f"{self.pinot.deep_store_uri}/pinot-plugins-staging/{self.table.with_type}"
+
+    @property
+    def staging(self) -> str:
+        """The same, as the proxy knows it."""
+        return self.staging_uri.removeprefix("s3://")
+
+    def staged(self) -> list[str]:
+        """What lies in it."""
+        bucket, _, prefix = self.staging.partition("/")
+        s3 = self.pinot.s3.client()
+        try:
+            found = s3.list_objects_v2(Bucket=bucket, Prefix=f"{prefix}/").get("Contents", ())
+        finally:
+            s3.close()
+        return [item["Key"] for item in found]
+
+    def polled_once(self) -> bool:
+        try:
+            self.table.count()
+        except PinotPluginError:
+            return False
+        return True
+
+    @contextmanager
+    def polled(self, *states: Polled) -> Iterator[Reader]:
+        """Look at the table all the time; it has these states, one after the other, and no other.
+
+        Args:
+            states: All that is to be seen, in order; `whole` makes one.
+        """
+        with BrokerClient([self.pinot.broker_url]) as broker:
+            reader = Reader(broker, f"select count(*), sum(id) from {self.table.name}")
+            reader.start()
+            try:
+                reader.poll_until(1)
+                yield reader
+                reader.poll_until(reader.polls + _AT_THE_END)
+                wait_for(lambda: states[-1] in _answers(reader), f"the reader to see {states[-1]}")
+            finally:
+                reader.stop()
+                torn = TALLY.add(reader.polls, _answers(reader), states)
+        assert torn == [], f"the reader saw {torn}, beside {states}"
+        assert _answers(reader) == list(states), f"the reader saw {_answers(reader)}, and not {states}"
+        assert reader.errors == [], reader.errors
+
+
+def _answers(reader: Reader) -> list[Polled]:
+    return [(int(answer[0]), float(answer[1])) if answer else () for answer in list(reader.seen)]
+
+
+__all__ = [
+    "APPEND",
+    "APPEND_SHARED",
+    "NO_ROW",
+    "NO_SEGMENT",
+    "SWAP",
+    "SYNC",
+    "Polled",
+    "Scene",
+    "whole",
+]

@@ -1,0 +1,183 @@
+"""Runs ``pinotctl scheduler``'s loop on a clock that the test moves; run as a child process.
+
+Arguments: controller URL, ZooKeeper, cluster name. Commands are lines of JSON on stdin, each is answered by
+a line on stdout:
+
+- ``{"table": NAME, "now": EPOCH_S}``: only this table's schedule counts from now on; the clock jumps there.
+- ``{"until": EPOCH_S, "lock_wait_s": S}``: the clock goes on in steps; what falls due runs to its end. The
+  answer has each run's report or error.
+- ``{"build": PATH, "table": NAME, "segment": NAME, "folder": PATH}``: a segment that no task built, of a CSV.
+
+Only triggering is on that clock: runs are on the machine's own, as everything else in the cluster.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+from controller_client.client import ControllerClient
+from controller_client.clock import SystemClock
+from controller_client.config import ControllerConfig
+from controller_client.errors import PinotPluginError
+from controller_client.zookeeper import PropertyStore
+from jvm_bridge.builder import FileFormat, SegmentBuilder
+from jvm_bridge.cron import CronSchedule
+from minion_tasks.file_ingestion.engine import Engine, EngineContext, MinionEngine
+from minion_tasks.file_ingestion.engines import Engines
+from minion_tasks.file_ingestion.run import RunTools, run_task
+from minion_tasks.scheduler import Scheduler, read_schedules
+from tests.support.spark import LOCAL_SPARK
+
+T = TypeVar("T")
+
+STEP_S = 600.0
+_POLL_INTERVAL_S = 0.1
+
+
+class SteeredClock:
+    """Sleeps until the test lets the time go on."""
+
+    def __init__(self, next_command: Callable[[], None]) -> None:
+        self._next_command = next_command
+        self._now_s = 0.0
+        self._until_s = 0.0
+
+    def set(self, now_s: float) -> None:
+        self._now_s = self._until_s = now_s
+
+    def let_go(self, until_s: float) -> None:
+        self._until_s = until_s
+
+    def now(self) -> float:
+        return self._now_s
+
+    def monotonic(self) -> float:
+        return self._now_s
+
+    def sleep(self, seconds: float) -> None:
+        before = self._now_s
+        while self._now_s >= self._until_s:
+            self._next_command()
+            if self._now_s != before:
+                return  # it was set: the schedules are read as of this time
+        self._now_s = min(self._now_s + seconds, self._until_s)
+
+
+class AtOnce(Executor):
+    """Runs what is submitted before it returns."""
+
+    def submit(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        function(*args, **kwargs)
+        return Future()
+
+
+class Program:
+    """The scheduler and what the test tells it."""
+
+    def __init__(self, client: ControllerClient, tools: RunTools, answers: int) -> None:
+        self._client = client
+        self._tools = tools
+        self._answers = os.fdopen(answers, "w")
+        self._clock = SteeredClock(self._next_command)
+        self._stop = threading.Event()
+        self._table = ""
+        self._lock_wait_s = 0.0
+        self._runs: list[dict[str, Any]] = []
+        self._unanswered = False
+
+    def serve(self) -> None:
+        self._answer({})
+        Scheduler(
+            self._schedules,
+            self._run,
+            CronSchedule,
+            self._clock,
+            refresh_s=STEP_S,
+            tick_s=STEP_S,
+            pool=AtOnce(),
+        ).serve(self._stop)
+
+    def _schedules(self) -> Mapping[str, str]:
+        return {name: cron for name, cron in read_schedules(self._client).items() if name == self._table}
+
+    def _run(self, table: str) -> None:
+        run: dict[str, Any] = {"at": self._clock.now()}
+        started = time.monotonic()
+        try:
+            report = run_task(self._tools, table, lock_wait_s=self._lock_wait_s)
+            run["report"] = dataclasses.asdict(report)
+        except PinotPluginError as error:
+            run["error"] = {"type": type(error).__name__, "text": str(error)}
+            raise
+        finally:
+            run["seconds"] = time.monotonic() - started
+            self._runs.append(run)
+
+    def _next_command(self) -> None:
+        """Called when the time that was let go has passed: answer, and take the next command."""
+        if self._unanswered:
+            runs, self._runs = self._runs, []
+            self._answer({"runs": runs})
+        line = sys.stdin.readline()
+        if not line:
+            self._stop.set()
+            self._clock.let_go(self._clock.now() + 1)
+            return
+        command = json.loads(line)
+        self._unanswered = True
+        if "now" in command:
+            self._table = command["table"]
+            self._clock.set(command["now"])
+        elif "build" in command:
+            self._build(command)
+        else:
+            self._lock_wait_s = command["lock_wait_s"]
+            self._clock.let_go(command["until"])
+
+    def _build(self, command: Mapping[str, str]) -> None:
+        table, raw = self._client.tables.get(command["table"]), command["table"].rpartition("_")[0]
+        schema = self._client.schemas.get(raw)
+        builder = SegmentBuilder(table.to_json(), schema.to_json(), Path(command["folder"]))
+        built = builder.from_file(Path(command["build"]), FileFormat.CSV, command["segment"])
+        self._unanswered = False
+        self._answer({"tar": str(built.tar_path)})
+
+    def _answer(self, document: Mapping[str, Any]) -> None:
+        self._answers.write(json.dumps(document) + "\n")
+        self._answers.flush()
+
+
+def main() -> None:
+    controller_url, zookeeper_address, cluster_name = sys.argv[1:]
+    # Whatever else writes to stdout, Java among it, is to be read with the errors.
+    answers = os.dup(1)
+    os.dup2(2, 1)
+    clock = SystemClock()
+    with (
+        ControllerClient(ControllerConfig(controller_url)) as client,
+        PropertyStore(zookeeper_address, cluster_name) as store,
+    ):
+
+        def minion() -> Engine:
+            return MinionEngine(client, store, clock, poll_interval_s=_POLL_INTERVAL_S)
+
+        def spark() -> Engine:
+            from spark_connectors.file_ingestion import open_engine
+
+            return open_engine(EngineContext(client, store, clock, LOCAL_SPARK))
+
+        engines = Engines({"minion": minion, "spark": spark})
+        Program(client, RunTools(client, store, engines, clock), answers).serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""The scheduler as a child process whose clock the test moves."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from tests.integration.file_ingestion.scenes.scheduler_program import STEP_S
+from tests.support.cluster import PinotCluster
+
+EVERY_4_HOURS = "0 0 */4 * * ?"
+_HOURS = 4
+# Far above any run; the runs themselves are waited for as long as they take.
+_HANGS_AFTER_S = 600.0
+
+
+@dataclass(frozen=True)
+class Triggered:
+    """One run of a trigger: when it was due, and its report or its error."""
+
+    at: str
+    report: Mapping[str, Any] | None
+    error: str | None
+    error_type: str | None
+    seconds: float
+
+    def assert_well(self) -> None:
+        assert self.report is not None, f"{self.at}: {self.error_type}: {self.error}"
+
+    def assert_failed(self) -> None:
+        assert self.error is not None, f"{self.at}: the run went well: {self.report}"
+
+    @property
+    def well(self) -> Mapping[str, Any]:
+        """The report of a run that must have gone well."""
+        self.assert_well()
+        return self.report or {}
+
+    @property
+    def failed(self) -> str:
+        """The error of a run that must have failed."""
+        self.assert_failed()
+        return self.error or ""
+
+
+class SteeredScheduler:
+    """One such process. Its time begins at 07:50 of a day, and never goes back.
+
+    Args:
+        pinot: The cluster.
+        log: What the process says on stderr.
+    """
+
+    def __init__(self, pinot: PinotCluster, log: Path) -> None:
+        self._now = datetime(2024, 6, 1, tzinfo=UTC)
+        self._log = log
+        self._owed = 1  # answers; the first says that it is ready
+        with log.open("w") as said:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "tests.integration.file_ingestion.scenes.scheduler_program"),
+                    *(pinot.controller_url, pinot.zookeeper_address, pinot.cluster_name),
+                ],
+                env={**os.environ, "TZ": "UTC"},
+                cwd=Path(__file__).parents[4],
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+            )
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._process.pid
+
+    def close(self) -> None:
+        """End the process after what it does now."""
+        try:
+            self._process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+
+    def begin(self, table: str) -> None:
+        """Take a table's schedule up, on a new day at 07:50."""
+        # A test that failed in the middle has not asked for its runs.
+        while self._owed:
+            self._answer()
+        midnight = self._now.replace(hour=0, minute=0) + timedelta(days=1)
+        self._now = midnight + timedelta(hours=7, minutes=50)
+        self._send(table=table, now=self._now.timestamp())
+        self._answer()
+
+    def go_on_until(self, time: str, *, lock_wait_s: float = 60.0) -> list[Triggered]:
+        """Let the clock go on, and what falls due run to its end.
+
+        Args:
+            time: ``HH:MM`` of the same day.
+            lock_wait_s: How long a run waits for another one of the table.
+        """
+        hour, _, minute = time.partition(":")
+        self._let_go(self._now.replace(hour=int(hour), minute=int(minute)), lock_wait_s)
+        return self.what_ran()
+
+    def trigger(self, *, lock_wait_s: float = 60.0) -> Triggered:
+        """Let the clock go on to the next time of a schedule of every four hours; there is one run."""
+        self.start_trigger(lock_wait_s=lock_wait_s)
+        (run,) = self.what_ran()
+        return run
+
+    def start_trigger(self, *, lock_wait_s: float = 60.0) -> None:
+        """The same without waiting: `what_ran` does."""
+        hours = _HOURS - self._now.hour % _HOURS
+        self._let_go(self._now.replace(minute=0) + timedelta(hours=hours), lock_wait_s)
+
+    def start_step(self, *, lock_wait_s: float = 60.0) -> None:
+        """Let the clock go on by one step of the scheduler's loop, without waiting."""
+        self._let_go(self._now + timedelta(seconds=STEP_S), lock_wait_s)
+
+    def what_ran(self) -> list[Triggered]:
+        """Wait until the clock has come where it may go, and return the runs since."""
+        return [self._triggered(run) for run in self._answer()["runs"]]
+
+    def build(self, table: str, segment: str, csv: Path) -> Path:
+        """Build a segment of a file without any task; returns its tar."""
+        self._send(build=str(csv), table=table, segment=segment, folder=str(csv.parent))
+        return Path(self._answer()["tar"])
+
+    def _let_go(self, until: datetime, lock_wait_s: float) -> None:
+        self._now = until
+        self._send(until=until.timestamp(), lock_wait_s=lock_wait_s)
+
+    def _triggered(self, run: Mapping[str, Any]) -> Triggered:
+        assert "report" in run or "error" in run, f"a run failed unexpectedly:\n{self._said()}"
+        error = run.get("error") or {}
+        return Triggered(
+            at=f"{datetime.fromtimestamp(run['at'], UTC):%H:%M}",
+            report=run.get("report"),
+            error=error.get("text"),
+            error_type=error.get("type"),
+            seconds=run["seconds"],
+        )
+
+    def _send(self, **command: Any) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+        self._owed += 1
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], _HANGS_AFTER_S)
+        line = self._process.stdout.readline() if ready else ""
+        assert line, f"the scheduler does not answer:\n{self._said()}"
+        self._owed -= 1
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _said(self) -> str:
+        return self._log.read_text()[-5000:]

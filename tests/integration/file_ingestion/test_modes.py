@@ -1,0 +1,217 @@
+"""What the modes promise beyond the scenes: emptied sources, foreign segments, changes of mode, limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from controller_client.models import TableConfig
+from tests.integration.file_ingestion.scenes.scene import (
+    APPEND,
+    APPEND_SHARED,
+    NO_ROW,
+    NO_SEGMENT,
+    SWAP,
+    SYNC,
+    Scene,
+    whole,
+)
+from tests.integration.file_ingestion.scenes.source import ids_of
+from tests.support.wait import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.s3]
+
+
+def _visible(scene: Scene) -> list[str]:
+    return scene.table.client.segments.list(scene.table.with_type, exclude_replaced=True)
+
+
+@pytest.mark.parametrize("mode", [SWAP, SYNC], ids=["swap", "sync"])
+def test_a_source_that_is_emptied_and_filled_again(scene: Scene, mode: dict[str, str]) -> None:
+    """Pinot before 1.0 replaces nothing by nothing: one segment without rows stands there meanwhile."""
+    scene.begin(mode)
+    scene.source.put("F1", "F2")
+    scene.scheduler.trigger().assert_well()
+    scene.assert_serves("F1", "F2")
+    scene.source.delete("F1", "F2")
+    with scene.polled(whole(["F1", "F2"]), NO_ROW, whole(["F3"])):
+        report = scene.scheduler.trigger().well
+        assert (report["outcome"], report["rows"], report["files"]) == ("switched", 0, 0)
+        wait_for(lambda: scene.table.count() == 0, "no row")
+        (marker,) = _visible(scene)
+        assert scene.scheduler.trigger().well["outcome"] == "nothing new"
+        assert _visible(scene) == [marker]
+        scene.source.put("F3")
+        assert scene.scheduler.trigger().well["outcome"] == "switched"
+    scene.assert_serves("F3")
+    (segment,) = _visible(scene)
+    assert segment != marker
+
+
+def test_a_foreign_segment_is_left_by_sync_and_replaced_by_swap(scene: Scene, tmp_path: Path) -> None:
+    scene.begin(SYNC)
+    csv = tmp_path / "foreign.csv"
+    csv.write_text("\n".join(["id,word,amount", *(f"{n},F9,1" for n in ids_of("F9"))]) + "\n")
+    tar = scene.scheduler.build(scene.table.with_type, f"{scene.table.name}_foreign", csv)
+    scene.table.client.segments.upload_tar(scene.table.with_type, tar)
+    scene.assert_serves("F9")
+    scene.source.put("F1")
+    with scene.polled(whole(["F9"]), whole(["F9", "F1"]), whole(["F9", "F2"]), whole(["F2"])):
+        scene.scheduler.trigger().assert_well()
+        scene.assert_serves("F9", "F1")
+        scene.source.delete("F1")
+        scene.source.put("F2")
+        scene.scheduler.trigger().assert_well()
+        scene.assert_serves("F9", "F2")
+        scene.register(SWAP)
+        assert scene.scheduler.trigger().well["replaced"] == 2
+    scene.assert_serves("F2")
+    assert scene.scheduler.trigger().well["outcome"] == "nothing new"
+
+
+def test_a_table_goes_from_append_to_sync_to_swap(scene: Scene) -> None:
+    scene.begin(APPEND_SHARED)
+    scene.source.put("F1", "F2")
+    first, second, third = ["F1", "F2"], ["F1.1", "F2"], ["F1.1", "F3"]
+    with scene.polled(NO_SEGMENT, whole(first), whole(second), whole(third)):
+        assert scene.scheduler.trigger().well["segments"] == 1
+        scene.assert_serves(*first)
+        # The segment that F1 has to leave holds F2 too, which is read again for it.
+        scene.register(SYNC)
+        scene.source.put("F1.1")
+        report = scene.scheduler.trigger().well
+        assert (report["files"], report["segments"], report["replaced"]) == (2, 2, 1)
+        scene.assert_serves(*second)
+        scene.register(SWAP)
+        scene.source.delete("F2")
+        scene.source.put("F3")
+        report = scene.scheduler.trigger().well
+        assert (report["files"], report["replaced"]) == (2, 2)
+    scene.assert_serves(*third)
+    assert scene.source.gets("F1", "F2", "F3") == [3, 2, 1]
+
+
+def test_a_file_that_no_reader_can_open_is_skipped_if_it_may_be(scene: Scene) -> None:
+    scene.begin(APPEND, skipFileIfFailToInitReader="true", consistentPushMaxRetries="1")
+    scene.source.put("F1")
+    scene.source.put_text("F2", b"\x00\x01\x02\x03" * 100)
+    with scene.polled(NO_SEGMENT, whole(["F1"]), whole(["F1", "F2", "F3"])):
+        report = scene.scheduler.trigger().well
+        assert list(report["skipped"]) == [scene.source.uri_of("F2")]
+        scene.assert_serves("F1")
+        # A file that can be opened, with a row that does not fit, is none to skip.
+        scene.source.put_bad("F3")
+        failed = scene.scheduler.trigger().failed
+        assert scene.source.uri_of("F3") in failed
+        assert scene.source.uri_of("F2") not in failed
+        scene.source.put("F2", "F3")
+        report = scene.scheduler.trigger().well
+        assert (list(report["skipped"]), report["retry_count"]) == ([], 1)
+    scene.assert_serves("F1", "F2", "F3")
+
+
+def test_what_exceeds_the_storage_quota_is_refused_before_anything_is_pushed(scene: Scene) -> None:
+    scene.begin(APPEND, {"quota": {"storage": "1K"}}, consistentPushMaxRetries="1")
+    scene.source.put("F1")
+    with scene.polled(NO_SEGMENT, whole(["F1"])):
+        run = scene.scheduler.trigger()
+        assert run.error_type == "QuotaExceededError"
+        assert f"the storage quota of {scene.table.with_type} is 1,024 bytes" in run.failed
+        assert (scene.table.segments(), scene.lineage()) == ([], [])
+        scene.assert_session(scene.latest().session_id, "IN_PROGRESS", 0)
+        tables = scene.table.client.tables
+        config = tables.get(scene.table.with_type).to_json()
+        tables.update(TableConfig.from_json({**config, "quota": {"storage": "1G"}}))
+        report = scene.scheduler.trigger().well
+    assert (report["outcome"], report["retry_count"]) == ("switched", 1)
+    scene.assert_serves("F1")
+    assert scene.source.gets("F1") == [1]
+
+
+@pytest.mark.parametrize(("period", "kept"), [("0s", 0), ("1h", 1)])
+def test_replaced_segments_are_kept_for_their_period(scene: Scene, period: str, kept: int) -> None:
+    scene.begin(SYNC, replacedSegmentsRetentionPeriod=period)
+    scene.source.put("F1")
+    scene.scheduler.trigger().assert_well()
+    scene.assert_serves("F1")
+    with scene.polled(whole(["F1"]), whole(["F1.1"])):
+        scene.source.put("F1.1")
+        scene.scheduler.trigger().assert_well()
+    scene.assert_serves("F1.1")
+    assert len(_visible(scene)) == 1
+    wait_for(lambda: len(scene.table.segments()) == 1 + kept, f"{kept} replaced segments")
+    assert scene.scheduler.trigger().well["outcome"] == "nothing new"
+    assert len(scene.table.segments()) == 1 + kept
+
+
+def test_plain_append_brings_what_is_good_and_reads_the_rest_again(scene: Scene) -> None:
+    scene.begin({"taskMaxNumFilesPerTask": "1"})
+    scene.source.put("F1", "F2", "F3")
+    (refused,) = scene.source.refuse("F2")
+    failed = scene.scheduler.trigger().failed
+    assert scene.source.uri_of("F2") in failed
+    assert f"1 of 3 files could not be ingested, the others are in {scene.table.with_type}" in failed
+    scene.assert_serves("F1", "F3")
+    refused.lift()
+    scene.source.put("F1.1")
+    report = scene.scheduler.trigger().well
+    assert (report["files"], list(report["changed"])) == (1, [scene.source.uri_of("F1")])
+    scene.assert_serves("F1", "F2", "F3")
+    assert scene.source.gets("F1", "F2", "F3") == [1, 2, 1]
+    assert scene.lineage() == []
+
+
+def test_plain_sync_follows_each_file_by_itself(scene: Scene) -> None:
+    scene.begin({"enableSync": "true"})
+    scene.source.put("F1", "F2", "F3")
+    (refused,) = scene.source.refuse("F2")
+    assert scene.source.uri_of("F2") in scene.scheduler.trigger().failed
+    scene.assert_serves("F1", "F3")
+    before = set(scene.table.segments())
+    assert len(before) == 2
+    refused.lift()
+    scene.source.put("F1.1")
+    scene.source.delete("F3")
+    report = scene.scheduler.trigger().well
+    assert (report["files"], report["replaced"]) == (2, 1)
+    scene.assert_serves("F1.1", "F2")
+    wait_for(lambda: len(scene.table.segments()) == 2, "the segment of F3 to go")
+    # That of F1 was refreshed in place.
+    assert len(before.intersection(scene.table.segments())) == 1
+    assert scene.lineage() == []
+    assert scene.source.gets("F1", "F2", "F3") == [2, 2, 1]
+
+
+def test_atomic_upload_of_sync_mode_is_consistent_push_without_retries(scene: Scene) -> None:
+    scene.begin({"enableSync": "true", "enableAtomicUpload": "true"})
+    scene.source.put("F1", "F2")
+    (refused,) = scene.source.refuse("F2")
+    with scene.polled(NO_SEGMENT, whole(["F1", "F2"])):
+        assert f"{scene.table.with_type} is unchanged" in scene.scheduler.trigger().failed
+        assert scene.latest().abandoned
+        refused.lift()
+        assert scene.scheduler.trigger().well["files"] == 2
+    scene.assert_serves("F1", "F2")
+    assert scene.source.gets("F1", "F2") == [2, 2]
+
+
+@pytest.mark.parametrize(
+    "mode", [APPEND, APPEND_SHARED, SYNC, SWAP], ids=["append", "shared", "sync", "swap"]
+)
+def test_a_file_without_rows_is_a_file_like_others(scene: Scene, mode: dict[str, str]) -> None:
+    """It is read once, and what comes beside it or after it is as ever."""
+    scene.begin(mode)
+    scene.source.put_text("F1", "id,word,amount\n")
+    with scene.polled(NO_SEGMENT, NO_ROW, whole(["F2"])):
+        report = scene.scheduler.trigger().well
+        assert (report["outcome"], report["files"], report["rows"]) == ("switched", 1, 0)
+        assert scene.scheduler.trigger().well["outcome"] == "nothing new"
+        wait_for(
+            lambda: scene.table.broker.query(f"select count(*) from {scene.table.name}").rows, "a segment"
+        )
+        scene.source.put("F2")
+        assert scene.scheduler.trigger().well["outcome"] == "switched"
+    scene.assert_serves("F2")
+    assert scene.scheduler.trigger().well["outcome"] == "nothing new"
+    assert scene.source.gets("F1") == [2 if mode is SWAP else 1]

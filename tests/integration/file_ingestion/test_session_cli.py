@@ -1,0 +1,325 @@
+"""``pinotctl task session``, ``plan``, ``purge``: what they show of a real session, what they delete."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller_client.cli import cli
+from controller_client.filestore import FileInfo
+from controller_client.lineage import LineageState
+from controller_client.zookeeper import PropertyStore, TableLock
+from minion_tasks.file_ingestion.params import TASK_TYPE
+from minion_tasks.file_ingestion.session import (
+    FileEntry,
+    FileGroup,
+    FileStatus,
+    IngestionMode,
+    Session,
+    SessionState,
+    StagedSegment,
+    StagedUnit,
+)
+from minion_tasks.file_ingestion.session_store import SessionStore
+from tests.integration.file_ingestion.ingestion import IngestionTable, write_numbers
+from tests.support.cluster import PinotCluster
+
+pytestmark = pytest.mark.cluster
+
+SECRETS = {"input.fs.prop.accessKey": "canary-access", "input.fs.prop.secretKey": "canary-secret"}
+
+
+class Pinotctl:
+    """Runs ``pinotctl task`` in this process; no secret is in anything that it writes."""
+
+    def __init__(self, pinot: PinotCluster) -> None:
+        self._env = {"PINOT_CONTROLLER_URL": pinot.controller_url, "PINOTCTL_CONFIG": "/no/such/file"}
+
+    def __call__(self, *arguments: str, code: int = 0, stdin: str | None = None) -> Result:
+        result = CliRunner().invoke(cli, ("task", *arguments), env=self._env, input=stdin)
+        assert result.exit_code == code, result.output
+        assert "canary" not in result.stdout
+        assert "canary" not in result.stderr
+        return result
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self(*arguments, "--output", "json").stdout)
+
+
+@pytest.fixture
+def pinotctl(pinot: PinotCluster) -> Pinotctl:
+    return Pinotctl(pinot)
+
+
+@pytest.fixture
+def store(pinot: PinotCluster) -> Any:
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        yield store
+
+
+def bad_file(folder: Path, name: str) -> Path:
+    path = folder / name
+    path.write_text("id,word,amount\n1,a,1.5\nnot-a-number,b,2.5\n", encoding="utf-8")
+    return path
+
+
+def files_below(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.fixture
+def failed(ingestion_table: IngestionTable, shared_folder: Path, tmp_path: Path) -> IngestionTable:
+    """Three files are staged, one is not; two retries are left."""
+    for n in range(3):
+        write_numbers(shared_folder, f"{n}.csv", n * 10, 10)
+    bad_file(shared_folder, "bad.csv")
+    table = ingestion_table.create().register(
+        shared_folder,
+        "csv",
+        outputDirURI=f"file://{tmp_path / 'staging'}",
+        taskMaxNumFilesPerTask="1",
+        consistentPushMaxRetries="2",
+        **SECRETS,
+    )
+    assert table.run().code == 1
+    return table
+
+
+def test_a_failed_session_from_its_first_run_to_its_end(
+    pinotctl: Pinotctl, failed: IngestionTable, shared_folder: Path, tmp_path: Path
+) -> None:
+    name = failed.name
+    sizes = [path.stat().st_size for path in shared_folder.iterdir()]
+    shown = pinotctl.json("session", "show", name)
+    assert (shown["state"], shown["retryCount"], shown["mode"], shown["thrown away"]) == (
+        "IN_PROGRESS",
+        0,
+        "append",
+        False,
+    )
+    assert shown["files"] == {"all": 4, "pending": 0, "staged": 3, "failed": 1, "skipped": 0}
+    assert (shown["rows"], shown["segments"], shown["source bytes"]) == (30, 3, sum(sizes))
+    tars = [path for path in files_below(tmp_path / "staging") if not path.name.endswith(".metadata.tar.gz")]
+    assert shown["staged tar bytes"] == sum(tar.stat().st_size for tar in tars)
+    assert shown["replaces"] == {"segments": None, "first": []}
+    assert shown["running"] is None
+    assert shown["next trigger"] == "reads 1 file that is not staged, and what has come since (retry 1 of 2)"
+    (error,) = shown["errors"]
+    assert error["file"].endswith("/bad.csv")
+    assert "not-a-number" in error["error"]
+    as_table = pinotctl("session", "show", name)
+    assert "4: 3 staged, 1 failed" in as_table.stdout
+    assert "not-a-number" in as_table.stdout
+    assert pinotctl.json("session", "show", name, "--errors", "0")["errors"] == []
+    assert "history" in pinotctl("session", "show", name, "--session", "no-such", code=1).stderr
+
+    (shared_folder / "0.csv").unlink()
+    write_numbers(shared_folder, "1.csv", 100, 10)
+    write_numbers(shared_folder, "new.csv", 200, 10)
+    planned = pinotctl.json("plan", name, "--files", "10")
+    assert planned["session"] == shown["session"]
+    assert planned["session's files"] == {
+        "kept": 1,
+        "kept (rewritten since)": 1,
+        "to read": 1,
+        "dropped": 1,
+        "joining": 1,
+    }
+    assert (planned["files to read"], planned["subtasks"], planned["segments that go"]) == (2, 2, 0)
+    assert planned["next trigger"] == shown["next trigger"]
+    names = {what: [uri.rpartition("/")[2] for uri in uris] for what, uris in planned["lists"].items()}
+    assert names["to read"] == ["bad.csv", "new.csv"]
+    assert names["session: dropped"] == ["0.csv"]
+    assert names["session: kept (rewritten since)"] == ["1.csv"]
+    assert (
+        "1 kept, 1 kept (rewritten since), 1 to read, 1 dropped, 1 joining" in pinotctl("plan", name).stdout
+    )
+    assert pinotctl.json("session", "show", name) == shown, "a plan changes nothing"
+
+    page = tmp_path / "session.html"
+    pinotctl("session", "report", name, "--file", str(page))
+    text = page.read_text(encoding="utf-8")
+    assert "canary" not in text
+    for words in ("bad.csv", "not-a-number", shown["session"], "3 staged", "retry 1 of 2"):
+        assert words in text, words
+    assert pinotctl("session", "report", name).stdout.startswith("<!doctype html>")
+
+    write_numbers(shared_folder, "bad.csv", 300, 10)
+    tasks = set(failed.client.tasks.states(TASK_TYPE))
+    ran = failed.run().report
+    (task,) = set(failed.client.tasks.states(TASK_TYPE)) - tasks
+    assert len(failed.client.tasks.subtask_states(task)) == planned["subtasks"]
+    assert (ran["outcome"], ran["mode"], ran["retry"], ran["files"]) == ("switched", "append", 1, 4)
+    assert (ran["rows"], ran["replaced segments"], ran["skipped files"]) == (40, 0, 0)
+    after = pinotctl.json("session", "show", name)
+    assert (after["session"], after["state"], after["retryCount"]) == (shown["session"], "DONE", 1)
+    assert after["next trigger"] == "looks for what differs in the source"
+    assert after["replaces"] == {"segments": 0, "first": []}
+    planned = pinotctl.json("plan", name)
+    assert planned["source"] == {"files": 4, "new": 0, "changed": 1, "deleted": 0, "unchanged": 3}
+    assert (planned["files to read"], planned["subtasks"], planned["session"]) == (0, 0, None)
+
+    write_numbers(shared_folder, "later.csv", 400, 10)
+    planned = pinotctl.json("plan", name)
+    assert (planned["files to read"], planned["subtasks"]) == (1, 1)
+    assert failed.run().report["files"] == 1
+    rows = pinotctl.json("session", "history", name)
+    assert [(row["state"], row["retries"], row["files"], row["rows"]) for row in rows] == [
+        ("DONE", 0, 1, 10),
+        ("DONE", 1, 4, 40),
+    ]
+    assert rows[1]["session"] == shown["session"]
+
+
+def test_clearing_begins_anew(
+    pinotctl: Pinotctl, store: PropertyStore, failed: IngestionTable, shared_folder: Path, tmp_path: Path
+) -> None:
+    name, staging = failed.name, tmp_path / "staging"
+    assert files_below(staging) != []
+    before = pinotctl.json("session", "show", name)
+    (would,) = pinotctl.json("session", "clear", name, "--dry-run")
+    assert (would["session"], would["effect"]) == (before["session"], "its staged segments are deleted")
+    pinotctl("session", "clear", name, stdin="n\n", code=1)
+    with TableLock(store, failed.with_type, TASK_TYPE, "a test") as lock:
+        lock.acquire(10)
+        refused = pinotctl("session", "clear", name, "--yes", "--wait-lock", "0", code=1)
+        assert "a test" in refused.stderr
+        running = pinotctl.json("session", "show", name)
+        assert "a test" in running["running"]
+        assert running["next trigger"].startswith("waits for the run that goes on; if that were killed now: ")
+    assert pinotctl.json("session", "show", name) == before
+    assert pinotctl.json("session", "clear", name, "--yes") == [would]
+    assert files_below(staging) == []
+    assert pinotctl.json("session", "history", name) == []
+    assert pinotctl.json("session", "clear", name, "--yes") == []
+    assert "pinotctl task run" in pinotctl("session", "show", name, code=1).stderr
+    write_numbers(shared_folder, "bad.csv", 300, 10)
+    ran = failed.run().report
+    assert (ran["files"], ran["retry"], ran["rows"]) == (4, 0, 40)
+
+
+def test_clearing_reverts_a_switch_in_progress(
+    pinotctl: Pinotctl, store: PropertyStore, failed: IngestionTable, shared_folder: Path, tmp_path: Path
+) -> None:
+    name, now_ms = failed.name, int(time.time() * 1000)
+    sessions = SessionStore(store, failed.with_type)
+    staging_uri = f"file://{tmp_path / 'staging' / 'by-hand'}"
+    segment = StagedSegment(f"{name}_9-by-hand_000000", f"{staging_uri}/x", 1, 10, 5, 9, 0.1, "arrow")
+    entry = FileEntry(0, FileInfo(f"file://{shared_folder}/0.csv", 1, 1), FileStatus.STAGED, None, now_ms)
+    # Its id is the last one by name, as that of a newer session.
+    session = Session(
+        "9-by-hand",
+        failed.with_type,
+        SessionState.SWITCH,
+        now_ms,
+        now_ms,
+        "a test",
+        IngestionMode.APPEND,
+        True,
+        f"file://{shared_folder}",
+        staging_uri,
+        files=1,
+        total_bytes=1,
+        groups=1,
+        numbers=1,
+    )
+    sessions.create(session)
+    sessions.create_group(session.session_id, FileGroup(0, (entry,), (StagedUnit((0,), (segment,)),)))
+    shown = pinotctl.json("session", "show", name)
+    assert (shown["session"], shown["state"]) == ("9-by-hand", "SWITCH")
+    assert shown["next trigger"] == "finishes the switch; no file is read again"
+    planned = pinotctl.json("plan", name)
+    assert (planned["next trigger"], planned["files to read"]) == (shown["next trigger"], 0)
+    assert planned["session's files"] == {"kept": 1}
+    effects = [row["effect"] for row in pinotctl.json("session", "clear", name, "--dry-run")]
+    assert effects[1].startswith("its switch has not begun")
+
+    entry_id = failed.client.lineage.start(failed.with_type, [], [segment.name])
+    cleared = pinotctl.json("session", "clear", name, "--yes")
+    assert cleared[1]["effect"].startswith("its switch is reverted")
+    states = {each.entry_id: each.state for each in failed.client.lineage.list(failed.with_type)}
+    assert states[entry_id] is LineageState.REVERTED
+    sessions.create(session)
+    sessions.create_group(session.session_id, FileGroup(0, (entry,), (StagedUnit((0,), (segment,)),)))
+    shown = pinotctl.json("session", "show", name)
+    assert shown["next trigger"] == "begins anew: the lineage entry of its switch was reverted"
+
+
+def test_exhausted_retries_and_changed_parameters_are_told(
+    pinotctl: Pinotctl, failed: IngestionTable, shared_folder: Path
+) -> None:
+    name = failed.name
+
+    def next_trigger() -> str:
+        said: str = pinotctl.json("session", "show", name)["next trigger"]
+        assert pinotctl.json("plan", name)["next trigger"] == said
+        return said
+
+    assert failed.run().code == 1
+    assert next_trigger() == "reads 1 file that is not staged, and what has come since (retry 2 of 2)"
+    configs = dict(failed.configs)
+    configs["consistentPushMaxRetries"] = "1"
+    failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, configs)
+    assert next_trigger() == "begins anew: its retries are exhausted"
+    planned = pinotctl.json("plan", name)
+    assert (planned["files to read"], planned["subtasks"], planned["session's files"]) == (4, 4, None)
+    configs["enableSync"] = "true"
+    failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, configs)
+    assert next_trigger() == "begins anew: the task's configuration changed since it began"
+    configs["clearConsistentPushState"] = "true"
+    failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, configs)
+    assert next_trigger().startswith("clears all sessions")
+    failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, failed.configs)
+    assert failed.run().code == 1
+    shown = pinotctl.json("session", "show", name)
+    assert shown["thrown away"] is True
+    assert "retries are exhausted" in shown["message"]
+    assert next_trigger() == "looks for what differs in the source"
+    failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, None)
+    assert pinotctl.json("session", "show", name)["next trigger"].startswith("fails: ")
+
+
+def test_registering_the_clearing_of_each_run_is_warned_of(
+    pinotctl: Pinotctl, ingestion_table: IngestionTable, shared_folder: Path
+) -> None:
+    table = ingestion_table.create()
+    task = ("register", table.name, "--set", f"inputDirURI={shared_folder}", "--set", "inputFormat=csv")
+    assert "clearConsistentPushState" not in pinotctl(*task).stderr
+    warned = pinotctl(*task, "--set", "clearConsistentPushState=true")
+    assert "clearConsistentPushState is true" in warned.stderr
+
+
+def test_purge_deletes_what_a_switch_has_replaced(
+    pinotctl: Pinotctl, ingestion_table: IngestionTable, shared_folder: Path
+) -> None:
+    for n in range(2):
+        write_numbers(shared_folder, f"{n}.csv", n * 10, 10)
+    table = ingestion_table.create().register(shared_folder, "csv", enableSync="true")
+    assert table.run().report["segments"] == 2
+    old = set(table.segments())
+    write_numbers(shared_folder, "0.csv", 100, 20)
+    planned = pinotctl.json("plan", table.name, "--files", "5")
+    assert planned["source"] == {"files": 2, "new": 0, "changed": 1, "deleted": 0, "unchanged": 1}
+    assert (planned["files to read"], planned["segments that go"]) == (1, 1)
+    ran = table.run().report
+    assert (ran["mode"], ran["replaced segments"]) == ("sync", 1)
+    (gone,) = planned["lists"]["segment that goes"]
+    shown = pinotctl.json("session", "show", table.name)
+    assert shown["replaces"] == {"segments": 1, "first": [gone]}
+    assert f"1 segment: {gone}" in pinotctl("session", "show", table.name).stdout
+    assert old < set(table.segments())
+
+    assert pinotctl.json("purge", table.name, "--yes") == [], "its grace period is an hour"
+    soon = ("purge", table.name, "--older-than", "0s")
+    assert pinotctl.json(*soon, "--dry-run") == [{"segment": gone}]
+    pinotctl(*soon, stdin="n\n", code=1)
+    assert gone in table.segments()
+    assert pinotctl.json(*soon, "--yes") == [{"segment": gone}]
+    table.client.segments.wait_gone(table.with_type, [gone], 60)
+    assert table.count() == 30
+    assert pinotctl.json(*soon, "--yes") == []

@@ -1,0 +1,183 @@
+"""When a session is taken up, when it is thrown away, and that there is one at a time."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.integration.file_ingestion.scenes.scene import APPEND, NO_SEGMENT, SWAP, SYNC, Scene, whole
+from tests.integration.file_ingestion.scenes.steered import SteeredScheduler
+
+pytestmark = [pytest.mark.cluster, pytest.mark.s3]
+
+
+def test_when_all_retries_are_exhausted_everything_is_read_again(scene: Scene) -> None:
+    scene.begin(APPEND, consistentPushMaxRetries="1")
+    scene.source.put("F1", "F2", "F3")
+    (refused,) = scene.source.refuse("F3")
+    with scene.polled(NO_SEGMENT, whole(["F1", "F2", "F3"])):
+        assert "(1 left)" in scene.scheduler.trigger().failed
+        first = scene.latest().session_id
+        assert "it begins anew" in scene.scheduler.trigger().failed
+        scene.assert_session(first, "IN_PROGRESS", 1)
+        assert scene.latest().abandoned
+        assert "its retries are exhausted" in (scene.latest().message or "")
+        assert scene.staged() == []
+        assert scene.source.gets("F1", "F2", "F3") == [1, 1, 2]
+        refused.lift()
+        report = scene.scheduler.trigger().well
+    assert (report["outcome"], report["files"], report["retry_count"]) == ("switched", 3, 0)
+    assert report["session_id"] != first
+    scene.assert_session(report["session_id"], "DONE", 0)
+    scene.assert_serves("F1", "F2", "F3")
+    assert scene.source.gets("F1", "F2", "F3") == [2, 2, 3]
+
+
+def test_without_retries_what_was_read_is_thrown_away(scene: Scene) -> None:
+    scene.begin(APPEND)
+    scene.source.put("F1", "F2")
+    (refused,) = scene.source.refuse("F2")
+    with scene.polled(NO_SEGMENT, whole(["F1", "F2"])):
+        assert scene.source.uri_of("F2") in scene.scheduler.trigger().failed
+        assert scene.latest().abandoned
+        assert scene.staged() == []
+        assert scene.table.segments() == []
+        refused.lift()
+        report = scene.scheduler.trigger().well
+    assert (report["files"], report["retry_count"]) == (2, 0)
+    scene.assert_serves("F1", "F2")
+    assert scene.source.gets("F1", "F2") == [2, 2]
+
+
+def test_a_session_of_another_configuration_is_not_taken_up(scene: Scene) -> None:
+    scene.begin(APPEND, consistentPushMaxRetries="3")
+    scene.source.put("F1", "F2")
+    (refused,) = scene.source.refuse("F2")
+    with scene.polled(NO_SEGMENT, whole(["F1", "F2"])):
+        scene.scheduler.trigger().assert_failed()
+        first = scene.latest().session_id
+        scene.register(SYNC, consistentPushMaxRetries="3")
+        refused.lift()
+        report = scene.scheduler.trigger().well
+    assert (report["mode"], report["retry_count"], report["files"]) == ("sync", 0, 2)
+    assert "configuration changed" in (scene.sessions.load(first).message or "")
+    scene.assert_serves("F1", "F2")
+    assert scene.staged() == []
+
+
+def test_a_source_that_cannot_be_listed_changes_nothing(scene: Scene) -> None:
+    scene.begin(APPEND, consistentPushMaxRetries="1")
+    scene.source.put("F1", "F2")
+    proxy, bucket = scene.source.proxy, scene.source.bucket
+    with scene.polled(NO_SEGMENT, whole(["F1", "F2"])):
+        proxy.answer(403, "LIST", bucket, times=1)
+        refused = scene.scheduler.trigger()
+        assert (refused.error_type, scene.sessions.ids()) == ("SourceError", [])
+        assert f"refused to list {scene.source.uri}" in refused.failed
+
+        (rule,) = scene.source.refuse("F2")
+        assert scene.source.uri_of("F2") in scene.scheduler.trigger().failed
+        session, staged = scene.latest(), scene.staged()
+        rule.lift()
+        proxy.answer(403, "LIST", bucket, times=1)
+        assert scene.scheduler.trigger().error_type == "SourceError"
+        assert (scene.latest(), scene.staged()) == (session, staged)
+
+        # S3 asks for patience: the client has it.
+        proxy.answer(503, "LIST", bucket, times=2)
+        report = scene.scheduler.trigger().well
+    assert (report["session_id"], report["retry_count"]) == (session.session_id, 1)
+    scene.assert_serves("F1", "F2")
+    assert scene.source.gets("F1", "F2") == [1, 2]
+
+
+def test_a_trigger_waits_for_the_session_that_goes_on(
+    scene: Scene, second_scheduler: SteeredScheduler
+) -> None:
+    scene.begin(APPEND, consistentPushMaxRetries="3")
+    second_scheduler.begin(scene.table.with_type)
+    scene.source.put("F1")
+    held = scene.source.proxy.hold("GET", scene.source.of("F1"))
+    with scene.polled(NO_SEGMENT, whole(["F1"])):
+        scene.scheduler.start_trigger()
+        held.wait_hit()
+        assert second_scheduler.trigger(lock_wait_s=0.2).error_type == "LockHeldError"
+        # It stays due, and now has the patience.
+        second_scheduler.start_step()
+        held.lift()
+        (first,) = scene.scheduler.what_ran()
+        (second,) = second_scheduler.what_ran()
+    assert first.well["outcome"] == "switched"
+    assert second.well["outcome"] == "nothing new"
+    assert scene.sessions.ids() == [first.well["session_id"]]
+    scene.assert_session(first.well["session_id"], "DONE", 0)
+    scene.assert_serves("F1")
+    assert scene.source.gets("F1") == [1]
+
+
+def test_two_schedulers_race_for_a_table(scene: Scene, second_scheduler: SteeredScheduler) -> None:
+    files = ("F1", "F2", "F3", "F4")
+    scene.begin(APPEND)
+    second_scheduler.begin(scene.table.with_type)
+    scene.source.put(*files)
+    with scene.polled(NO_SEGMENT, whole(files)):
+        scene.scheduler.start_trigger()
+        second_scheduler.start_trigger()
+        runs = [*scene.scheduler.what_ran(), *second_scheduler.what_ran()]
+    assert sorted(run.well["outcome"] for run in runs) == ["nothing new", "switched"]
+    assert len(scene.sessions.ids()) == 1
+    scene.assert_serves(*files)
+    assert scene.source.gets(*files) == [1, 1, 1, 1]
+
+
+def test_a_switch_that_failed_is_finished_by_the_next_trigger(scene: Scene) -> None:
+    scene.begin(SWAP)
+    scene.source.put("F1")
+    scene.scheduler.trigger().assert_well()
+    scene.assert_serves("F1")
+    scene.source.delete("F1")
+    scene.source.put("F2", "F3")
+    with scene.polled(whole(["F1"]), whole(["F2", "F3"])):
+        scene.source.proxy.answer(403, "GET", f"{scene.staging}/*.metadata.tar.gz", times=1)
+        assert scene.scheduler.trigger().error_type == "SourceError"
+        session = scene.latest().session_id
+        scene.assert_session(session, "SWITCH", 0)
+        # What is written meanwhile is for the session after.
+        scene.source.put("F2.1")
+        report = scene.scheduler.trigger().well
+    assert (report["outcome"], report["session_id"]) == ("finished the switch of an earlier run", session)
+    scene.assert_session(session, "DONE", 0)
+    scene.assert_serves("F2", "F3")
+    assert scene.source.gets("F2", "F3") == [1, 1]
+
+
+@pytest.mark.parametrize("mode", [SYNC, SWAP], ids=["sync", "swap"])
+def test_the_source_goes_back_to_what_the_table_holds_before_the_retry(
+    scene: Scene, mode: dict[str, str]
+) -> None:
+    """F1 is in the table, and gone when the session begins: it must not go when it has come back."""
+    scene.begin(mode, consistentPushMaxRetries="3")
+    scene.source.put("F1", "F2")
+    scene.scheduler.trigger().assert_well()
+    scene.assert_serves("F1", "F2")
+    with scene.polled(whole(["F1", "F2"])):
+        scene.source.delete("F1")
+        scene.source.put("F3")
+        (refused,) = scene.source.refuse("F3")
+        assert scene.source.uri_of("F3") in scene.scheduler.trigger().failed
+        scene.source.put("F1")
+        scene.source.delete("F3")
+        refused.lift()
+        scene.scheduler.trigger().assert_well()
+        scene.assert_serves("F1", "F2")
+        assert scene.scheduler.trigger().well["outcome"] == "nothing new"
+    scene.assert_serves("F1", "F2")
+    assert scene.staged() == []
+
+
+def test_the_last_two_sessions_are_kept(scene: Scene) -> None:
+    scene.begin(APPEND)
+    ids = []
+    for name in ("F1", "F2", "F3"):
+        scene.source.put(name)
+        ids.append(scene.scheduler.trigger().well["session_id"])
+    assert scene.sessions.ids() == ids[1:]

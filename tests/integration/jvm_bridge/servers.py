@@ -1,0 +1,232 @@
+"""Servers of a test's own beside the session's cluster: stock ones and hosted ones, started alike."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import requests
+
+from controller_client.zookeeper import PropertyStore, ZNRecord
+from jvm_bridge.jdk import find_java
+from tests.support.cluster import PinotCluster
+from tests.support.processes import host_command
+from tests.support.service import Program
+from tests.support.wait import wait_for
+
+HOST = "127.0.0.1"
+REPOSITORY = Path(__file__).parents[3]
+
+# One compiler level and one collector thread: a server starts in half the CPU time. The session of one that
+# was killed is over soon.
+JAVA_OPTS = "-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dzk.session.timeout=4000"
+_START = {Program.PINOT: ("StartServer",), Program.PINOTCTL: ("serve", "server")}
+_TIMEOUT_S = 120.0
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """Ports that nobody listens on now, each another."""
+    with ExitStack() as open_sockets:
+        probes = [open_sockets.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind((HOST, 0))
+        return tuple(probe.getsockname()[1] for probe in probes)
+
+
+@dataclass
+class ServerProcess:
+    """A server, stock (``Program.PINOT``) or hosted (``Program.PINOTCTL``), in a process of its own.
+
+    Attributes:
+        pinot: The cluster it joins.
+        store: The cluster's ZooKeeper.
+        folder: Its own; its log and its data are there.
+        program: Which of the two.
+        tenant: Its tenant: no table of another test is on it.
+        properties: Added to its configuration file.
+        java_opts: JAVA_OPTS.
+        environment: Added to its environment.
+        options: Words of ``pinotctl serve server`` before Pinot's own.
+        before: Words before the whole command, e.g. ``nohup``.
+        ports: Netty, admin API, gRPC, two of the multi-stage engine, JMX.
+    """
+
+    pinot: PinotCluster
+    store: PropertyStore
+    folder: Path
+    program: Program
+    tenant: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+    java_opts: str = JAVA_OPTS
+    environment: Mapping[str, str] = field(default_factory=dict)
+    options: Sequence[str] = ()
+    before: Sequence[str] = ()
+    ports: tuple[int, ...] = field(default_factory=lambda: free_ports(6))
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def instance(self) -> str:
+        """Its name in Helix."""
+        return f"Server_{HOST}_{self.ports[0]}"
+
+    @property
+    def start_words(self) -> tuple[str, ...]:
+        """What starts one, after the program."""
+        return _START[self.program]
+
+    @property
+    def pid(self) -> int:
+        """Of the process that runs."""
+        assert self.process is not None
+        return self.process.pid
+
+    @property
+    def log(self) -> str:
+        """What it has written to stdout and stderr."""
+        return (self.folder / "output.log").read_text(errors="replace")
+
+    def register(self) -> None:
+        """Give it its tenant before it joins, else it would be of the default tenant for a while."""
+        tags = [f"{self.tenant}_REALTIME", f"{self.tenant}_OFFLINE"]
+        instance = {"host": HOST, "port": str(self.ports[0]), "type": "SERVER", "tags": tags}
+        answer = requests.post(f"{self.pinot.controller_url}/instances", json=instance, timeout=30)
+        if answer.status_code != requests.codes.conflict:  # one before it had the name
+            answer.raise_for_status()
+
+    def by_file(self) -> list[str]:
+        """The arguments that start it by a configuration file, which is written."""
+        listener = "pinot.server.adminapi.access.protocols"
+        properties = {
+            "pinot.cluster.name": self.pinot.cluster_name,
+            "pinot.zk.server": self.pinot.zookeeper_address,
+            "pinot.set.instance.id.to.hostname": "true",
+            "pinot.server.netty.host": HOST,
+            "pinot.server.netty.port": str(self.ports[0]),
+            listener: "http",
+            f"{listener}.http.host": HOST,
+            f"{listener}.http.port": str(self.ports[1]),
+            "pinot.server.grpc.port": str(self.ports[2]),
+            "pinot.query.server.port": str(self.ports[3]),
+            "pinot.query.runner.port": str(self.ports[4]),
+            "pinot.server.instance.dataDir": str(self.folder / "index"),
+            "pinot.server.instance.segmentTarDir": str(self.folder / "tars"),
+            **self.pinot.file_systems("pinot.server"),
+            **self.properties,
+        }
+        file = self.folder / "server.conf"
+        file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+        return ["-configFileName", str(file)]
+
+    def by_flags(self) -> list[str]:
+        """The arguments that start it without a file."""
+        values = {
+            "-zkAddress": self.pinot.zookeeper_address,
+            "-clusterName": self.pinot.cluster_name,
+            "-serverHost": HOST,
+            "-serverPort": str(self.ports[0]),
+            "-serverAdminPort": str(self.ports[1]),
+            "-serverGrpcPort": str(self.ports[2]),
+            "-serverMultiStageServerPort": str(self.ports[3]),
+            "-serverMultiStageRunnerPort": str(self.ports[4]),
+            "-dataDir": str(self.folder / "index"),
+            "-segmentDir": str(self.folder / "tars"),
+        }
+        return [word for pair in values.items() for word in pair]
+
+    def start(self, arguments: Sequence[str] | None = None) -> None:
+        """Start it; does not wait.
+
+        Args:
+            arguments: Those of StartServer; without them a configuration file.
+        """
+        self.folder.mkdir(exist_ok=True)
+        words = self.by_file() if arguments is None else list(arguments)
+        command, environment = host_command(self.program, self.folder)
+        environment.update({"JAVA_OPTS": self.java_opts, **self.environment})
+        with (self.folder / "output.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [*self.before, *command, *self.start_words, *self.options, *words],
+                cwd=self.folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    def health(self) -> str:
+        """What its health endpoint says; empty where nobody listens."""
+        try:
+            answer = requests.get(f"http://{HOST}:{self.ports[1]}/health", timeout=5)
+        except requests.ConnectionError:
+            return ""
+        return answer.text
+
+    def wait_ready(self) -> None:
+        """Wait until it is healthy and takes queries, as the brokers read it."""
+
+        def ready() -> bool:
+            assert self.process is not None
+            assert self.process.poll() is None, self.log[-4000:]
+            return self.health() == "OK" and self.takes_queries()
+
+        wait_for(ready, f"{self.instance} to be ready", _TIMEOUT_S)
+
+    def is_live(self) -> bool:
+        """Whether Helix has it among the live instances."""
+        return self.instance in self.store.live_instances()
+
+    def config(self) -> ZNRecord:
+        """Its configuration in Helix, which it writes when it joins."""
+        path = f"/{self.store.cluster_name}/CONFIGS/PARTICIPANT/{self.instance}"
+        found = self.store.connection.get(path)
+        assert found is not None, path
+        return ZNRecord.from_bytes(found[0], where=path)
+
+    def takes_queries(self) -> bool:
+        """Whether brokers may send it queries: by the mark that it sets itself."""
+        return self.config().simple_fields.get("shutdownInProgress") == "false"
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def wait_end(self) -> int:
+        """Wait until it has ended; returns its exit code."""
+        assert self.process is not None
+        process = self.process
+        wait_for(lambda: process.poll() is not None, f"{self.instance} to end", _TIMEOUT_S)
+        code: int = process.returncode
+        return code
+
+    def jcmd(self, *words: str) -> str:
+        """Return what a tool of the JDK, attached to it, says."""
+        tool = find_java().home / "bin" / "jcmd"
+        done = subprocess.run(
+            [tool, str(self.pid), *words], capture_output=True, text=True, check=False, timeout=120
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def remove(self) -> None:
+        """Kill it and take it out of the cluster, where no table has a segment on it any more."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        with self.pinot.client() as client:
+            if self.instance in client.instances.list():
+                wait_for(lambda: not self.is_live(), f"the session of {self.instance} to end")
+                client.instances.drop(self.instance)
+
+
+def with_path(*folders: Path) -> dict[str, str]:
+    """The environment that lets a hosted server import from these folders and from this checkout."""
+    before = os.environ.get("PYTHONPATH")
+    paths = [*map(str, folders), str(REPOSITORY), *([before] if before else [])]
+    return {"PYTHONPATH": os.pathsep.join(paths)}

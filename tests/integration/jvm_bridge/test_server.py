@@ -1,0 +1,351 @@
+"""Pinot's server hosted in Python, beside a stock one: what is seen of the one is seen of the other."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from controller_client.errors import PinotPluginError
+from controller_client.models import Schema, TableConfig
+from controller_client.zookeeper import PropertyStore
+from tests.integration.jvm_bridge import raising_hook
+from tests.integration.jvm_bridge.servers import HOST, JAVA_OPTS, ServerProcess, free_ports, with_path
+from tests.support.cluster import PinotCluster
+from tests.support.service import Program
+from tests.support.wait import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
+
+_PROGRAMS = "tests.integration"
+_ROWS = 1000
+_STOCK, _HOSTED = Program.PINOT, Program.PINOTCTL
+# A server waits that long without a query before it leaves, and takes no longer for one.
+_DRAIN = {"pinot.server.query.executor.timeout": "2000"}
+# The stock command tells a wrong argument by its exit code only with this.
+_EXIT = "-Dpinot.admin.system.exit=true"
+
+MakeServer = Callable[..., ServerProcess]
+
+
+@pytest.fixture(scope="module")
+def make_server(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeServer]:
+    """Make servers, not started yet, which are ended and taken out of the cluster after the tests."""
+    made: list[ServerProcess] = []
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+
+        def make(program: Program, tenant: str | None = None, **settings: object) -> ServerProcess:
+            folder = tmp_path_factory.mktemp(f"{program}-server")
+            tenant = tenant or f"t{uuid.uuid4().hex[:8]}"
+            server = ServerProcess(pinot, store, folder, program, tenant, **settings)  # type: ignore[arg-type]
+            server.register()
+            made.append(server)
+            return server
+
+        yield make
+        for server in made:
+            server.remove()
+
+
+@dataclass
+class Twins:
+    """A stock and a hosted server, with a replica each of one table; the hosted one has hooks that fail."""
+
+    pinot: PinotCluster
+    stock: ServerProcess
+    hosted: ServerProcess
+    table: str
+
+    def rows(self) -> int:
+        """Rows that a query sees; -1 where an answer is not complete."""
+        try:
+            with self.pinot.broker() as broker:
+                return int(broker.query(f"select count(*) from {self.table}").scalar())
+        except PinotPluginError:
+            return -1
+
+
+@pytest.fixture(scope="module")
+def twins(
+    pinot: PinotCluster, make_server: MakeServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Twins]:
+    path = tmp_path_factory.mktemp("path")
+    raising_hook.install(path)
+    tenant = f"t{uuid.uuid4().hex[:8]}"
+    stock = make_server(_STOCK, tenant, properties=_DRAIN)
+    hooks = ("--hook=raises", "--hook=cannot-be-made", "--hook=is-not-there", "--hook=table-watch")
+    hosted = make_server(_HOSTED, tenant, properties=_DRAIN, environment=with_path(path), options=hooks)
+    for server in (stock, hosted):
+        server.java_opts = f"{JAVA_OPTS} -Dof.a.test=yes -XX:+ExitOnOutOfMemoryError {_jmx(server)}"
+        server.start()
+    for server in (stock, hosted):
+        server.wait_ready()
+    table = f"twins_{uuid.uuid4().hex[:8]}"
+    _load(pinot, table, tenant, tmp_path_factory.mktemp("segments"))
+    made = Twins(pinot, stock, hosted, table)
+    wait_for(lambda: made.rows() == _ROWS, "all rows of both servers' table")
+    yield made
+    with pinot.client() as client:
+        client.tables.delete(f"{table}_OFFLINE")
+        client.schemas.delete(table)
+
+
+def _jmx(server: ServerProcess) -> str:
+    prefix, port = "-Dcom.sun.management.jmxremote", server.ports[5]
+    values = f"{prefix}.port={port} {prefix}.rmi.port={port} {prefix}.host={HOST}"
+    return f"{values} {prefix}.authenticate=false {prefix}.ssl=false -Djava.rmi.server.hostname={HOST}"
+
+
+def _load(pinot: PinotCluster, name: str, tenant: str, folder: Path) -> None:
+    fields = [{"name": "id", "dataType": "INT"}]
+    schema = {"schemaName": name, "dimensionFieldSpecs": fields}
+    table = {
+        "tableName": name,
+        "tableType": "OFFLINE",
+        "segmentsConfig": {"replication": "2", "schemaName": name},
+        "tenants": {"server": tenant, "broker": "DefaultTenant"},
+        "tableIndexConfig": {},
+        "metadata": {},
+    }
+    rows = folder / "rows.json"
+    rows.write_text("".join(f'{{"id": {number}}}\n' for number in range(_ROWS)))
+    order = folder / "order.json"
+    order.write_text(json.dumps({"table": table, "schema": schema, "files": {f"{name}_0": str(rows)}}))
+    program = [sys.executable, "-m", f"{_PROGRAMS}.fixtures.build_program", str(order), str(folder)]
+    built = subprocess.run(program, capture_output=True, text=True, check=False, timeout=120)
+    assert built.returncode == 0, built.stderr
+    with pinot.client() as client:
+        client.schemas.create(Schema.from_json(schema))
+        client.tables.create(TableConfig.from_json(table))
+        client.segments.upload_tar(f"{name}_OFFLINE", Path(built.stdout.strip()))
+        wait_for(
+            lambda: [len(s) for s in client.tables.external_view(f"{name}_OFFLINE").values()] == [2],
+            f"both replicas of {name}",
+        )
+
+
+def _beans(server: ServerProcess) -> dict[str, str | None]:
+    program = [sys.executable, "-m", f"{_PROGRAMS}.jvm_bridge.beans_program", HOST, str(server.ports[5])]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    beans: dict[str, str | None] = json.loads(done.stdout.splitlines()[-1])
+    return beans
+
+
+def _pinot_metrics(server: ServerProcess) -> dict[str, str | None]:
+    found = _beans(server)
+    return {
+        name: value for name, value in found.items() if "org.apache.pinot" in name or "pinot.server" in name
+    }
+
+
+def test_it_is_seen_as_a_stock_server_is_though_its_hooks_fail(twins: Twins) -> None:
+    stock, hosted = twins.stock, twins.hosted
+    for _ in range(20):  # so that both have answered
+        assert twins.rows() == _ROWS
+
+    # Helix
+    configs = [server.config() for server in (stock, hosted)]
+    keys = [(sorted(c.simple_fields), sorted(c.list_fields), c.map_fields) for c in configs]
+    assert keys[0] == keys[1]
+
+    # The JVM: memory, options, system properties
+    for server in (stock, hosted):
+        flags = server.jcmd("VM.flags")
+        assert "-XX:MaxHeapSize=268435456" in flags
+        assert "-XX:+ExitOnOutOfMemoryError" in flags
+        assert "-XX:+UseSerialGC" in flags
+        assert "of.a.test=yes" in server.jcmd("VM.system_properties")
+        assert "Full thread dump" in server.jcmd("Thread.print")
+
+    # Metrics: the same names, and those of the hooks beside them
+    of_stock, of_hosted = _pinot_metrics(stock), _pinot_metrics(hosted)
+    assert len(of_stock) > 40
+    errors = {name: value for name, value in of_hosted.items() if "pythonHook" in name}
+    assert of_stock.keys() == of_hosted.keys() - errors.keys()
+    counts = {
+        match[1]: value
+        for name, value in errors.items()
+        if (match := re.search(r"pythonHook\.(.+)\.errors", name))
+    }
+    expected = {"raises": "2", "cannot-be-made": "1", "is-not-there": "1", "uncaught": "1"}
+    assert counts == {**expected, "table-watch": "0"}
+    log = hosted.log
+    for text in ("before the start", "after the start", "in a thread", "made wrongly", "NoSuchName"):
+        assert text in log
+    assert "hook raises failed before the start; the server goes on" in log
+
+
+def test_the_hook_of_the_documents_does_what_they_say(twins: Twins) -> None:
+    wait_for(lambda: f"this server has 1 tables: ['{twins.table}_OFFLINE']" in twins.hosted.log, "its line")
+    assert f"{twins.hosted.instance} of {twins.pinot.cluster_name} is about to start" in twins.hosted.log
+
+
+def test_no_query_fails_while_it_drains_and_a_killed_one_comes_back(twins: Twins) -> None:
+    hosted = twins.hosted
+    seen: list[int] = []
+    ended = threading.Event()
+
+    def ask() -> None:
+        while not ended.is_set():
+            seen.append(twins.rows())
+
+    clients = [threading.Thread(target=ask) for _ in range(3)]
+    for client in clients:
+        client.start()
+    try:
+        wait_for(lambda: len(seen) > 20, "queries")
+        before = len(seen)
+        hosted.signal(signal.SIGTERM)
+        wait_for(lambda: not hosted.takes_queries(), "the server to send queries away")
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # a second one changes nothing
+            hosted.signal(number)
+        assert hosted.wait_end() == 128 + signal.SIGTERM
+        assert not hosted.is_live()
+        assert not hosted.takes_queries()
+        assert len(seen) > before
+        hosted.start()
+        hosted.wait_ready()
+    finally:
+        ended.set()
+        for client in clients:
+            client.join()
+    assert set(seen) == {_ROWS}
+    assert "Finished draining queries" in hosted.log
+    assert "Finish shutting down Pinot server" in hosted.log
+    assert "hook raises failed before the stop; the server goes on" in hosted.log
+
+    hosted.signal(signal.SIGKILL)
+    assert hosted.wait_end() == -signal.SIGKILL
+    hosted.start()
+    hosted.wait_ready()
+    assert twins.rows() == _ROWS
+
+
+def test_by_flags_alone_under_nohup_and_with_a_log_file(make_server: MakeServer, tmp_path: Path) -> None:
+    log_file = tmp_path / "server.log"
+    config = tmp_path / "log4j2.xml"
+    config.write_text(
+        '<Configuration><Appenders><File name="file" fileName="' + str(log_file) + '">'
+        '<PatternLayout pattern="%p|%c|%m%n"/></File></Appenders>'
+        '<Loggers><Root level="info"><AppenderRef ref="file"/></Root></Loggers></Configuration>'
+    )
+    server = make_server(_HOSTED, before=["nohup"])
+    server.java_opts = f"-server {JAVA_OPTS} -Dlog4j2.configurationFile={config}"
+    assert server.health() == ""
+    server.start(server.by_flags())
+    server.wait_ready()
+    server.signal(signal.SIGHUP)
+    server.signal(signal.SIGQUIT)
+    wait_for(lambda: "Full thread dump" in server.log, "the threads of the JVM")
+    assert server.health() == "OK"
+    assert server.is_live()
+    server.signal(signal.SIGINT)
+    assert server.wait_end() == 128 + signal.SIGINT
+    assert not server.is_live()
+    assert server.health() == ""
+    written = log_file.read_text()
+    assert "INFO|org.apache.pinot.server.starter.helix.BaseServerStarter|Pinot server ready" in written
+    assert f"INFO|jvm_bridge.role_host.host|{server.instance} runs with the hooks" in written
+    assert "BaseServerStarter" not in server.log
+
+
+@dataclass
+class Refused:
+    """A start that has to fail.
+
+    Attributes:
+        arguments: Instead of the server's own; ``{name}`` stands for one that the test has.
+        text: What the hosted server says.
+        code: Exit code of the hosted server.
+        stock_code: That of the stock one: Java's ``System.exit(-1)``, mostly.
+        properties: Added to the configuration file.
+    """
+
+    text: str
+    code: int
+    arguments: tuple[str, ...] = ()
+    stock_code: int = 255
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            Refused("Unknown options: '-noSuchOption', 'x'", 2, ("-noSuchOption", "x"), stock_code=1),
+            id="argument",
+        ),
+        pytest.param(
+            Refused("there is no such file", 2, ("-configFileName", "/no/such/server.conf")), id="no file"
+        ),
+        pytest.param(
+            Refused("ZooKeeper does not accept connections", 1, properties={"pinot.zk.server": f"{HOST}:9"}),
+            id="no ZooKeeper",
+        ),
+        pytest.param(
+            Refused("does not start", 1, properties={"pinot.cluster.name": "NoSuchCluster"}), id="no cluster"
+        ),
+        pytest.param(
+            Refused("does not start", 1, properties={"pinot.server.netty.port": "{taken}"}), id="taken port"
+        ),
+    ],
+)
+def test_a_start_that_fails_fails_as_that_of_a_stock_server(make_server: MakeServer, case: Refused) -> None:
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        properties = {key: value.format(taken=port) for key, value in case.properties.items()}
+        ports = free_ports(6)
+        if "pinot.server.netty.port" in properties:
+            ports = (int(port), *ports[1:])
+        codes = []
+        for program in (_STOCK, _HOSTED):
+            server = make_server(program, properties=properties, ports=ports)
+            server.java_opts = f"{JAVA_OPTS} {_EXIT}"
+            server.start(case.arguments or None)
+            codes.append(server.wait_end())
+            if program is _STOCK:  # the hosted one has its name
+                wait_for(partial(_is_gone, server), "the stock server's session to end")
+        assert codes == [case.stock_code, case.code]
+        assert not server.is_live()
+        assert case.text in server.log
+        assert "Error: " in server.log
+
+
+def _is_gone(server: ServerProcess) -> bool:
+    return not server.is_live()
+
+
+@pytest.mark.parametrize("program", [_STOCK, _HOSTED])
+def test_a_signal_ends_it_while_it_starts(make_server: MakeServer, program: Program) -> None:
+    server = make_server(program)
+    server.start()
+    wait_for(lambda: "Starting Pinot server" in server.log, "the start", interval_s=0.01)
+    server.signal(signal.SIGTERM)
+    assert server.wait_end() == 128 + signal.SIGTERM
+    assert "Pinot server ready" not in server.log
+
+
+def test_it_leaves_in_order_when_java_ends_itself(make_server: MakeServer, tmp_path: Path) -> None:
+    raising_hook.install(tmp_path)
+    path, hook = with_path(tmp_path), ["--hook=exits-java"]
+    server = make_server(_HOSTED, properties=_DRAIN, environment=path, options=hook)
+    server.start()
+    assert server.wait_end() == 7
+    assert not server.is_live()
+    assert not server.takes_queries()
+    assert "hook sees the stop" in server.log
+    assert "Finish shutting down Pinot server" in server.log

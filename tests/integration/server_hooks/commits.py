@@ -1,0 +1,45 @@
+"""Segments that the servers hosted in Python commit, and the requests to the store for them."""
+
+from __future__ import annotations
+
+from controller_client.deepstore import RateLimit
+from controller_client.deepstore.segment_record import read_records
+from tests.integration.server_hooks.conftest import TopicTable
+from tests.support.pinot_services import DEEP_STORE_BUCKET
+from tests.support.wait import wait_for
+
+__all__ = ["FLUSH", "ROWS", "fill", "objects_of", "urls"]
+
+ROWS = 20
+"""Of a segment."""
+
+FLUSH = {"realtime.segment.flush.threshold.rows": str(ROWS)}
+"""Settings of the table's stream."""
+
+_TIMEOUT_S = 180.0
+
+
+def urls(table: TopicTable) -> dict[str, str]:
+    """Return the urls of the committed segments."""
+    records = read_records(table.store, table.full_name, RateLimit(1000))
+    return {each.segment: each.url for each in records if not each.consuming}
+
+
+def fill(table: TopicTable, segments: int, partitions: int) -> None:
+    """Produce the rows of some segments into each partition, and see them, segment after segment."""
+    wanted = len(urls(table))
+    for _ in range(segments):
+        for partition in range(partitions):
+            table.produce(partition, ROWS)
+        table.wait_seen(table.produced)
+        wanted += partitions
+        _wait_committed(table, wanted)
+
+
+def objects_of(table: TopicTable, folder: str = "*") -> str:
+    """Return the pattern of the keys of a table's objects, in one folder of the deep store or in all."""
+    return f"{DEEP_STORE_BUCKET}/{folder}/{table.name}/*"
+
+
+def _wait_committed(table: TopicTable, count: int) -> None:
+    wait_for(lambda: len(urls(table)) >= count, f"{count} committed segments", _TIMEOUT_S)

@@ -1,0 +1,171 @@
+"""Realtime tables on the two servers that are hosted in Python."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import requests
+
+from controller_client.broker import BrokerClient
+from controller_client.client import ControllerClient
+from controller_client.consumption import TableControl
+from controller_client.consumption.holds import PartitionHolds, read_holds
+from controller_client.consumption.ideal_state import read_ideal_state
+from controller_client.models import Schema, TableConfig
+from controller_client.zookeeper import PropertyStore
+from tests.support.cluster import PinotCluster
+from tests.support.kafka import Kafka, realtime_table
+from tests.support.kafka_topics import Topic
+from tests.support.pinot_services import HOSTED_TENANT
+from tests.support.wait import wait_for
+
+_TIMEOUT_S = 120.0
+
+MakeTopicTable = Callable[..., "TopicTable"]
+
+
+@dataclass
+class TopicTable:
+    """A table, its topic, and what was produced into it.
+
+    Attributes:
+        name: Of the table without type, and of its topic.
+        produced: Values by partition.
+    """
+
+    name: str
+    pinot: PinotCluster
+    client: ControllerClient
+    store: PropertyStore
+    broker: BrokerClient
+    topic: Topic
+    produced: dict[int, list[int]]
+
+    @property
+    def full_name(self) -> str:
+        """With type."""
+        return f"{self.name}_REALTIME"
+
+    def control(self) -> TableControl:
+        """For the functions that steer consumption."""
+        return TableControl(self.client, self.store, self.full_name)
+
+    def holds(self) -> PartitionHolds:
+        """What is held."""
+        return read_holds(self.store, self.full_name, read_ideal_state(self.store, self.full_name))
+
+    def produce(self, partition: int, count: int) -> None:
+        """Write rows to a partition; every row of a table has a number of its own."""
+        values = self.produced.setdefault(partition, [])
+        first = 1_000_000 * partition + len(values)
+        numbers = range(first, first + count)
+        self.topic.produce({partition: [{"number": n, "part": partition, "ts": n} for n in numbers]})
+        values.extend(numbers)
+
+    def seen(self) -> dict[int, list[int]]:
+        """Numbers that a query sees, by partition, sorted, each as often as it is there."""
+        rows = self.broker.query(f"SELECT part, number FROM {self.name} LIMIT 1000000").rows
+        found: dict[int, list[int]] = {}
+        for partition, number in rows:
+            found.setdefault(int(partition), []).append(int(number))
+        return {partition: sorted(numbers) for partition, numbers in found.items()}
+
+    def wait_seen(self, expected: dict[int, list[int]]) -> None:
+        """Wait until queries see exactly these numbers, on both replicas."""
+        what = f"{self.name} to hold {_counts(expected)}"
+        wait_for(lambda: self.seen() == expected, what, _TIMEOUT_S, times=4)
+
+    def wait_served(self, replicas: int | None = None) -> None:
+        """Wait until the servers have all segments as they should, each segment so many servers."""
+        tables = self.client.tables
+
+        def served() -> bool:
+            ideal = tables.ideal_state(self.full_name)
+            enough = all(replicas in (None, len(states)) for states in ideal.values())
+            return enough and tables.external_view(self.full_name) == ideal
+
+        wait_for(served, f"{self.name} to be served", _TIMEOUT_S)
+
+    def set_replicas(self, count: int) -> None:
+        """Change the table's config, and rebalance it."""
+        config = self.client.tables.get(self.full_name).to_json()
+        config["segmentsConfig"].update(replication=str(count), replicasPerPartition=str(count))
+        self.client.tables.update(TableConfig.from_json(config))
+        options = {"type": "REALTIME", "includeConsuming": "true", "downtime": "true"}
+        ask_controller(self, "POST", f"tables/{self.name}/rebalance", **options)
+
+    def consuming(self) -> dict[int, str]:
+        """The consuming segment of each partition, by the ideal state."""
+        names = read_ideal_state(self.store, self.full_name).consuming
+        return {int(name.split("__")[1]): name for name in names}
+
+
+def ask_controller(table: TopicTable, method: str, path: str, **parameters: str) -> None:
+    """Make a call of the controller's that the client has no method for."""
+    answer = requests.request(method, f"{table.pinot.controller_url}/{path}", params=parameters, timeout=60)
+    answer.raise_for_status()
+
+
+def _counts(numbers: dict[int, list[int]]) -> dict[int, int]:
+    return {partition: len(values) for partition, values in numbers.items()}
+
+
+@pytest.fixture(scope="session")
+def hosted(pinot: PinotCluster) -> tuple[str, ...]:
+    """The hosted servers' names in Helix."""
+    return pinot.start_hosted_servers()
+
+
+@pytest.fixture
+def make_topic_table(pinot: PinotCluster, hosted: Sequence[str], kafka: Kafka) -> Iterator[MakeTopicTable]:
+    """Make a table of some partitions, by default with two replicas on the hosted servers."""
+    made: list[TopicTable] = []
+    with (
+        pinot.client() as client,
+        pinot.broker() as broker,
+        PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
+    ):
+
+        def make(
+            partitions: int, *, replicas: int = 2, tenant: str = HOSTED_TENANT, **stream: str
+        ) -> TopicTable:
+            name = f"topic_{uuid.uuid4().hex[:8]}"
+            topic = Topic(kafka.bootstrap, name, partitions)
+            client.schemas.create(Schema.model_validate(_schema(name)))
+            config: dict[str, Any] = realtime_table(name, kafka)
+            config["segmentsConfig"]["peerSegmentDownloadScheme"] = "http"
+            config["tenants"] = {"server": tenant, "broker": "DefaultTenant"}
+            config["segmentsConfig"]["replicasPerPartition"] = str(replicas)
+            config["tableIndexConfig"]["streamConfigs"].update(
+                {"stream.kafka.fetch.timeout.millis": "500", **stream}
+            )
+            client.tables.create(TableConfig.model_validate(config))
+            table = TopicTable(name, pinot, client, store, broker, topic, {})
+            made.append(table)
+            return table
+
+        yield make
+        for table in made:
+            if client.tables.exists(table.full_name):
+                client.tables.delete(table.full_name)
+            table.topic.delete()
+
+
+def _schema(name: str) -> dict[str, Any]:
+    return {
+        "schemaName": name,
+        "metricFieldSpecs": [{"name": "number", "dataType": "LONG"}],
+        "dimensionFieldSpecs": [{"name": "part", "dataType": "INT"}],
+        "dateTimeFieldSpecs": [
+            {
+                "name": "ts",
+                "dataType": "LONG",
+                "format": "1:MILLISECONDS:EPOCH",
+                "granularity": "1:MILLISECONDS",
+            }
+        ],
+    }

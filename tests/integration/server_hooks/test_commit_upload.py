@@ -1,0 +1,85 @@
+"""Commits on hosted servers whose way to the deep store is faulty: consumption does not wait for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_client.deepstore.segment_record import SegmentRecord, read_record
+from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable
+from tests.support.faulty_s3 import FaultyS3
+from tests.support.pinot_services import COMMITS_FOLDER, DEEP_STORE_BUCKET
+from tests.support.s3_program import S3UnavailableError
+from tests.support.wait import wait_for
+
+_TIMEOUT_S = 120.0
+_ROWS = 20
+
+
+@pytest.fixture
+def table(make_topic_table: MakeTopicTable) -> TopicTable:
+    """A table that commits each 20 rows, with peer download."""
+    return make_topic_table(partitions=1, **{"realtime.segment.flush.threshold.rows": str(_ROWS)})
+
+
+def _store(table: TopicTable) -> FaultyS3:
+    try:
+        return table.pinot.hosted_store
+    except LookupError:
+        pytest.skip(f"{S3UnavailableError.__name__}: the deep store is a folder")
+
+
+def _commit(table: TopicTable) -> SegmentRecord:
+    """Produce a segment's rows, wait until they are committed and served; returns its record."""
+    segment = table.consuming()[0]
+    table.produce(0, _ROWS)
+    table.wait_seen(table.produced)
+
+    def committed() -> bool:
+        record = read_record(table.store, table.full_name, segment)
+        return record is not None and not record.consuming
+
+    wait_for(committed, f"{segment} to be committed", _TIMEOUT_S)
+    return _record(table, segment)
+
+
+def _record(table: TopicTable, segment: str) -> SegmentRecord:
+    record = read_record(table.store, table.full_name, segment)
+    assert record is not None
+    return record
+
+
+def _size(store: FaultyS3, url: str) -> int:
+    bucket, _, key = url.removeprefix("s3://").partition("/")
+    client = store.access.client()
+    try:
+        return int(client.head_object(Bucket=bucket, Key=key)["ContentLength"])
+    finally:
+        client.close()
+
+
+def test_the_store_takes_it_hangs_refuses_and_takes_it_late(table: TopicTable) -> None:
+    store = _store(table)
+    objects = f"{DEEP_STORE_BUCKET}/{COMMITS_FOLDER}/{table.name}/*"
+
+    taken = _commit(table)
+    assert _size(store, taken.url) > 0
+
+    hang = store.hold("PUT", objects, times=None)
+    hanging = _commit(table)
+    assert hanging.url == ""
+    assert hang.was_hit
+
+    refuse = store.answer(403, "PUT", objects)
+    hang.lift()
+    wait_for(lambda: _record(table, hanging.segment).url, "the late upload to be registered", _TIMEOUT_S)
+    late = _record(table, hanging.segment)
+    assert late.crc == hanging.crc
+    assert _size(store, late.url) == late.size_bytes
+
+    refused = _commit(table)
+    assert refused.url == ""
+    assert refuse.was_hit
+    refuse.lift()
+    assert _commit(table).url
+    # Nobody has changed the one that the store refused: that is the repair's.
+    assert _record(table, refused.segment).url == ""

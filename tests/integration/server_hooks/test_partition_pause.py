@@ -1,0 +1,191 @@
+"""Partitions held by the hook of two Python-hosted servers: every row is there once, none too early."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+from controller_client.consumption.ideal_state import ConsumptionFlags, read_flags, read_ideal_state
+from controller_client.consumption.partitions import pause_partitions, resume_partitions
+from controller_client.errors import ConfigError, UnsupportedError
+from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable, ask_controller
+from tests.support.wait import wait_for
+
+_TIMEOUT_S = 120.0
+
+
+def _paused(table: TopicTable, *partitions: int) -> None:
+    pause_partitions(table.control(), partitions, reason="test")
+    holds = table.holds()
+    assert holds.missing == {}
+    assert holds.paused >= set(partitions)
+
+
+def _begin_pause(table: TopicTable, *partitions: int) -> None:
+    pause_partitions(table.control(), partitions, wait=False)
+
+
+def _resumed(table: TopicTable, *partitions: int) -> None:
+    resume_partitions(table.control(), partitions)
+
+
+def test_every_row_once_through_validation_restarts_and_a_rebalance(make_topic_table: MakeTopicTable) -> None:
+    table = make_topic_table(partitions=2, replicas=1)
+    table.produce(0, 100)
+    table.produce(1, 100)
+    table.wait_seen(table.produced)
+    before = list(table.produced[0])
+
+    _paused(table, 0)
+    _paused(table, 0)  # again: nothing changes
+    segment = table.consuming()[0]
+    table.produce(0, 50)
+    table.produce(1, 50)
+    expected = {0: before, 1: table.produced[1]}
+    table.wait_seen(expected)
+
+    # The controller's validation finds nothing to mend.
+    name = "RealtimeSegmentValidationManager"
+    ask_controller(table, "GET", "periodictask/run", taskname=name, tableName=table.name, type="REALTIME")
+    table.produce(1, 10)
+    table.wait_seen(expected)
+    assert table.consuming()[0] == segment
+
+    # A second replica comes, and with it a consuming segment on a server that had none of this partition.
+    table.set_replicas(2)
+    wait_for(
+        lambda: (
+            len(read_ideal_state(table.store, table.full_name).consuming[table.consuming()[0]]) == 2
+            and table.holds().missing == {}
+        ),
+        "both servers to hold partition 0",
+        _TIMEOUT_S,
+    )
+    table.produce(1, 10)
+    table.wait_seen(expected)
+
+    # Servers that die while they hold start again and hold.
+    table.pinot.kill("hosted_1")
+    table.pinot.start("hosted_1")
+    table.pinot.kill("hosted_2")
+    table.pinot.start("hosted_2")
+    table.wait_served()
+    table.produce(0, 10)
+    table.produce(1, 10)
+    table.wait_seen(expected)
+    assert table.holds().missing == {}
+
+    _resumed(table, 0)
+    table.wait_seen(table.produced)
+    assert table.holds().paused == frozenset()
+
+
+def test_a_pause_of_the_table_goes_with_one_of_a_partition(make_topic_table: MakeTopicTable) -> None:
+    table = make_topic_table(partitions=2)
+    table.produce(0, 10)
+    table.produce(1, 10)
+    table.wait_seen(table.produced)
+    _paused(table, 1)
+    # The table's pause seals the held segment, empty as it is, and the table's resume does not end the
+    # partition's.
+    ask_controller(table, "POST", f"tables/{table.name}/pauseConsumption")
+    wait_for(lambda: table.consuming() == {}, "no partition to consume", _TIMEOUT_S)
+    assert read_flags(table.store, table.full_name) == ConsumptionFlags(True, frozenset({1}))
+    before = {partition: list(numbers) for partition, numbers in table.produced.items()}
+    table.produce(0, 10)
+    table.produce(1, 10)
+    # Paused while the whole table is: there is nothing to be held yet.
+    _paused(table, 0)
+    ask_controller(table, "POST", f"tables/{table.name}/resumeConsumption")
+    wait_for(lambda: len(table.consuming()) == 2, "consuming segments", _TIMEOUT_S)
+    _paused(table, 0, 1)
+    table.wait_seen(before)
+    _resumed(table, 1)
+    table.wait_seen({0: before[0], 1: table.produced[1]})
+    _resumed(table, 0)
+    table.wait_seen(table.produced)
+
+
+@contextmanager
+def _steady_rows(table: TopicTable, partition: int) -> Iterator[None]:
+    """Produce into a partition all the time."""
+    done = threading.Event()
+
+    def produce() -> None:
+        while not done.wait(0.1):
+            table.produce(partition, 5)
+
+    thread = threading.Thread(target=produce)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_pauses_race_commits_kills_and_each_other(make_topic_table: MakeTopicTable) -> None:
+    table = make_topic_table(partitions=2, **{"realtime.segment.flush.threshold.rows": "75"})
+    with _steady_rows(table, 0):
+        wait_for(lambda: len(table.seen().get(0, [])) > 100, "rows, and a commit or two", _TIMEOUT_S)
+        # Five callers at once, while segments are committed all the time.
+        _all_at_once(*[lambda: _paused(table, 0)] * 5)
+        stopped_at = table.seen()
+        table.produce(1, 50)
+        wait_for(lambda: len(table.seen().get(1, [])) == 50, "the other partition's rows", _TIMEOUT_S)
+        assert table.seen()[0] == stopped_at[0]
+        # A pause and a resume at once: one of them wins, and nothing hangs.
+        _resumed(table, 0)
+        _all_at_once(lambda: _begin_pause(table, 0), lambda: _resumed(table, 0))
+        _resumed(table, 0)
+        # A server dies while it pauses; the pause is finished by the other and, when it is back, by itself.
+        _begin_pause(table, 0)
+        table.pinot.kill("hosted_2")
+        table.pinot.start("hosted_2")
+        table.wait_served()
+        wait_for(
+            lambda: table.holds().missing == {},
+            "the pause to be finished",
+            _TIMEOUT_S,
+        )
+        stopped_at = table.seen()
+        table.produce(1, 50)
+        wait_for(lambda: len(table.seen().get(1, [])) == 100, "the other partition's rows", _TIMEOUT_S)
+        assert table.seen()[0] == stopped_at[0]
+    _resumed(table, 0)
+    table.wait_seen(table.produced)
+
+
+def _all_at_once(*calls: Callable[[], None]) -> None:
+    with ThreadPoolExecutor(len(calls)) as pool:
+        for future in [pool.submit(call) for call in calls]:
+            future.result()
+
+
+def test_what_cannot_be_held_is_refused_and_nothing_changes(make_topic_table: MakeTopicTable) -> None:
+    stock = make_topic_table(partitions=1, tenant="DefaultTenant")
+    with pytest.raises(
+        UnsupportedError, match=r"Server_127\.0\.0\.21_\d+, Server_127\.0\.0\.22_\d+ would consume"
+    ):
+        _paused(stock, 0)
+    limited = make_topic_table(partitions=1, **{"topic.consumption.rate.limit": "100"})
+    with pytest.raises(UnsupportedError, match="rate limit"):
+        _paused(limited, 0)
+    with pytest.raises(ConfigError, match="has no partition 7"):
+        _paused(limited, 0, 7)
+    for table in (stock, limited):
+        assert read_flags(table.store, table.full_name) == ConsumptionFlags(False, frozenset())
+
+
+def test_a_table_is_dropped_while_it_is_held(make_topic_table: MakeTopicTable) -> None:
+    table = make_topic_table(partitions=1)
+    table.produce(0, 10)
+    table.wait_seen(table.produced)
+    _paused(table, 0)
+    table.client.tables.delete(table.full_name)
+    view = f"/{table.store.cluster_name}/EXTERNALVIEW/{table.full_name}"
+    wait_for(lambda: not table.store.connection.exists(view), "the servers to drop the segments", _TIMEOUT_S)

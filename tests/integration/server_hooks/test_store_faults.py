@@ -1,0 +1,170 @@
+"""The store fails now and then, or is full; servers are killed while they upload or serve a segment."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from controller_client.zookeeper import ZNRecord
+from tests.integration.deepstore.conftest import Audit, Run, audit, run
+from tests.integration.server_hooks.commits import FLUSH, fill, objects_of, urls
+from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable, ask_controller
+from tests.support.faulty_http import FaultyHttp
+from tests.support.pinot_services import COMMITS_FOLDER
+from tests.support.wait import wait_for
+
+__all__ = ["audit", "run"]
+
+_TIMEOUT_S = 120.0
+_MOST_REPAIRS = 10
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
+
+
+def _repair(run: Run, table: TopicTable, code: int) -> dict[str, dict[str, str]]:
+    told = run("deepstore", "repair", table.full_name, "--yes", "--output", "json", code=code)
+    return {each["segment"]: each for each in json.loads(told.stdout)}
+
+
+def _without(table: TopicTable) -> set[str]:
+    return {segment for segment, url in urls(table).items() if not url}
+
+
+def test_the_store_fails_every_fifth_call_then_is_full(
+    make_topic_table: MakeTopicTable, run: Run, audit: Audit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make_topic_table(partitions=2, **FLUSH)
+    store = table.pinot.hosted_store
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", store.access.endpoint)
+
+    fifth = store.answer(403, "*", objects_of(table), every=5)
+    fill(table, 3, partitions=2)
+    assert fifth.was_hit
+    assert 0 < len(_without(table)) < 6
+    fifth.lift()
+
+    full = store.answer(507, "PUT", objects_of(table))
+    fill(table, 1, partitions=2)
+    without = _without(table)
+    assert len(without) >= 3
+    before = urls(table)
+    failed = _repair(run, table, code=1)
+    assert failed.keys() == without
+    assert {each["outcome"] for each in failed.values()} == {"failed"}
+    assert all("XMinioStorageFull" in each["message"] for each in failed.values())
+    assert urls(table) == before
+    full.lift()
+
+    # Each repair gets further, none spoils what another one did.
+    fifth = store.answer(403, "*", objects_of(table), every=5)
+    first = Counter(each["outcome"] for each in _repair(run, table, code=1).values())
+    assert first["repaired"] + first["failed"] == len(without)
+    assert len(_without(table)) == first["failed"]
+    for _ in range(_MOST_REPAIRS):
+        if not (left := _without(table)):
+            break
+        document = run("deepstore", "repair", table.full_name, "--yes", "--output", "json", code=None).stdout
+        assert {each["segment"] for each in json.loads(document)} == left
+    assert not _without(table)
+    fifth.lift()
+    assert audit(table.full_name, "--read-tars") == {}
+    table.wait_seen(table.produced)
+
+
+def test_the_committer_is_killed_while_its_upload_goes_on(
+    make_topic_table: MakeTopicTable, run: Run, audit: Audit
+) -> None:
+    table = make_topic_table(partitions=1, **FLUSH)
+    store, pinot = table.pinot.hosted_store, table.pinot
+    hang = store.hold("PUT", objects_of(table, COMMITS_FOLDER))
+    fill(table, 1, partitions=1)
+    (segment,) = _without(table)
+
+    def committer() -> str | None:
+        told = f"{segment}: the upload goes on after the commit"
+        return next((role for role in ("hosted_1", "hosted_2") if told in pinot.logs(role, 1000)), None)
+
+    role = wait_for(committer, "the committer to go on", _TIMEOUT_S)
+    assert role is not None
+    pinot.kill(role)
+    hang.lift()
+    table.wait_seen(table.produced)
+    assert audit(table.full_name, "--min-copies", "1") == {"no url": {segment}}
+    assert _repair(run, table, code=0)[segment]["outcome"] == "repaired"
+    pinot.start(role)
+    table.wait_served(replicas=2)
+    assert audit(table.full_name, "--read-tars", "--min-copies", "3") == {}
+    fill(table, 1, partitions=1)
+    assert not _without(table)
+
+
+@contextmanager
+def _front_of(table: TopicTable, server: str) -> Iterator[FaultyHttp]:
+    """Let all reach a server's admin port through a proxy; its next start writes the true port again."""
+    path = f"/{table.pinot.cluster_name}/CONFIGS/PARTICIPANT/{server}"
+    found = table.store.connection.get(path)
+    assert found is not None
+    record = ZNRecord.from_bytes(found[0])
+    host = record.simple_fields["HELIX_HOST"]
+    with FaultyHttp(f"http://{host}:{record.simple_fields['adminPort']}", host) as front:
+        fields = {**record.simple_fields, "adminPort": str(front.port)}
+        table.store.connection.set(path, replace(record, simple_fields=fields).to_bytes(), found[1])
+        yield front
+
+
+def test_a_peer_is_killed_while_it_serves(
+    make_topic_table: MakeTopicTable,
+    hosted: Sequence[str],
+    run: Run,
+    audit: Audit,
+    request: pytest.FixtureRequest,
+) -> None:
+    table = make_topic_table(partitions=1, **FLUSH)
+    store, pinot = table.pinot.hosted_store, table.pinot
+    away = store.answer(403, "PUT", objects_of(table, COMMITS_FOLDER))
+    fill(table, 1, partitions=1)
+    table.wait_served(replicas=2)
+    (segment,) = _without(table)
+    with _front_of(table, hosted[0]) as front, ThreadPoolExecutor(1) as pool:
+        cut = front.cut(100, "GET", f"segments/{table.full_name}/{segment}")
+        repairing = pool.submit(_repair, run, table, 0)
+        cut.wait_hit()
+        pinot.kill("hosted_1")
+        done = repairing.result(_TIMEOUT_S)[segment]
+    assert (done["outcome"], done["source"]) == ("repaired", hosted[1])
+    assert done["passed_over"].startswith(f"{hosted[0]}: ")
+    pinot.start("hosted_1")
+    table.wait_served(replicas=2)
+    if not request.config.getoption("--full"):
+        return
+
+    # A server that fills its lost disk has no other peer: Pinot gives the segment up.
+    fill(table, 1, partitions=1)
+    table.wait_served(replicas=2)
+    (segment,) = _without(table)
+    pinot.kill("hosted_2")
+    pinot.lose_disk("hosted_2")
+    with _front_of(table, hosted[0]) as front, ThreadPoolExecutor(1) as pool:
+        cut = front.cut(100, "GET", f"segments/{table.full_name}/{segment}")
+        starting = pool.submit(pinot.start, "hosted_2")
+        cut.wait_hit()
+        pinot.kill("hosted_1")
+        starting.result(_TIMEOUT_S)
+    view = table.client.tables.external_view
+    given_up = {hosted[1]: "ERROR"}
+    wait_for(lambda: view(table.full_name)[segment] == given_up, "the segment to be given up", _TIMEOUT_S)
+    assert "few copies" in audit(table.full_name, "--min-copies", "1")
+    pinot.start("hosted_1")
+    wait_for(lambda: view(table.full_name)[segment].get(hosted[0]) == "ONLINE", "the peer", _TIMEOUT_S)
+    assert _repair(run, table, 0)[segment]["source"] == hosted[0]
+    ask_controller(table, "POST", f"segments/{table.full_name}/{segment}/reset")
+    table.wait_served(replicas=2)
+    away.lift()
+    assert audit(table.full_name, "--read-tars", "--min-copies", "3") == {}
+    table.wait_seen(table.produced)

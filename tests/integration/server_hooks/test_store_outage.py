@@ -1,0 +1,50 @@
+"""The deep store is away for ten segments of each partition; servers come and lose their disks meanwhile."""
+
+from __future__ import annotations
+
+from tests.integration.deepstore.conftest import Audit, Run, audit, run
+from tests.integration.server_hooks.commits import FLUSH, fill, objects_of, urls
+from tests.integration.server_hooks.conftest import MakeTopicTable
+from tests.support.pinot_services import COMMITS_FOLDER
+
+__all__ = ["audit", "run"]
+
+
+def test_consumption_goes_on_without_the_store_and_repair_fills_it(
+    make_topic_table: MakeTopicTable, run: Run, audit: Audit
+) -> None:
+    table = make_topic_table(partitions=2, replicas=1, **FLUSH)
+    store = table.pinot.hosted_store
+    fill(table, 1, partitions=2)
+    assert all(urls(table).values())
+
+    away = store.answer(403, "PUT", objects_of(table, COMMITS_FOLDER))
+    fill(table, 10, partitions=2)
+    without = {segment for segment, url in urls(table).items() if not url}
+    assert len(without) == 20
+    assert away.was_hit
+    assert audit(table.full_name, "--min-copies", "1").get("no url") == without
+
+    # Each server gets what the other has: the store has nothing of it.
+    table.set_replicas(2)
+    table.wait_served(replicas=2)
+    table.pinot.kill("hosted_1")
+    table.wait_seen(table.produced)
+    table.pinot.lose_disk("hosted_1")
+    table.pinot.start("hosted_1")
+    table.wait_served(replicas=2)
+
+    away.lift()
+    fill(table, 1, partitions=2)
+    assert set(audit(table.full_name)["no url"]) == without
+    run("deepstore", "repair", table.name, "--yes")
+    assert audit(table.full_name, "--read-tars") == {}
+    assert all(urls(table).values())
+
+    table.pinot.kill("hosted_2")
+    table.pinot.lose_disk("hosted_2")
+    table.pinot.start("hosted_2")
+    table.wait_served(replicas=2)
+    table.pinot.kill("hosted_1")
+    table.wait_seen(table.produced)
+    table.pinot.start("hosted_1")

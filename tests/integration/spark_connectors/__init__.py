@@ -1,0 +1,1 @@
+"""Spark connectors against a real Pinot and a real Spark."""

@@ -1,0 +1,144 @@
+"""One Spark for all tests, and a table of their own for each."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from controller_client.broker import BrokerClient
+from controller_client.client import ControllerClient
+from controller_client.config import ControllerConfig
+from controller_client.errors import SourceError
+from controller_client.filestore import open_store
+from controller_client.models import Schema, TableConfig
+from tests.support.cluster import PinotCluster
+from tests.support.spark import LOCAL_SPARK
+from tests.support.wait import WaitError, wait_for
+
+MakeTable = Callable[..., "SparkTable"]
+
+
+@pytest.fixture(scope="session")
+def spark(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Two cores and one retry of a task; its Python workers inherit the access to the deep store."""
+    builder = SparkSession.builder
+    own = {
+        "spark.master": "local[2,2]",
+        "spark.driver.memory": "1g",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("spark-warehouse")),
+    }
+    for key, value in {**LOCAL_SPARK, **own}.items():
+        builder = builder.config(key, value)
+    with pytest.MonkeyPatch.context() as patch:
+        # Spark would start the path's python3, which need not be the one that has this project.
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+@pytest.fixture
+def client(pinot: PinotCluster) -> Iterator[ControllerClient]:
+    with ControllerClient(ControllerConfig(pinot.controller_url)) as made:
+        yield made
+
+
+@dataclass(frozen=True)
+class SparkTable:
+    """A table of one test."""
+
+    name: str
+    pinot: PinotCluster
+    client: ControllerClient
+    broker: BrokerClient
+
+    @property
+    def typed(self) -> str:
+        """Its name with type."""
+        return f"{self.name}_OFFLINE"
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What each read and write of it needs."""
+        return {"controller": self.pinot.controller_url, "table": self.name}
+
+    def write(self, frame: DataFrame, mode: str, **options: str) -> None:
+        """Write a DataFrame."""
+        frame.write.format("pinot").mode(mode).options(**{**self.options, **options}).save()
+
+    def query(self, select: str, rest: str = "") -> list[tuple[Any, ...]]:
+        """Ask the broker."""
+        return list(self.broker.query(f'select {select} from "{self.name}" {rest}').rows)
+
+    def wait_rows(self, select: str, expected: Sequence[Any]) -> None:
+        """Wait until a query of one row gives this."""
+
+        seen: list[Any] = []
+
+        def fits() -> bool:
+            seen[:] = self.query(select)  # an error, before the table has segments, means "not yet"
+            return bool(seen) and list(seen[0]) == list(expected)
+
+        try:
+            wait_for(fits, f"{select} from {self.name} to be {expected}")
+        except WaitError as error:
+            error.add_note(f"the last answer: {seen}")
+            raise
+
+    def staged(self) -> list[str]:
+        """Files of its writes that wait in the staging folder."""
+        uri = f"{self.pinot.deep_store_uri}/pinot-plugins-staging/spark-writes/{self.typed}"
+        try:
+            return [file.uri for file in open_store(uri, {}).list(uri)]
+        except SourceError:
+            return []  # the folder is gone
+
+    def segments(self) -> list[str]:
+        """What queries see."""
+        return list(self.client.segments.list(self.typed, exclude_replaced=True))
+
+
+@pytest.fixture
+def make_table(pinot: PinotCluster, client: ControllerClient) -> Iterator[MakeTable]:
+    """Make tables: ``make_table(schema fields..., config parts...)``."""
+    made: list[str] = []
+    with BrokerClient([pinot.broker_url]) as broker:
+
+        def make(schema: Mapping[str, Any], *, time_column: str | None = None, **config: Any) -> SparkTable:
+            name = f"sp_{uuid.uuid4().hex[:12]}"
+            client.schemas.create(Schema.from_json({"schemaName": name, **schema}))
+            segments = {"replication": "1", "schemaName": name}
+            if time_column is not None:
+                segments["timeColumnName"] = time_column
+            document = {
+                "tableName": name,
+                "tableType": "OFFLINE",
+                "segmentsConfig": segments,
+                "tenants": {},
+                "tableIndexConfig": {"nullHandlingEnabled": True},
+                "metadata": {},
+                **config,
+            }
+            client.tables.create(TableConfig.from_json(document))
+            made.append(name)
+            return SparkTable(name, pinot, client, broker)
+
+        try:
+            yield make
+        finally:
+            for name in made:
+                with contextlib.suppress(Exception):
+                    client.tables.delete(f"{name}_OFFLINE")
+                    client.schemas.delete(name)

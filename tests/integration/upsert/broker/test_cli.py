@@ -1,0 +1,81 @@
+"""`pinotctl upsert status`, `upsert watermark` and `query --upsert` on a real cluster."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from controller_client.cli import cli
+from controller_client.upsert.record import CoordinatorRecord, ServerRecord, write_coordinator, write_server
+from controller_client.zookeeper import PropertyStore
+from tests.integration.upsert.broker.conftest import MakeTable
+from tests.integration.upsert.broker.versioned_table import FIRST_TS
+from tests.support.cluster import PinotCluster
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
+
+
+def test_status_watermark_and_query(
+    pinot: PinotCluster, make_table: MakeTable, servers: list[str], store: PropertyStore
+) -> None:
+    table = make_table(2)
+    with pinot.client() as client:
+        table.create(client)
+    table.produce({0: [("a", 1, 0, 4), ("a", 2, 4, -1)], 1: [("b", 3, 1, -1)]})
+    with pinot.broker() as broker:
+        table.wait_rows(broker)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        everywhere = ["--controller", pinot.controller_url, "--broker", pinot.broker_url]
+        done = CliRunner().invoke(cli, [*everywhere, *words])
+        return done.exit_code, done.stdout, f"{done.stderr}{done.exception or ''}"
+
+    status, watermark = ("upsert", "status", table.name), ("upsert", "watermark", table.name)
+    code, out, text = run(*status)
+    assert code == 1
+    assert "has not told how far it is" in text
+    assert "never been started" in text
+    code, out, text = run(*watermark)
+    assert code != 0
+    assert "no version of" in text
+
+    write_coordinator(store, table.table, CoordinatorRecord(1, 0, 6, FIRST_TS + 9, 2))
+    table.tell({servers[0]: 3, servers[1]: 5})
+    code, out, text = run(*status, "--output", "json")
+    assert code == 0, text
+    found = json.loads(out)
+    assert (found["mark"], found["lag_versions"], found["holders"]) == (3, 3, [servers[0]])
+    assert found["coordinator"]["keys"] == 2
+    assert {row["server"]: row["mark"] for row in found["partitions"]} == {servers[0]: 3, servers[1]: 5}
+    write_server(store, table.table, ServerRecord(servers[0], "of another session", 9, 0))
+    code, out, text = run(*status)
+    assert (code, f"{servers[0]} has not told" in text) == (1, True)
+
+    table.tell(dict.fromkeys(servers, 3))
+    assert run(*watermark)[:2] == (0, "3\n")
+    assert run(*watermark, "--wait-version", "2")[:2] == (0, "3\n")
+    code, out, text = run(*watermark, "--wait-version", "4", "--timeout", "0")
+    assert code != 0
+    assert "its mark is 3" in text
+    # Version 3 has one row of each partition, version 4 all.
+    table.end(3, FIRST_TS, upto=1)
+    code, out, text = run(*watermark, "--wait-produced", "--timeout", "0")
+    assert code != 0
+    assert "partition 0 has offset 1 of 2 at version 3" in text
+    table.end(4, FIRST_TS, upto=2)
+    table.tell(dict.fromkeys(servers, 4))
+    assert run(*watermark, "--wait-produced")[:2] == (0, "4\n")
+    assert run("upsert", "watermark", "no_such_table")[0] != 0
+
+    sql = f"select k, v from {table.name} order by k, v"
+    code, out, text = run("query", "--upsert", "--output", "json", sql)
+    assert code == 0, text
+    assert json.loads(out)["rows"] == [["a", 2], ["b", 3]]
+    assert json.loads(out)["versions"] == {table.table: 4}
+    code, out, text = run("query", "--upsert", "--option", "asOfVersion=3", "--output", "csv", sql)
+    assert (code, out) == (0, "k,v\na,1\nb,3\n"), text
+    assert f"{table.table} at version 3" in text
+    code, out, text = run("query", "--upsert", "--option", "skipUpsert=true", "--output", "csv", sql)
+    assert (code, out) == (0, "k,v\na,1\na,2\nb,3\n"), text

@@ -1,0 +1,143 @@
+"""A broker hosted in Python: the same answers as through the client, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from controller_client.broker import BrokerClient
+from controller_client.errors import PinotPluginError, QueryError
+from controller_client.models import TableConfig
+from controller_client.upsert.queries import UpsertQueries
+from controller_client.zookeeper import PropertyStore
+from tests.integration.upsert.broker.conftest import MakeTable
+from tests.integration.upsert.broker.queries import QUERIES
+from tests.integration.upsert.broker.versioned_table import FIRST_TS, VersionedTable
+from tests.support.cluster import PinotCluster
+from tests.support.wait import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.jvm]
+
+
+@pytest.fixture(scope="module")
+def hosted(pinot: PinotCluster) -> Iterator[BrokerClient]:
+    with BrokerClient([pinot.start_hosted_broker()]) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def table(hosted: BrokerClient, pinot: PinotCluster, make_table: MakeTable) -> VersionedTable:
+    """Rows of several versions, on two partitions."""
+    table = make_table(2)
+    with pinot.client() as client:
+        table.create(client)
+    table.produce(
+        {
+            part: [(f"k{n % 7}", 2 * n + part, n // 10, n // 10 + 2 if n % 3 == 0 else -1) for n in range(60)]
+            for part in (0, 1)
+        }
+    )
+    table.wait_rows(hosted)
+    return table
+
+
+def wait_version(hosted: BrokerClient, table: VersionedTable, rows: int) -> None:
+    """Wait until the broker answers at a version that has so many rows."""
+    wait_for(
+        lambda: hosted.query(f"select count(*) from {table.name}").scalar() == rows,
+        f"{rows} rows",
+        timeout_s=60,
+    )
+
+
+def visible(mark: int) -> int:
+    return 2 * sum(n // 10 <= mark and not (n % 3 == 0 and n // 10 + 2 <= mark) for n in range(60))
+
+
+def test_it_answers_at_the_mark(
+    hosted: BrokerClient, table: VersionedTable, servers: list[str], pinot: PinotCluster, store: PropertyStore
+) -> None:
+    count = f"select count(*) from {table.name}"
+    # Nobody has told a mark: no answer would be right.
+    with pytest.raises(QueryError, match="has not told how far it is"):
+        hosted.query(count)
+    for mark in range(6):
+        table.tell(dict.fromkeys(servers, mark))
+        wait_version(hosted, table, visible(mark))
+    # Step by step the mark is the least of the servers'.
+    table.tell({servers[0]: 2, servers[1]: 4})
+    wait_version(hosted, table, visible(2))
+    everything = f"select count(*) from {table.name} "
+    for sql in (f"SET skipUpsert = true; {everything}", f"{everything} option(skipUpsert=true)"):
+        assert hosted.query(sql).scalar() == 120
+    assert hosted.query(everything, options={"skipUpsert": True}).scalar() == 120
+
+    # The mark does not name rows that the broker would not query.
+    table.tell(dict.fromkeys(servers, 5), segment="u__0__99__x")
+    assert hosted.query(count).scalar() == visible(2)
+    table.tell(dict.fromkeys(servers, 4))
+    wait_version(hosted, table, visible(4))
+
+    for version in range(5):
+        table.end(version, FIRST_TS + 100 * version)
+    for options, version in (
+        ({"asOfVersion": 1}, 1),
+        ({"asOfVersion": 3}, 3),
+        ({"asOfTimestamp": FIRST_TS + 250}, 2),
+    ):
+        assert hosted.query(count, options=options).scalar() == visible(version)
+        key, value = next(iter(options.items()))
+        assert hosted.query(f"SET {key} = {value}; {count}").scalar() == visible(version)
+        assert hosted.query(f"{count} option({key}={value})").scalar() == visible(version)
+
+    with pinot.broker() as stock, UpsertQueries(stock, store, mark_ttl_s=0) as queries:
+        for sql in QUERIES:
+            text = sql.format(t=table.name).replace("{t}", table.name)
+            assert hosted.query(text).rows == queries.query(text).result.rows, text
+    # What the client has rewritten is not rewritten again, although the two may know of different marks.
+    with UpsertQueries(hosted, store, mark_ttl_s=0) as queries:
+        assert queries.query(count, as_of_version=2).result.scalar() == visible(2)
+
+
+@pytest.mark.parametrize(
+    ("sql", "text"),
+    [
+        ("SET useMultistageEngine = true; select count(*) from {t}", "multi-stage engine cannot answer"),
+        (
+            "SET useMultistageEngine = true; select a.k from {t} as a join {t} as b on a.k = b.k",
+            "multi-stage engine cannot answer",
+        ),
+        ("select count(*) from {t}_OFFLINE", "offline table"),
+        ("select count(*) from {t} option(asOfVersion=99)", "not complete on all servers yet"),
+        ("select count(*) from {t} option(asOfVersion=x)", "asOfVersion is 'x'"),
+        ("select count(*) from {t} option(asOfVersion=1, skipUpsert=true)", "several of"),
+        (
+            "select count(*) from {t} where in_partitioned_subquery(k, 'select idset(k) from {t}') = 1",
+            "IN_PARTITIONED_SUBQUERY",
+        ),
+    ],
+)
+def test_what_it_refuses(
+    hosted: BrokerClient, table: VersionedTable, servers: list[str], sql: str, text: str
+) -> None:
+    table.tell(dict.fromkeys(servers, 4))
+    with pytest.raises(QueryError, match=text):
+        hosted.query(sql.format(t=table.name))
+
+
+def test_other_tables_pass(hosted: BrokerClient, pinot: PinotCluster, make_table: MakeTable) -> None:
+    other = make_table(1)
+    with pinot.client() as client:
+        client.schemas.create(other.planned().schema)
+        client.tables.create(TableConfig.from_json(other.config()))
+    other.produce({0: [("a", 1, -1, -1)]})
+
+    def seen() -> bool:
+        try:
+            found = hosted.query(f"select count(*) from {other.name}")
+        except PinotPluginError:
+            return False
+        return bool(found.rows) and found.scalar() == 1
+
+    wait_for(seen, "the row of a table that is none", timeout_s=60)

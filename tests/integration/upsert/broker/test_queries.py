@@ -1,0 +1,194 @@
+"""Queries at a table's mark: rewritten by the client for a stock broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from controller_client.broker import BrokerClient
+from controller_client.consumption.hold_report import live_session
+from controller_client.errors import PinotPluginError
+from controller_client.upsert.marks import NoMarkError
+from controller_client.upsert.queries import UpsertQueries
+from controller_client.upsert.record import ServerRecord, write_server
+from controller_client.zookeeper import PropertyStore
+from tests.integration.upsert.broker.conftest import MakeTable
+from tests.integration.upsert.broker.queries import QUERIES
+from tests.integration.upsert.broker.versioned_table import FIRST_TS, VersionedTable
+from tests.support.cluster import PinotCluster
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
+
+Ask = Callable[..., tuple[tuple[Any, ...], ...]]
+"""Asks a query, with its options, and returns rows."""
+
+
+@pytest.fixture(scope="module")
+def broker(pinot: PinotCluster) -> Iterator[BrokerClient]:
+    with pinot.broker() as broker:
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def client_asks(broker: BrokerClient, store: PropertyStore) -> Iterator[Ask]:
+    """Through the stock broker."""
+    with UpsertQueries(broker, store, mark_ttl_s=0) as queries:
+        yield lambda sql, **options: queries.query(sql, options=options).result.rows
+
+
+@pytest.fixture(scope="module")
+def versions(pinot: PinotCluster, broker: BrokerClient, make_table: MakeTable) -> VersionedTable:
+    """The document's rows: two partitions, the second of which has the later row of a key."""
+    table = make_table(2)
+    with pinot.client() as client:
+        table.create(client)
+    table.produce(
+        {
+            0: [
+                ("a-1", 1, 500, 1000),
+                ("gone", 3, 1300, 1400),
+                ("later", 4, 1300, -1),
+                ("unseen", 5, -1, -1),
+            ],
+            1: [("a-1", 2, 1000, -1)],
+        }
+    )
+    table.wait_rows(broker)
+    return table
+
+
+def test_the_documents_examples(versions: VersionedTable, servers: list[str], client_asks: Ask) -> None:
+    name, ask = versions.name, client_asks
+    # Example 1: a server is at 1200, and one at 800.
+    versions.tell({servers[0]: 1200, servers[1]: 800})
+    one = f"select k, v from {name} where k = 'a-1'"
+    assert ask(one) == (("a-1", 1),)
+    # Example 2.
+    versions.tell({servers[0]: 1200, servers[1]: 1300})
+    assert ask(one) == (("a-1", 2),)
+    assert ask(f"select count(*) from {name}") == ((1,),)
+
+    # A row that was inserted and deleted after the mark: the document's expression lets it through.
+    theirs = "($validFrom < 1200 and $validUntil = -1 or $validUntil > 1200)"
+    everything = {"skipUpsert": "true"}
+    found = ask(f"select k from {name} where {theirs} and v > 2 and $validFrom <> -1", **everything)
+    assert found == (("gone",),)
+    assert ask(f"select k from {name} where v > 2") == ()
+    assert ask(f"select count(*) from {name}", **everything) == ((5,),)
+
+    versions.tell(dict.fromkeys(servers, 1399))
+    assert ask(f"select k from {name} order by k") == (("a-1",), ("gone",), ("later",))
+    versions.tell(dict.fromkeys(servers, 1400))
+    assert ask(f"select k from {name} order by k") == (("a-1",), ("later",))
+
+
+def test_a_server_without_a_record_and_earlier_versions(
+    versions: VersionedTable, servers: list[str], broker: BrokerClient, store: PropertyStore
+) -> None:
+    sql = f"select k, v from {versions.name} order by k, v"
+    versions.tell({servers[0]: 1400, servers[1]: 1400})
+    for version in (500, 900, 1000, 1300, 1400):
+        versions.end(version, FIRST_TS + version)
+    with UpsertQueries(broker, store, mark_ttl_s=0) as queries:
+        # Another session's record is none: the mark stays where it was ...
+        write_server(store, versions.table, ServerRecord(servers[1], "another session", 2000, 0))
+        with UpsertQueries(broker, store) as fresh, pytest.raises(NoMarkError, match=servers[1]):
+            fresh.query(sql)  # ... and is unknown to who did not know it.
+        assert live_session(store, servers[1]) != "another session"
+        versions.tell({servers[0]: 1400, servers[1]: 1400})
+
+        def at(**asked: int) -> tuple[int, tuple[Any, ...]]:
+            found = queries.query(sql, **asked)  # type: ignore[arg-type]
+            return found.versions[versions.table], found.result.rows
+
+        first, second = (("a-1", 1),), (("a-1", 2),)
+        assert at(as_of_version=500) == (500, first)
+        assert at(as_of_version=999) == (900, first)
+        assert at(as_of_version=1299) == (1000, second)
+        assert at(as_of_timestamp_ms=FIRST_TS + 1000) == (1000, second)
+        assert at(as_of_timestamp_ms=FIRST_TS + 999) == (900, first)
+        assert at(as_of_version=1400) == (1400, (("a-1", 2), ("later", 4)))
+        assert at(as_of_timestamp_ms=FIRST_TS + 10_000)[0] == 1400
+        for asked, text in (
+            ({"as_of_version": 499}, "before the first one"),
+            ({"as_of_timestamp_ms": FIRST_TS}, "before the first one"),
+            ({"as_of_version": 1401}, "not complete on all servers yet"),
+        ):
+            with pytest.raises(PinotPluginError, match=text):
+                at(**asked)
+        # What retention has taken from the topic is not known any more.
+        versions.updates.drop_before({0: 2})
+        with pytest.raises(PinotPluginError, match="does not hold it any more"):
+            at(as_of_version=900)
+        assert at(as_of_version=1000) == (1000, second)
+
+
+def test_the_mark_waits_for_the_broker(
+    versions: VersionedTable, servers: list[str], broker: BrokerClient, store: PropertyStore
+) -> None:
+    versions.tell({servers[0]: 1400, servers[1]: 1400})
+    count = f"select count(*) from {versions.name}"
+    with UpsertQueries(broker, store, mark_ttl_s=0) as queries:
+        assert queries.query(count).versions == {versions.table: 1400}
+        # A mark that names rows of a segment which the broker does not query is not taken.
+        versions.tell({servers[0]: 1500, servers[1]: 1500}, segment="u__0__99__x")
+        assert queries.query(count).versions == {versions.table: 1400}
+        with UpsertQueries(broker, store) as fresh, pytest.raises(NoMarkError, match="u__0__99__x"):
+            fresh.query(count)
+        # A lower one is: it is as right, and the servers are where they say.
+        versions.tell({servers[0]: 1300, servers[1]: 1500})
+        assert queries.query(count).versions == {versions.table: 1300}
+
+
+def test_the_three_steps(
+    pinot: PinotCluster, make_table: MakeTable, broker: BrokerClient, servers: list[str], client_asks: Ask
+) -> None:
+    """The document's first example: what a balance and the average are, with upsert and without."""
+    table = make_table(1)
+    with pinot.client() as client:
+        table.create(client)
+    rows = [("abc-12", 100, 0, 1), ("abc-13", 102, 0, 2), ("abc-12", 200, 1, -1), ("abc-13", 300, 2, -1)]
+    table.produce({0: rows})
+    table.wait_rows(broker)
+    balance = f"select v from {table.name} where k = 'abc-12' order by v"
+    average = f"select avg(v) from {table.name}"
+    for mark, of_12, mean in ((0, 100, 101.0), (1, 200, 151.0), (2, 200, 250.0)):
+        table.tell(dict.fromkeys(servers, mark))
+        assert client_asks(balance) == ((of_12,),)
+        assert client_asks(average) == ((mean,),)
+    assert client_asks(balance, skipUpsert="true") == ((100,), (200,))
+    assert client_asks(average, skipUpsert="true") == ((175.5,),)
+
+
+@pytest.fixture(scope="module")
+def all_visible(pinot: PinotCluster, broker: BrokerClient, make_table: MakeTable) -> VersionedTable:
+    table = make_table(2)
+    with pinot.client() as client:
+        table.create(client)
+        for first, begin, end in ((0, 0, -1), (30, 1, 9)):
+            numbers = range(first, first + 30)
+            rows = {p: [(f"k{n % 7}", 2 * n + p, begin, end) for n in numbers] for p in (0, 1)}
+            table.produce(rows)
+        table.wait_rows(broker)
+    return table
+
+
+@pytest.mark.parametrize("sql", QUERIES)
+def test_where_all_is_visible_nothing_changes(
+    all_visible: VersionedTable, servers: list[str], broker: BrokerClient, client_asks: Ask, sql: str
+) -> None:
+    all_visible.tell(dict.fromkeys(servers, 5))
+    text = sql.format(t=all_visible.name)
+    plain = broker.query(text, options={"upsertRewritten": True}).rows
+    assert plain
+    assert client_asks(text) == plain
+
+
+def test_explain_shows_the_condition(
+    all_visible: VersionedTable, servers: list[str], client_asks: Ask
+) -> None:
+    all_visible.tell(dict.fromkeys(servers, 5))
+    plan = client_asks(f"explain plan for select count(*) from {all_visible.name} where v > 3")
+    assert any("validUntil" in str(row) for row in plan), plan

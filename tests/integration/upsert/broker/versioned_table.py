@@ -1,0 +1,129 @@
+"""An upsert table whose rows come with their versions: the messages carry `$validFrom` and so on."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from confluent_kafka import Producer
+
+from controller_client.broker import BrokerClient
+from controller_client.client import ControllerClient
+from controller_client.consumption.hold_report import live_session
+from controller_client.errors import QueryError
+from controller_client.models import Schema, TableConfig
+from controller_client.upsert.columns import NIL, OFFSET, VALID_FROM, VALID_UNTIL
+from controller_client.upsert.creating import UpsertTable, create_upsert_table, plan_upsert_table
+from controller_client.upsert.record import PartitionProgress, ServerRecord, write_server
+from controller_client.upsert.update_message import VersionEnd, encode_end
+from controller_client.zookeeper import PropertyStore
+from tests.support.cluster import PinotCluster
+from tests.support.kafka import Kafka, realtime_table
+from tests.support.kafka_topics import Topic
+from tests.support.wait import wait_for
+
+FIRST_TS = 1_700_000_000_000
+
+
+class VersionedTable:
+    """A table with the key ``k`` and the columns ``v`` and ``ts``, on a topic of several partitions.
+
+    Attributes:
+        name: Raw name.
+        table: Name with type.
+        topic: What it reads.
+    """
+
+    def __init__(self, pinot: PinotCluster, kafka: Kafka, store: PropertyStore, partitions: int) -> None:
+        self.name = f"u_{uuid.uuid4().hex[:12]}"
+        self.table = f"{self.name}_REALTIME"
+        self.pinot = pinot
+        self.kafka = kafka
+        self.store = store
+        self.partitions = partitions
+        self.topic = Topic(kafka.bootstrap, self.name, partitions)
+        self.updates = Topic(kafka.bootstrap, f"{self.table}.updates", partitions)
+        self.produced = 0
+
+    def schema(self) -> dict[str, Any]:
+        time = {"name": "ts", "dataType": "LONG", "format": "1:MILLISECONDS:EPOCH"}
+        return {
+            "schemaName": self.name,
+            "dimensionFieldSpecs": [{"name": "k", "dataType": "STRING"}],
+            "metricFieldSpecs": [{"name": "v", "dataType": "INT"}],
+            "dateTimeFieldSpecs": [{**time, "granularity": "1:MILLISECONDS"}],
+        }
+
+    def config(self, *, rows_per_segment: int = 100_000, replicas: int = 1) -> dict[str, Any]:
+        config = realtime_table(self.name, self.kafka)
+        segments = config["segmentsConfig"]
+        segments.update(retentionTimeUnit="DAYS", retentionTimeValue="10000")
+        segments["replicasPerPartition"] = segments["replication"] = str(replicas)
+        stream = config["tableIndexConfig"]["streamConfigs"]
+        stream["realtime.segment.flush.threshold.rows"] = str(rows_per_segment)
+        stream["stream.kafka.fetch.timeout.millis"] = "200"
+        return config
+
+    def planned(self, **options: Any) -> UpsertTable:
+        return plan_upsert_table(
+            Schema.from_json(self.schema()),
+            TableConfig.from_json(self.config(**options)),
+            primary_key=["k"],
+            timestamp_column="ts",
+        )
+
+    def create(self, client: ControllerClient, **options: Any) -> None:
+        create_upsert_table(client, self.planned(**options))
+
+    def produce(self, rows: Mapping[int, Iterable[tuple[str, int, int, int]]]) -> None:
+        """Write rows of key, value, version from and version until, by partition."""
+        written: dict[int, list[dict[str, object]]] = {}
+        for partition, values in rows.items():
+            for key, value, begin, end in values:
+                row = {"k": key, "v": value, "ts": FIRST_TS + self.produced, OFFSET: self.produced}
+                written.setdefault(partition, []).append({**row, VALID_FROM: begin, VALID_UNTIL: end})
+                self.produced += 1
+        self.topic.produce(written)
+
+    def wait_rows(self, broker: BrokerClient) -> None:
+        """Wait until a broker sees all rows, whatever their versions."""
+
+        def seen() -> bool:
+            try:
+                found = broker.query(f"select count(*) from {self.name}", options={"skipUpsert": True})
+            except QueryError:
+                return False
+            return bool(found.rows) and found.scalar() == self.produced
+
+        wait_for(seen, f"{self.produced} rows of {self.name}", timeout_s=120)
+
+    def tell(self, marks: Mapping[str, int], **segments: str) -> None:
+        """Have servers tell their marks, in their present sessions; in place of the hook in them."""
+        for instance, mark in marks.items():
+            session = live_session(self.store, instance)
+            assert session
+            progress = {
+                number: PartitionProgress(name, 0, mark) for number, name in enumerate(segments.values())
+            }
+            write_server(
+                self.store,
+                self.table,
+                ServerRecord(instance, session, mark, FIRST_TS + max(mark, NIL), progress),
+            )
+
+    def end(self, version: int, at_ms: int, upto: int = 0) -> None:
+        """Write a version's end, at an offset, into the updates topic; in place of the key coordinator."""
+        message = encode_end(VersionEnd(version, 0, upto, at_ms))
+        producer = Producer({"bootstrap.servers": self.kafka.bootstrap, "acks": "all"})
+        for partition in range(self.partitions):
+            producer.produce(self.updates.name, message, partition=partition)
+        assert not producer.flush(60)
+
+    def drop(self, client: ControllerClient) -> None:
+        if client.tables.exists(self.table):
+            client.tables.delete(self.table)
+        if self.name in client.schemas.list():
+            client.schemas.delete(self.name)
+        self.topic.delete()
+        self.updates.delete()

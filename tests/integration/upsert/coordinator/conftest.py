@@ -1,0 +1,202 @@
+"""Upsert tables whose key coordinator is run as ``pinotctl upsert coordinate``, a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # public by its docs
+
+from controller_client.client import ControllerClient
+from controller_client.models import Schema, TableConfig
+from controller_client.upsert.creating import create_upsert_table, plan_upsert_table
+from controller_client.upsert.record import CoordinatorRecord, read_coordinator
+from controller_client.zookeeper import PropertyStore, TableLock
+from spark_connectors.upsert.coordinator import LOCK
+from tests.integration.spark_connectors.conftest import spark
+from tests.integration.upsert.coordinator.topics import Message, Replay, read_topic
+from tests.support.cluster import PinotCluster
+from tests.support.kafka import Kafka, realtime_table
+from tests.support.spark import LOCAL_SPARK
+from tests.support.wait import wait_for
+
+_END_TIMEOUT_S = 120.0
+_REPOSITORY = Path(__file__).parents[4]
+
+__all__ = ["CoordinatedTable", "MakeTable", "make_table", "spark"]
+
+MakeTable = Callable[..., "CoordinatedTable"]
+
+
+@dataclass
+class CoordinatedTable:
+    """A table, its topics, and the coordinator's process."""
+
+    name: str
+    pinot: PinotCluster
+    kafka: Kafka
+    client: ControllerClient
+    store: PropertyStore
+    folder: Path
+    _runs: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def full_name(self) -> str:
+        """With type."""
+        return f"{self.name}_REALTIME"
+
+    def command(self, *arguments: str) -> list[str]:
+        """``pinotctl`` of this checkout, for this cluster."""
+        program = "from controller_client.cli import main; main()"
+        return [sys.executable, "-c", program, "--controller", self.pinot.controller_url, *arguments]
+
+    def start(self, *options: str) -> subprocess.Popen[bytes]:
+        """Start a coordinator; what it says goes on in one file."""
+        spark = [f"--spark-conf={key}={value}" for key, value in LOCAL_SPARK.items()]
+        command = self.command(
+            *("upsert", "coordinate", self.name, "--checkpoint", str(self.folder / "checkpoint")),
+            *(*spark, "--buckets=8", *options),
+        )
+        environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "SPARK_LOCAL_IP": "127.0.0.1"}
+        with (self.folder / "log").open("ab") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=self.folder)
+        self._runs.append(process)
+        return process
+
+    def end(self, process: subprocess.Popen[bytes], number: signal.Signals = signal.SIGTERM) -> int:
+        """Send a signal; returns what the process ended with."""
+        process.send_signal(number)
+        return process.wait(_END_TIMEOUT_S)
+
+    def once(self, *options: str) -> None:
+        """Run a coordinator until it has done all that is there."""
+        process = self.start("--once", *options)
+        assert process.wait(_END_TIMEOUT_S * 2) == 0, self.log()
+
+    def record(self) -> CoordinatorRecord:
+        """What the coordinator tells of itself."""
+        return read_coordinator(self.store, self.full_name) or CoordinatorRecord(0, 0)
+
+    def wait_lock(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait until a process is the table's coordinator."""
+        lock = TableLock(self.store, self.full_name, LOCK, owner="looks")
+
+        def held() -> bool:
+            assert process.poll() is None, self.log()
+            holder = lock.holder()
+            return holder is not None and holder.pid == process.pid
+
+        wait_for(held, f"the lock of {self.name}", _END_TIMEOUT_S)
+
+    def wait_version(self, version: int, process: subprocess.Popen[bytes]) -> None:
+        """Wait until the end of a version is sent."""
+
+        def there() -> bool:
+            assert process.poll() is None, self.log()
+            return self.record().version >= version
+
+        wait_for(there, f"version {version} of {self.name}\n{self.log()}", _END_TIMEOUT_S)
+
+    def wait_passed(self, offsets: Mapping[int, int], process: subprocess.Popen[bytes]) -> None:
+        """Wait until an ended version has passed some offsets of the input."""
+
+        def passed() -> bool:
+            assert process.poll() is None, self.log()
+            replay = self.replay()
+            whole = replay.whole_versions()
+            ends = replay.offsets(whole[-1]) if whole else {}
+            return all(ends.get(partition, 0) >= offset for partition, offset in offsets.items())
+
+        wait_for(passed, f"{offsets} of {self.name} to be passed", _END_TIMEOUT_S, interval_s=1.0)
+
+    def ends_of_input(self) -> dict[int, int]:
+        """The offset after the last message, by partition."""
+        from controller_client.consumption.stream_config import StreamConfig
+        from controller_client.consumption.stream_offsets import open_look
+
+        stream = StreamConfig.of(self.client.tables.get(self.full_name))
+        return {partition: found.latest for partition, found in open_look(stream).read().items()}
+
+    def input(self) -> list[Message]:
+        """What the input topic has."""
+        return read_topic(self.kafka.bootstrap, self.name)
+
+    def replay(self) -> Replay:
+        """What the updates topic says."""
+        return Replay.of(read_topic(self.kafka.bootstrap, f"{self.full_name}.updates"))
+
+    def log(self) -> str:
+        """The end of what the coordinators said."""
+        return (self.folder / "log").read_text(errors="replace")[-12000:] if self._runs else ""
+
+    def close(self) -> None:
+        """End what runs, and delete the table and its topics."""
+        for process in self._runs:
+            if process.poll() is None:
+                process.kill()
+                process.wait(_END_TIMEOUT_S)
+        with contextlib.suppress(Exception):
+            self.client.tables.delete(self.full_name)
+        admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
+        for future in admin.delete_topics([self.name, f"{self.full_name}.updates"]).values():
+            with contextlib.suppress(Exception):
+                future.result(_END_TIMEOUT_S)
+
+
+@pytest.fixture
+def make_table(pinot: PinotCluster, kafka: Kafka, tmp_path: Path) -> Iterator[MakeTable]:
+    """Make a table: ``make_table(columns, key, partitions, stream settings..., order=...)``."""
+    made: list[CoordinatedTable] = []
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    with (
+        pinot.client() as client,
+        PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
+    ):
+
+        def make(
+            columns: Mapping[str, str],
+            key: Sequence[str],
+            partitions: int,
+            stream: Mapping[str, str] | None = None,
+            order: str | None = None,
+        ) -> CoordinatedTable:
+            name = f"coordinated_{uuid.uuid4().hex[:8]}"
+            admin.create_topics([NewTopic(name, partitions, 1)])[name].result(_END_TIMEOUT_S)
+            config: dict[str, Any] = realtime_table(name, kafka)
+            config["segmentsConfig"].update(retentionTimeUnit="DAYS", retentionTimeValue="10000")
+            config["tableIndexConfig"]["streamConfigs"].update(
+                {"stream.kafka.isolation.level": "read_committed", **(stream or {})}
+            )
+            ts = {
+                "name": "ts",
+                "dataType": "LONG",
+                "format": "1:MILLISECONDS:EPOCH",
+                "granularity": "1:MILLISECONDS",
+            }
+            fields = [{"name": column, "dataType": kind} for column, kind in columns.items()]
+            schema = {"schemaName": name, "dimensionFieldSpecs": fields, "dateTimeFieldSpecs": [ts]}
+            planned = plan_upsert_table(
+                Schema.from_json(schema),
+                TableConfig.from_json(config),
+                primary_key=key,
+                timestamp_column="ts",
+                order=order,
+            )
+            create_upsert_table(client, planned)
+            made.append(CoordinatedTable(name, pinot, kafka, client, store, tmp_path))
+            return made[-1]
+
+        try:
+            yield make
+        finally:
+            for table in made:
+                table.close()

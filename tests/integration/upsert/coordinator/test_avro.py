@@ -1,0 +1,105 @@
+"""Avro messages, a user's ranking, and a checkpoint that is lost."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import shutil
+from collections.abc import Callable
+from functools import partial
+
+import fastavro
+import pytest
+from confluent_kafka import Producer
+
+from tests.integration.upsert.coordinator.conftest import CoordinatedTable, MakeTable
+from tests.integration.upsert.coordinator.topics import Message, Record, check_versions, records_of
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
+
+_AVRO = "org.apache.pinot.plugin.inputformat.avro"
+_TIMEOUT_S = 60.0
+_FIRST_MS = 1_700_000_000_000
+_SCHEMA = {
+    "type": "record",
+    "name": "Row",
+    "fields": [
+        {"name": "id", "type": "string"},
+        {"name": "more", "type": ["null", "double"]},
+        {"name": "priority", "type": ["null", "int"]},
+        {"name": "ts", "type": "long"},
+    ],
+}
+_PARSED = fastavro.parse_schema(_SCHEMA)
+
+
+def _feed(table: CoordinatedTable, header: bytes, count: int, seed: int) -> None:
+    random_ = random.Random(seed)
+    producer = Producer({"bootstrap.servers": table.kafka.bootstrap, "acks": "all", "linger.ms": 5})
+    for _ in range(count):
+        key, time_ms = f"k{random_.randrange(60)}", _FIRST_MS + random_.randrange(100)
+        send = partial(producer.produce, table.name, partition=random_.randrange(2))
+        kind = random_.random()
+        if kind < 0.03:
+            send(value=None, key=key, timestamp=time_ms)
+        elif kind < 0.06:
+            send(value=b"\x07" * 3)
+        else:
+            row = {"id": key, "more": 0.5, "priority": random_.choice([None, 1, 2, 3]), "ts": time_ms}
+            data = io.BytesIO()
+            fastavro.schemaless_writer(data, _PARSED, row)
+            send(value=header + data.getvalue())
+    assert producer.flush(_TIMEOUT_S) == 0
+
+
+def _understand(header: bytes) -> Callable[[Message], Record | None]:
+    def understand(message: Message) -> Record | None:
+        place = message.partition, message.offset
+        if message.value is None:
+            key = (message.key or b"").decode()
+            return Record(place, key, 9 * 10**13 + message.time_ms, tombstone=True)
+        if len(message.value) < 10:
+            return None
+        row = fastavro.schemaless_reader(io.BytesIO(message.value[len(header) :]), _PARSED, None)
+        assert isinstance(row, dict)
+        priority = 9 if row["priority"] is None else row["priority"]
+        return Record(place, row["id"], priority * 10**13 + row["ts"])
+
+    return understand
+
+
+@pytest.mark.parametrize("confluent", [False, True], ids=["plain", "confluent"])
+def test_the_users_rank_decides_and_a_lost_checkpoint_is_made_up_for(
+    make_table: MakeTable, confluent: bool, request: pytest.FixtureRequest
+) -> None:
+    if confluent and not request.config.getoption("--full"):
+        pytest.skip("with --full")
+    header = b"\x00\x00\x00\x00\x09" if confluent else b""
+    stream = {"stream.kafka.decoder.class.name": f"{_AVRO}.SimpleAvroMessageDecoder"}
+    if confluent:
+        name = f"{_AVRO}.confluent.KafkaConfluentSchemaRegistryAvroMessageDecoder"
+        registry = {"stream.kafka.decoder.prop.schema.registry.rest.url": "http://127.0.0.1:9"}
+        stream = {"stream.kafka.decoder.class.name": name, **registry}
+    table = make_table(
+        {"id": "STRING", "priority": "INT"},
+        ["id"],
+        2,
+        {**stream, "stream.kafka.decoder.prop.schema": json.dumps(_SCHEMA)},
+        order=f"{__package__}.ranks:by_priority",
+    )
+    _feed(table, header, 1_000, seed=1)
+    table.once("--max-rows-per-version=300")
+    before = table.record()
+    assert before.details["heldBack"] == "false"
+    assert check_versions(table.replay(), records_of(table.input(), _understand(header))) >= 3
+
+    if not request.config.getoption("--full"):
+        return
+    shutil.rmtree(table.folder / "checkpoint")
+    _feed(table, header, 300, seed=2)
+    table.once("--max-rows-per-version=300")
+    after = table.record()
+    assert after.generation == before.generation + 1
+    assert after.base > before.version
+    assert check_versions(table.replay(), records_of(table.input(), _understand(header))) >= 4

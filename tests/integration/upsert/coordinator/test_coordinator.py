@@ -1,0 +1,161 @@
+"""The key coordinator on real Spark and Kafka; every version that it ended is compared with a model."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import uuid
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]  # public by its docs
+
+from controller_client.zookeeper import process_name
+from tests.integration.upsert.coordinator.conftest import CoordinatedTable, MakeTable
+from tests.integration.upsert.coordinator.topics import Message, Record, check_versions, records_of
+from tests.support.wait import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
+
+_TIMEOUT_S = 60.0
+_KEYS = 400
+_FIRST_MS = 1_700_000_000_000
+
+
+class Feed:
+    """Writes records with the key (user, account): any key in any partition, times in any order."""
+
+    def __init__(self, table: CoordinatedTable, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._topic = table.name
+        self._bootstrap = table.kafka.bootstrap
+
+    def write(self, count: int, partitions: int) -> None:
+        """Write records; one in a hundred is broken, some are tombstones."""
+        producer = Producer({"bootstrap.servers": self._bootstrap, "acks": "all", "linger.ms": 5})
+
+        def known() -> bool:
+            found = producer.list_topics(self._topic, timeout=_TIMEOUT_S).topics[self._topic]
+            return len(found.partitions) >= partitions
+
+        wait_for(known, f"{partitions} partitions of {self._topic}")
+        for _ in range(count):
+            self._one(producer, self._random.randrange(partitions))
+        assert producer.flush(_TIMEOUT_S) == 0
+
+    def write_transactions(self, count: int, partitions: int) -> None:
+        """Write records in transactions of 50, of which every third is aborted."""
+        settings = {"bootstrap.servers": self._bootstrap, "transactional.id": uuid.uuid4().hex}
+        producer = Producer(settings)
+        producer.init_transactions(_TIMEOUT_S)
+        for number in range(count // 50):
+            producer.begin_transaction()
+            for _ in range(50):
+                self._one(producer, self._random.randrange(partitions))
+            if number % 3 == 2:
+                producer.flush(_TIMEOUT_S)
+                producer.abort_transaction(_TIMEOUT_S)
+            else:
+                producer.commit_transaction(_TIMEOUT_S)
+
+    def _one(self, producer: Producer, partition: int) -> None:
+        user, account = f"user-{self._random.randrange(_KEYS // 4)}", self._random.randrange(4)
+        kind = self._random.random()
+        key: str | None = None
+        time_ms = _FIRST_MS + self._random.randrange(100_000)
+        document: dict[str, object] = {"user": user, "account": account, "ts": time_ms, "text": "é" * 9}
+        if kind < 0.01:
+            broken = [
+                b"{",
+                b"\xff\xfe",
+                b"[]",
+                b'{"user": "a", "account"',
+                json.dumps({"user": user}).encode(),
+            ]
+            producer.produce(self._topic, self._random.choice(broken), partition=partition)
+            return
+        if kind < 0.06:
+            # Kafka's own time ranks a tombstone: in the midst of the records' times.
+            key = json.dumps({"account": account, "user": user})
+            producer.produce(self._topic, None, key=key, partition=partition, timestamp=time_ms)
+            return
+        if kind < 0.3:
+            document["account"] = str(account) if kind < 0.2 else float(account)  # one value in Pinot
+        producer.produce(self._topic, json.dumps(document).encode(), partition=partition)
+        producer.poll(0)
+
+
+def understand(message: Message) -> Record | None:
+    """As Pinot would."""
+    place = message.partition, message.offset
+    try:
+        document = json.loads(message.value if message.value is not None else message.key or b"")
+        key = document["user"], int(document["account"])
+        if message.value is None:
+            return Record(place, key, message.time_ms, tombstone=True)
+        return Record(place, key, document["ts"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def test_every_version_is_right_through_kills_new_partitions_and_a_rebuild(
+    make_table: MakeTable, request: pytest.FixtureRequest
+) -> None:
+    table = make_table({"user": "STRING", "account": "LONG", "text": "STRING"}, ["user", "account"], 4)
+    feed = Feed(table, seed=1)
+    full = request.config.getoption("--full")
+    feed.write(14_000 if full else 4_000, 4)
+    options = ("--partitions=2", "--max-rows-per-version=900", "--trigger-interval=0")
+    process = table.start(*options)
+    kills = random.Random(7)
+    for number in range(4 if full else 1):
+        # At a random moment of a version: of the events that it sends, between its ends, before its commit.
+        table.wait_version(2 + 4 * number, process)
+        _passes(kills.random() * 2)
+        table.end(process, signal.SIGKILL)
+        process = table.start(*options)
+    table.wait_lock(process)
+    refused = table.start()
+    feed.write_transactions(1_000, 4)
+    table.wait_passed(table.ends_of_input(), process)
+    assert refused.wait(_TIMEOUT_S) == 1
+    assert f"is held by {process_name().rpartition(':')[0]}:{process.pid}" in table.log()
+
+    admin = AdminClient({"bootstrap.servers": table.kafka.bootstrap})
+    admin.create_partitions([NewPartitions(table.name, 6)])[table.name].result(_TIMEOUT_S)
+    feed.write(1_000, 6)
+    table.wait_passed(table.ends_of_input(), process)
+
+    before = table.record()
+    asked = table.command("upsert", "rebuild", table.name, "--partitions=3", "--yes")
+    subprocess.run(asked, check=True, timeout=_TIMEOUT_S)
+    feed.write(1_000, 6)
+    table.wait_passed(table.ends_of_input(), process)
+    assert table.end(process) == 0
+
+    after = table.record()
+    assert (before.generation, after.generation) == (1, 2)
+    assert after.base > before.version
+    assert after.details["partitions"] == "3"
+    messages = table.input()
+    records = records_of(messages, understand)
+    replay = table.replay()
+    assert check_versions(replay, records) > 5
+    last = replay.offsets(replay.whole_versions()[-1])
+    assert last.keys() == set(range(6))
+    assert after.keys == len({record.key for record in records})
+    assert int(after.details["unread"]) == len(messages) - len(records) > 20
+    # The rebuild sent no end before it had passed where the former generation was.
+    first = min(version for version in replay.ends if version >= after.base)
+    former = replay.offsets(before.version)
+    assert all(replay.offsets(first)[partition] >= offset for partition, offset in former.items())
+
+
+def _passes(seconds: float) -> None:
+    """Let a part of a second pass, by waiting for a moment."""
+    import time
+
+    until = time.monotonic() + seconds
+    wait_for(lambda: time.monotonic() >= until, "a moment", interval_s=0.01)

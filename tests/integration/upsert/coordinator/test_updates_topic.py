@@ -1,0 +1,71 @@
+"""The updates topic, made, extended and written on real Kafka."""
+
+from __future__ import annotations
+
+import uuid
+
+import numpy as np
+import pytest
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public by its documents
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+)
+
+from controller_client.consumption.stream_config import StreamConfig
+from controller_client.errors import ConfigError, SourceError
+from controller_client.upsert.columns import NIL
+from controller_client.upsert.update_message import Events, VersionEnd, decode
+from spark_connectors.upsert.updates_topic import UpdatesTopic
+from tests.integration.upsert.coordinator.topics import read_topic
+from tests.support.kafka import Kafka
+
+pytestmark = [pytest.mark.kafka]
+
+_TIMEOUT_S = 60.0
+_RETENTION_MS = 3_600_000
+
+
+def test_it_is_made_extended_and_read_back(kafka: Kafka) -> None:
+    name = f"updates_{uuid.uuid4().hex[:8]}"
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    stream = StreamConfig({"stream.kafka.broker.list": kafka.bootstrap})
+    many = np.arange(120_000)
+    with UpdatesTopic(stream, name) as topic:
+        assert topic.newest_version() == NIL
+        # Written at once after each change: messages for a partition that is new are taken.
+        for version, partitions in enumerate((2, 3, 7)):
+            assert topic.ensure(partitions, retention_ms=_RETENTION_MS, replication=1) == partitions
+            everywhere = {each: Events(version, many, many % 3 == 0) for each in range(partitions)}
+            topic.send_events(everywhere)
+            assert topic.newest_version() == version
+            topic.send_ends({each: VersionEnd(version, 0, 5, 9) for each in range(partitions)})
+        assert topic.ensure(1, retention_ms=_RETENTION_MS, replication=1) == 7
+        asked = ConfigResource(ConfigResource.Type.TOPIC, name)
+        config = admin.describe_configs([asked])[asked].result(_TIMEOUT_S)
+        assert config["retention.ms"].value == str(_RETENTION_MS)
+        found = [decode(message.value or b"", where=name) for message in read_topic(kafka.bootstrap, name)]
+        assert sum(len(each.offsets) for each in found if isinstance(each, Events)) == 12 * len(many)
+        assert sum(isinstance(each, VersionEnd) for each in found) == 12
+    admin.delete_topics([name])[name].result(_TIMEOUT_S)
+
+
+def test_a_compacted_topic_and_strange_messages_are_refused(kafka: Kafka) -> None:
+    from confluent_kafka import Producer
+
+    compacted, strange = (f"updates_{uuid.uuid4().hex[:8]}" for _ in range(2))
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    policies = {compacted: "compact", strange: "delete"}
+    new = [NewTopic(name, 1, 1, config={"cleanup.policy": policy}) for name, policy in policies.items()]
+    for made in admin.create_topics(new).values():
+        made.result(_TIMEOUT_S)
+    producer = Producer({"bootstrap.servers": kafka.bootstrap})
+    producer.produce(strange, b"hello")
+    assert producer.flush(_TIMEOUT_S) == 0
+    stream = StreamConfig({"stream.kafka.broker.list": kafka.bootstrap})
+    with UpdatesTopic(stream, compacted) as topic, pytest.raises(ConfigError, match="compact"):
+        topic.ensure(1, retention_ms=_RETENTION_MS, replication=1)
+    with UpdatesTopic(stream, strange) as topic, pytest.raises(SourceError, match="not a message of updates"):
+        topic.newest_version()
+    for gone in admin.delete_topics([compacted, strange]).values():
+        gone.result(_TIMEOUT_S)

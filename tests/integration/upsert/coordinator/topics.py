@@ -1,0 +1,160 @@
+"""What a table's input topic has, what its updates topic says of it, and a model of what it should say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer, TopicPartition
+
+from controller_client.upsert.update_message import VersionEnd, decode
+
+_TIMEOUT_S = 60.0
+
+Place = tuple[int, int]
+"""Partition and offset of a record."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a topic."""
+
+    partition: int
+    offset: int
+    time_ms: int
+    key: bytes | None
+    value: bytes | None
+
+
+@dataclass(frozen=True)
+class Record:
+    """A message that is understood.
+
+    Attributes:
+        key: Whatever tells keys apart.
+        rank: Of two records of a key, that with the greater rank stays.
+        tombstone: Whether it deletes its key.
+    """
+
+    place: Place
+    key: object
+    rank: int
+    tombstone: bool = False
+
+
+def read_topic(bootstrap: str, topic: str) -> list[Message]:
+    """Read all committed messages of a topic."""
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": "reads-alone",
+        "enable.auto.commit": False,
+        "isolation.level": "read_committed",
+    }
+    consumer = Consumer(settings)
+    found = []
+    try:
+        for partition in consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic].partitions:
+            place = TopicPartition(topic, partition)
+            first, end = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
+            consumer.assign([TopicPartition(topic, partition, first)])
+            while first < end and consumer.position([place])[0].offset < end:
+                for message in consumer.consume(5000, timeout=1.0):
+                    assert message.error() is None, message.error()
+                    offset, key = message.offset() or 0, message.key()
+                    found.append(Message(partition, offset, message.timestamp()[1], key, message.value()))
+    finally:
+        consumer.close()
+    return found
+
+
+@dataclass
+class Replay:
+    """What a server and the brokers make of an updates topic.
+
+    Attributes:
+        valid_from: By row: the version that inserted it.
+        valid_until: Likewise, that deleted it.
+        ends: By version, then by partition.
+        partitions: Of the topic.
+    """
+
+    valid_from: dict[Place, int] = field(default_factory=dict)
+    valid_until: dict[Place, int] = field(default_factory=dict)
+    ends: dict[int, dict[int, VersionEnd]] = field(default_factory=dict)
+    partitions: set[int] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, messages: Iterable[Message]) -> Replay:
+        """Apply messages in their order; of an event that is there again, the first counts."""
+        replay = cls()
+        ended: dict[int, int] = {}
+        for message in messages:
+            replay.partitions.add(message.partition)
+            newest = ended.get(message.partition, -1)
+            found = decode(message.value or b"", where="updates")
+            if isinstance(found, VersionEnd):
+                assert found.begin <= found.end
+                ended[message.partition] = max(newest, found.version)
+                replay.ends.setdefault(found.version, {}).setdefault(message.partition, found)
+                continue
+            for offset, deleted in zip(found.offsets.tolist(), found.deleted.tolist(), strict=True):
+                place = message.partition, offset
+                target = replay.valid_until if deleted else replay.valid_from
+                if place not in target:
+                    assert found.version > newest, f"{place} changes in {found.version}, after {newest} ended"
+                    target[place] = found.version
+        return replay
+
+    def whole_versions(self) -> list[int]:
+        """Versions whose end is in all partitions that the topic had then."""
+        found, had = [], 0
+        for version in sorted(self.ends):
+            there = len(self.ends[version])
+            if there >= had and set(self.ends[version]) == set(range(there)):
+                had = there
+                found.append(version)
+        return found
+
+    def visible(self, version: int) -> set[Place]:
+        """What a query at a version sees."""
+        return {
+            place
+            for place, begin in self.valid_from.items()
+            if begin <= version and not self.valid_until.get(place, version + 1) <= version
+        }
+
+    def offsets(self, version: int) -> dict[int, int]:
+        """Where the input's batches up to a version end, by partition."""
+        return {partition: end.end for partition, end in self.ends[version].items()}
+
+
+def check_versions(replay: Replay, records: Iterable[Record]) -> int:
+    """Compare what is seen at each whole version with a model; returns how many versions there are."""
+    by_place = sorted(records, key=lambda record: record.place)
+    versions = replay.whole_versions()
+    for version in versions:
+        ends = replay.offsets(version)
+        newest: dict[object, tuple[int, int, int]] = {}
+        gone: dict[object, bool] = {}
+        for record in by_place:
+            partition, offset = record.place
+            order = (record.rank, offset, partition)
+            if offset < ends.get(partition, 0) and order > newest.get(record.key, (-(2**63), 0, 0)):
+                newest[record.key], gone[record.key] = order, record.tombstone
+        expected = {(partition, offset) for _, offset, partition in _rows(newest, gone)}
+        seen = replay.visible(version)
+        assert seen == expected, (
+            f"version {version}: seen are {sorted(seen - expected)[:5]}, not {sorted(expected - seen)[:5]}"
+        )
+    return len(versions)
+
+
+def _rows(
+    newest: Mapping[object, tuple[int, int, int]], gone: Mapping[object, bool]
+) -> Iterable[tuple[int, int, int]]:
+    return (order for key, order in newest.items() if not gone[key])
+
+
+def records_of(messages: Iterable[Message], understand: Callable[[Message], Record | None]) -> list[Record]:
+    """Return the records of those messages that are understood."""
+    return [record for message in messages if (record := understand(message)) is not None]

@@ -1,0 +1,170 @@
+"""An upsert table with everything that it takes: hosted servers, key coordinator, feed and reader."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+from contextlib import suppress
+from pathlib import Path
+
+import requests
+
+from controller_client.client import ControllerClient
+from controller_client.errors import NotFoundError
+from controller_client.models import Schema, TableConfig
+from controller_client.upsert.creating import create_upsert_table, plan_upsert_table
+from controller_client.zookeeper import PropertyStore
+from tests.integration.upsert.oracle.feed import Feed
+from tests.integration.upsert.oracle.history import Model, Total, read_ends, read_records
+from tests.integration.upsert.oracle.reader import Reader
+from tests.support.cluster import PinotCluster
+from tests.support.kafka import Kafka, realtime_table
+from tests.support.kafka_topics import Topic
+from tests.support.pinot_services import HOSTED_TENANT
+from tests.support.spark import LOCAL_SPARK
+from tests.support.wait import wait_for
+
+PARTITIONS = 4
+_TIMEOUT_S = 300.0
+_REPOSITORY = Path(__file__).parents[4]
+_PROGRAM = "from controller_client.cli import main; main()"
+
+
+class Place:
+    """One table, made and dropped by a test.
+
+    Args:
+        pinot: The cluster; its hosted servers run.
+        kafka: Its Kafka.
+        client: Client of the controller.
+        store: The property store.
+        folder: For the coordinator's checkpoint and log.
+        rows_per_segment: A segment is sealed when it has so many.
+    """
+
+    def __init__(
+        self,
+        pinot: PinotCluster,
+        kafka: Kafka,
+        client: ControllerClient,
+        store: PropertyStore,
+        folder: Path,
+        rows_per_segment: int,
+    ) -> None:
+        self.name = f"oracle_{uuid.uuid4().hex[:8]}"
+        self.full_name = f"{self.name}_REALTIME"
+        self.pinot, self.kafka, self.client, self.store, self.folder = pinot, kafka, client, store, folder
+        self._topic = Topic(kafka.bootstrap, self.name, PARTITIONS)
+        self.updates = Topic(kafka.bootstrap, f"{self.full_name}.updates", PARTITIONS)
+        self.feed = Feed(kafka.bootstrap, self.name, PARTITIONS, seed=rows_per_segment)
+        self.reader = Reader(pinot, self.name)
+        self._coordinator: subprocess.Popen[bytes] | None = None
+        planned = plan_upsert_table(
+            Schema.from_json(_schema(self.name)),
+            TableConfig.from_json(_table(self.name, kafka, rows_per_segment)),
+            primary_key=["id"],
+            timestamp_column="ts",
+        )
+        create_upsert_table(client, planned)
+
+    def start_coordinator(self) -> None:
+        """Start it, or start it again where its checkpoint is."""
+        spark = [f"--spark-conf={key}={value}" for key, value in LOCAL_SPARK.items()]
+        command = [sys.executable, "-c", _PROGRAM, "--controller", self.pinot.controller_url]
+        command += ["upsert", "coordinate", self.name, "--checkpoint", str(self.folder / "checkpoint")]
+        environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "SPARK_LOCAL_IP": "127.0.0.1"}
+        with (self.folder / "coordinator.log").open("ab") as log:
+            self._coordinator = subprocess.Popen(
+                [*command, *spark, "--buckets=16"], stdout=log, stderr=log, env=environment, cwd=self.folder
+            )
+
+    def kill_coordinator(self) -> None:
+        """End it with SIGKILL."""
+        if self._coordinator is not None:
+            self._coordinator.kill()
+            self._coordinator.wait()
+
+    def validate(self) -> None:
+        """Have Pinot make the consuming segments that are missing, as it does by itself every few minutes.
+
+        When Kafka is away while a segment is committed, the controller cannot make the next one.
+        """
+        task = {"taskname": "RealtimeSegmentValidationManager", "tableName": self.name, "type": "REALTIME"}
+        requests.get(
+            f"{self.pinot.controller_url}/periodictask/run", params=task, timeout=60
+        ).raise_for_status()
+
+    def wait_answered(self, keys: int, *, validating: bool = False) -> None:
+        """Wait until an answer is of all that was written, with so many keys."""
+        records = read_records(self.kafka.bootstrap, self.name, PARTITIONS)
+        ends = [each.end for each in records]
+        expected = Model(records, keys).totals({0: ends})[0]
+        assert expected.count == keys
+
+        def seen() -> bool:
+            running = self._coordinator is not None and self._coordinator.poll() is None
+            assert running, (self.folder / "coordinator.log").read_text()[-3000:]
+            if validating:
+                self.validate()
+            newest = self.reader.newest()
+            return newest is not None and newest.total == expected
+
+        what = f"{expected} of {self.name}"
+        wait_for(seen, what, _TIMEOUT_S, interval_s=5.0 if validating else 0.1)
+
+    def check(self, keys: int) -> int:
+        """Compare all answers with the model; returns how many versions were answered."""
+        records = read_records(self.kafka.bootstrap, self.name, PARTITIONS)
+        totals: dict[int, Total] = Model(records, keys).totals(
+            read_ends(self.kafka.bootstrap, self.updates.name, PARTITIONS)
+        )
+        wrong = [
+            (answer, totals.get(answer.version))
+            for answer in self.reader.answers
+            if totals.get(answer.version) != answer.total
+        ]
+        assert not wrong, f"{len(wrong)} of {len(self.reader.answers)} answers are wrong, first: {wrong[:5]}"
+        return len({answer.version for answer in self.reader.answers})
+
+    def close(self) -> None:
+        """End what runs and drop what was made."""
+        self.reader.stop()
+        self.kill_coordinator()
+        with suppress(NotFoundError):
+            self.client.tables.delete(self.full_name)
+        self._topic.delete()
+        self.updates.delete()
+
+
+def _table(name: str, kafka: Kafka, rows_per_segment: int) -> dict[str, object]:
+    config = realtime_table(name, kafka)
+    config["tenants"] = {"server": HOSTED_TENANT, "broker": "DefaultTenant"}
+    config["segmentsConfig"].update(
+        retentionTimeUnit="DAYS",
+        retentionTimeValue="10000",
+        peerSegmentDownloadScheme="http",
+        replication="2",
+        replicasPerPartition="2",
+    )
+    config["tableIndexConfig"]["streamConfigs"].update(
+        {
+            "stream.kafka.fetch.timeout.millis": "300",
+            "stream.kafka.isolation.level": "read_committed",
+            "realtime.segment.flush.threshold.rows": str(rows_per_segment),
+        }
+    )
+    return config
+
+
+def _schema(name: str) -> dict[str, object]:
+    long = {"dataType": "LONG"}
+    return {
+        "schemaName": name,
+        "metricFieldSpecs": [{"name": "value", **long}],
+        "dimensionFieldSpecs": [{"name": "id", **long}],
+        "dateTimeFieldSpecs": [
+            {"name": "ts", **long, "format": "1:MILLISECONDS:EPOCH", "granularity": "1:MILLISECONDS"}
+        ],
+    }

@@ -1,0 +1,129 @@
+"""The oracle: a reader asks all the time; every answer is the model's at the version it was answered at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from controller_client.zookeeper import PropertyStore
+from tests.faults.file_ingestion.expiry import expire_owner
+from tests.integration.upsert.oracle.place import Place
+from tests.support.cluster import PinotCluster
+from tests.support.kafka import Kafka
+from tests.support.pinot_services import HOSTED_ADDRESSES
+from tests.support.summary import SUMMARY
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
+
+MakePlace = Callable[[int], Place]
+
+_HOSTED_2 = HOSTED_ADDRESSES["hosted_2"][0]
+
+
+@pytest.fixture
+def make_place(pinot: PinotCluster, kafka: Kafka, tmp_path: Path) -> Iterator[MakePlace]:
+    """Make the table, and start coordinator and reader; all is ended and dropped after the test."""
+    pinot.start_hosted_servers()
+    made: list[Place] = []
+    with (
+        pinot.client() as client,
+        PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
+    ):
+
+        def make(rows_per_segment: int) -> Place:
+            place = Place(pinot, kafka, client, store, tmp_path, rows_per_segment)
+            made.append(place)
+            place.start_coordinator()
+            place.reader.start()
+            return place
+
+        yield make
+        for place in made:
+            place.close()
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is written: so many keys, and so many updates before and in each fault."""
+
+    keys: int
+    chunk: int
+    rows_per_segment: int
+
+
+# Flush rows are for all partitions of a server: segments are sealed at a fourth of them.
+_REDUCED = Size(keys=5_000, chunk=5_000, rows_per_segment=12_000)
+_FULL = Size(keys=500_000, chunk=360_000, rows_per_segment=400_000)
+
+SUMMARY.append(
+    lambda config: "upsert oracle: {0.keys:,} keys, 14 times {0.chunk:,} updates".format(_size_of(config))
+)
+
+
+def _size_of(config: pytest.Config) -> Size:
+    return _FULL if config.getoption("--full") else _REDUCED
+
+
+def _undecodable(place: Place, size: Size) -> None:
+    place.feed.update(size.keys, size.chunk, broken=0.01)
+
+
+def _in_transactions(place: Place, size: Size) -> None:
+    place.feed.update_in_transactions(size.keys, size.chunk)
+
+
+def _server_killed(place: Place, size: Size) -> None:
+    place.pinot.kill("hosted_1")
+    place.feed.update(size.keys, size.chunk)
+    place.pinot.start("hosted_1")
+
+
+def _coordinator_killed(place: Place, size: Size) -> None:
+    place.kill_coordinator()
+    place.feed.update(size.keys, size.chunk)
+    place.start_coordinator()
+
+
+def _broker_killed(place: Place, size: Size) -> None:
+    place.pinot.kill("broker")
+    place.feed.update(size.keys, size.chunk)
+    place.pinot.start("broker")
+
+
+def _session_expired(place: Place, size: Size) -> None:
+    (server,) = [name for name in place.store.live_instances() if name.startswith(f"Server_{_HOSTED_2}_")]
+    expire_owner(place.pinot.zookeeper_address, f"/{place.pinot.cluster_name}/LIVEINSTANCES/{server}")
+    place.feed.update(size.keys, size.chunk)
+
+
+def _kafka_killed(place: Place, size: Size) -> None:
+    place.kafka.kill()
+    place.kafka.start()
+    place.feed.update(size.keys, size.chunk)
+
+
+_FAULTS = (
+    _undecodable,
+    _in_transactions,
+    _server_killed,
+    _coordinator_killed,
+    _broker_killed,
+    _session_expired,
+    _kafka_killed,
+)
+
+
+def test_every_answer_is_of_one_version(make_place: MakePlace, pytestconfig: pytest.Config) -> None:
+    size = _size_of(pytestconfig)
+    place = make_place(size.rows_per_segment)
+    place.feed.insert(size.keys)
+    place.wait_answered(size.keys)
+    for fault in _FAULTS:
+        place.feed.update(size.keys, size.chunk)
+        fault(place, size)
+        place.wait_answered(size.keys, validating=fault is _kafka_killed)
+    place.reader.stop()
+    assert place.check(size.keys) > len(_FAULTS)

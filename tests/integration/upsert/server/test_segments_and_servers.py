@@ -1,0 +1,155 @@
+"""Segments that are sealed, reloaded and moved, and servers that die: queries see what they saw before."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from controller_client.consumption.hold_report import live_session
+from controller_client.upsert.record import read_servers
+from tests.integration.upsert.server.conftest import MakeUpsertTable
+from tests.integration.upsert.server.upsert_table import UpsertTable
+from tests.support.wait import wait_for
+
+_TIMEOUT_S = 120.0
+_SEED = 20
+
+
+def _change(table: UpsertTable, chance: random.Random, rows: int = 15) -> int:
+    """Replace some keys in both partitions, now and then with rows that are too old; returns the version."""
+    for partition in (0, 1):
+        keys = [f"k{chance.randrange(60)}" for _ in range(rows)]
+        table.produce(partition, keys, ts_step=chance.choice([1, 1, 1, -7]))
+    return table.model.coordinate(ends=chance.random() < 0.8)
+
+
+def _consuming(table: UpsertTable) -> list[str]:
+    return [name for name, states in table.segments().items() if "CONSUMING" in states.values()]
+
+
+def _complete(table: UpsertTable) -> int:
+    """A version with its ends, so that there is one to wait for."""
+    return table.model.coordinate()
+
+
+def test_segments_are_sealed_reloaded_and_moved(make_upsert_table: MakeUpsertTable) -> None:
+    chance = random.Random(_SEED)
+    table = make_upsert_table(rows_per_segment=50, replicas=1)
+    for _ in range(14):
+        _change(table, chance)
+    table.wait_checked(_complete(table))
+    table.wait_sealed(6)
+    version = _complete(table)
+    table.check(version)
+    # Also beside other conditions, and what there was before.
+    for each in (version, version // 2):
+        rows = sorted(row for row in table.model.visible[each] if row[0] == 1)
+        assert table.visible(each, "part = 1 AND value > 0 AND ") == rows
+
+    # Other files of the same segments: what was written into the old ones is in the new ones.
+    table.ask_controller("POST", f"segments/{table.full_name}/reload")
+    for _ in range(3):
+        _change(table, chance)
+    table.wait_checked(_complete(table))
+    table.wait_served()
+    table.check(_complete(table))
+
+    # Without a consuming segment, and with sealed ones that have no row.
+    for count in (5, 0):
+        _change(table, chance, count)
+        table.wait_checked(_complete(table))
+        table.ask_controller("POST", f"tables/{table.full_name}/pauseConsumption")
+        wait_for(lambda: not _consuming(table), "no segment to consume", _TIMEOUT_S)
+        table.wait_served()
+        table.wait_checked(_complete(table))
+        table.ask_controller("POST", f"tables/{table.full_name}/resumeConsumption")
+        wait_for(lambda: len(_consuming(table)) == 2, "segments to consume", _TIMEOUT_S)
+
+    # Each server gets the segments that only the other had.
+    table.rebalance(replicas=2)
+    wait_for(
+        lambda: all(len(states) == 2 for states in table.segments().values()),
+        "two servers for each segment",
+        _TIMEOUT_S,
+    )
+    _change(table, chance)
+    table.wait_served()
+    table.wait_checked(_complete(table))
+    table.check(_complete(table))
+
+
+def test_servers_die_and_lose_what_they_have_written(
+    make_upsert_table: MakeUpsertTable, request: pytest.FixtureRequest
+) -> None:
+    chance = random.Random(_SEED + 1)
+    table = make_upsert_table(rows_per_segment=50)
+    for _ in range(6):
+        _change(table, chance)
+    table.wait_checked(_complete(table))
+    table.wait_sealed(2)
+
+    table.pinot.kill("hosted_2")
+    _change(table, chance)
+    table.pinot.start("hosted_2")
+    table.wait_served()
+    table.wait_checked(_complete(table))
+    table.check(_complete(table))
+
+    # Its log is torn.
+    table.pinot.kill("hosted_1")
+    _cut_logs(table, "hosted_1", chance)
+    _change(table, chance)
+    table.pinot.start("hosted_1")
+    table.wait_served()
+    table.wait_checked(_complete(table))
+    table.check(_complete(table))
+
+    if not request.config.getoption("--full"):
+        return
+    # It has lost segments and log.
+    table.pinot.kill("hosted_2")
+    table.pinot.lose_disk("hosted_2")
+    _change(table, chance)
+    table.pinot.start("hosted_2")
+    table.wait_served()
+    table.wait_checked(_complete(table))
+    table.check(_complete(table))
+
+    _lose_session(table, "hosted_1")
+    _change(table, chance)
+    table.wait_served()
+    table.wait_checked(_complete(table))
+    table.check(_complete(table))
+
+
+def _cut_logs(table: UpsertTable, role: str, chance: random.Random) -> None:
+    files = list(_open_logs(table, role))
+    assert files
+    for file in files:
+        content = file.read_bytes()
+        file.write_bytes(content[: chance.randrange(len(content))])
+
+
+def _open_logs(table: UpsertTable, role: str) -> Iterator[Path]:
+    return (table.pinot.data_folder(role) / "pythonUpsert" / table.full_name).glob("*/*/*.open")
+
+
+def _lose_session(table: UpsertTable, role: str) -> None:
+    """Freeze a server until ZooKeeper forgets it; it goes on and has another session."""
+    instance = next(name for name in table.pinot.start_hosted_servers() if ".23_" in name)
+    before = live_session(table.store, instance)
+    table.pinot.pause(role)
+    wait_for(lambda: live_session(table.store, instance) is None, "the session to end", _TIMEOUT_S)
+    table.pinot.start(role)
+    wait_for(lambda: live_session(table.store, instance) not in (None, before), "another session", _TIMEOUT_S)
+    wait_for(
+        lambda: (
+            read_servers(table.store, table.full_name)[instance].session
+            == live_session(table.store, instance)
+        ),
+        "the server's record of that session",
+        _TIMEOUT_S,
+    )

@@ -1,0 +1,36 @@
+"""What queries see of upsert tables on hosted servers: at each version the rows of the model."""
+
+from __future__ import annotations
+
+from tests.integration.upsert.server.conftest import MakeUpsertTable
+
+
+def test_rows_know_their_offsets_and_versions_replace_them(make_upsert_table: MakeUpsertTable) -> None:
+    table = make_upsert_table()
+    # Rows, messages that Pinot cannot read, tombstones, and transactions of which one is aborted.
+    table.produce(0, [f"k{n}" for n in range(20)])
+    table.produce_raw(0, b"{not json")
+    table.produce_transaction(0, ["k1", "k2"], commit=True)
+    table.produce_transaction(0, ["k3"], commit=False)
+    table.produce(0, ["k1", "k4"])
+    table.produce(1, [f"k{n}" for n in range(10, 30)])
+    table.produce(1, ["k0", "k0", "k0"], ts_step=-1)
+    table.produce_transaction(1, ["k5"], commit=True)
+    first = table.model.coordinate()
+    assert first == 0
+    table.wait_checked(first)
+    expected = [[0, offset] for offset in (*range(20), 21, 22, 26, 27)]
+    assert sorted(table.rows("WHERE part = 0")) == expected
+
+    table.produce_raw(1, None, key="k7")
+    table.produce(0, ["k8", "new"])
+    second = table.model.coordinate()
+    table.wait_checked(second)
+    # The version before is still there, whole.
+    assert table.visible(first) == sorted(table.model.visible[first])
+    assert table.visible(second) != table.visible(first)
+    # Said again, and later: the first time counts.
+    table.model.repeat(second, {0: [0, 1, 21], 1: [0, 1]})
+    third = table.model.coordinate()
+    table.wait_mark(third)
+    assert table.visible(first) == sorted(table.model.visible[first])

@@ -1,0 +1,230 @@
+"""An upsert table on the two servers that are hosted in Python, and what its queries see."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import requests
+from confluent_kafka import Producer
+
+from controller_client.broker import BrokerClient
+from controller_client.client import ControllerClient
+from controller_client.consumption.ideal_state import read_ideal_state
+from controller_client.consumption.segments import StreamSegment
+from controller_client.errors import QueryError
+from controller_client.models import Schema, TableConfig
+from controller_client.upsert.creating import create_upsert_table, plan_upsert_table
+from controller_client.upsert.marks import read_mark
+from controller_client.upsert.visibility import invisible_at
+from controller_client.zookeeper import PropertyStore
+from tests.integration.upsert.model_coordinator import ModelCoordinator
+from tests.support.cluster import PinotCluster
+from tests.support.kafka import Kafka, realtime_table
+from tests.support.kafka_topics import Topic
+from tests.support.pinot_services import HOSTED_TENANT
+from tests.support.wait import wait_for
+
+TIMEOUT_S = 120.0
+
+
+class UpsertTable:
+    """A table with the columns ``key``, ``part``, ``value`` and ``ts``; each row has a value of its own.
+
+    Args:
+        pinot: The cluster.
+        kafka: Its Kafka.
+        client: Client of the controller.
+        store: The cluster's property store.
+        broker: Client of the broker.
+        partitions: Of the input topic.
+        rows_per_segment: A segment is sealed when it has so many.
+        replicas: On how many servers.
+    """
+
+    def __init__(
+        self,
+        pinot: PinotCluster,
+        kafka: Kafka,
+        client: ControllerClient,
+        store: PropertyStore,
+        broker: BrokerClient,
+        *,
+        partitions: int = 2,
+        rows_per_segment: int = 100_000,
+        replicas: int = 2,
+    ) -> None:
+        self.name = f"upsert_{uuid.uuid4().hex[:8]}"
+        self.full_name = f"{self.name}_REALTIME"
+        self.pinot, self.client, self.store, self.broker = pinot, client, store, broker
+        self.topic = Topic(kafka.bootstrap, self.name, partitions)
+        self.updates = Topic(kafka.bootstrap, f"{self.full_name}.updates", partitions)
+        self.model = ModelCoordinator(kafka.bootstrap, self.name, self.updates.name, partitions)
+        self._producer = Producer({"bootstrap.servers": kafka.bootstrap, "acks": "all", "linger.ms": 5})
+        self._bootstrap = kafka.bootstrap
+        self._values = 0
+        self._ts = 1_700_000_000_000
+        config = realtime_table(self.name, kafka)
+        config["tenants"] = {"server": HOSTED_TENANT, "broker": "DefaultTenant"}
+        config["segmentsConfig"].update(
+            retentionTimeUnit="DAYS",
+            retentionTimeValue="10000",
+            peerSegmentDownloadScheme="http",
+            replication=str(replicas),
+            replicasPerPartition=str(replicas),
+        )
+        config["tableIndexConfig"]["streamConfigs"].update(
+            {
+                "stream.kafka.fetch.timeout.millis": "300",
+                "stream.kafka.isolation.level": "read_committed",
+                "realtime.segment.flush.threshold.rows": str(rows_per_segment),
+            }
+        )
+        planned = plan_upsert_table(
+            Schema.from_json(_schema(self.name)),
+            TableConfig.from_json(config),
+            primary_key=["key"],
+            timestamp_column="ts",
+        )
+        create_upsert_table(client, planned)
+
+    def produce(self, partition: int, keys: Sequence[str], *, ts_step: int = 1) -> None:
+        """Write a row for each of some keys; a negative step makes rows that are older than those before."""
+        for key in keys:
+            self._ts += ts_step
+            self._values += 1
+            row = {"key": key, "part": partition, "value": self._values, "ts": self._ts}
+            self.produce_raw(partition, json.dumps(row).encode(), flush=False)
+        self._producer.flush(TIMEOUT_S)
+
+    def produce_raw(
+        self, partition: int, value: bytes | None, *, key: str | None = None, flush: bool = True
+    ) -> None:
+        """Write one message."""
+        self._producer.produce(self.name, value, key=key, partition=partition)
+        self._producer.poll(0)
+        if flush:
+            self._producer.flush(TIMEOUT_S)
+
+    def produce_transaction(self, partition: int, keys: Sequence[str], *, commit: bool) -> None:
+        """Write rows in a transaction of their own; its marker takes an offset."""
+        producer = Producer({"bootstrap.servers": self._bootstrap, "transactional.id": uuid.uuid4().hex})
+        producer.init_transactions(TIMEOUT_S)
+        producer.begin_transaction()
+        for key in keys:
+            self._ts += 1
+            self._values += 1
+            row = {"key": key, "part": partition, "value": self._values, "ts": self._ts}
+            producer.produce(self.name, json.dumps(row).encode(), partition=partition)
+        producer.flush(TIMEOUT_S)
+        if commit:
+            producer.commit_transaction(TIMEOUT_S)
+        else:
+            producer.abort_transaction(TIMEOUT_S)
+
+    def mark(self) -> int:
+        """The table's low-water mark, as brokers find it."""
+        return read_mark(self.store, self.full_name).version
+
+    def rows(self, condition: str = "") -> list[list[Any]]:
+        """Partition and offset of all rows under a condition."""
+        answer = self.broker.query(f'SELECT part, "$kafkaOffset" FROM {self.name} {condition} LIMIT 1000000')
+        return [list(row) for row in answer.rows]
+
+    def visible(self, version: int, also: str = "") -> list[tuple[int, int]]:
+        """Partition and offset of the rows that a query sees at a version, sorted; ``also`` ends with AND."""
+        found = self.rows(f"WHERE {also}NOT ({invisible_at(version)})")
+        return sorted((int(partition), int(offset)) for partition, offset in found)
+
+    def wait_mark(self, version: int) -> None:
+        """Wait until the table's mark is there."""
+        wait_for(lambda: self.mark() >= version, f"version {version} of {self.name}", TIMEOUT_S)
+
+    def wait_checked(self, version: int) -> None:
+        """Wait until queries see at the table's mark, which is at least this version, what the model says."""
+        self.wait_mark(version)
+        wait_for(self._matches, f"the rows of {self.name} at version {version}", TIMEOUT_S)
+
+    def check(self, version: int) -> None:
+        """As :meth:`wait_checked`, at once, and as often as brokers take to ask each replica."""
+        self.wait_mark(version)
+        for _ in range(6):
+            assert self._matches()
+
+    def _matches(self) -> bool:
+        mark = self.mark()
+        try:
+            return self.visible(mark) == sorted(self.model.visible[mark])
+        except QueryError:
+            return False  # a broker that still asks a server that has gone
+
+    def segments(self) -> Mapping[str, Mapping[str, str]]:
+        """Segments of the ideal state, with their states by server."""
+        return read_ideal_state(self.store, self.full_name).segments
+
+    def sealed(self) -> list[StreamSegment]:
+        """The sealed segments."""
+        return sorted(
+            segment
+            for name, states in self.segments().items()
+            if "CONSUMING" not in states.values() and (segment := StreamSegment.parse(name))
+        )
+
+    def wait_sealed(self, count: int) -> None:
+        """Wait until so many segments are sealed, and all are served as the ideal state says."""
+        wait_for(lambda: len(self.sealed()) >= count, f"{count} sealed segments of {self.name}", TIMEOUT_S)
+        self.wait_served()
+
+    def wait_served(self) -> None:
+        """Wait until the servers have all segments as they should."""
+        tables = self.client.tables
+        wait_for(
+            lambda: tables.external_view(self.full_name) == tables.ideal_state(self.full_name),
+            f"{self.name} to be served",
+            TIMEOUT_S,
+        )
+
+    def rebalance(self, replicas: int) -> None:
+        """Change on how many servers the table is."""
+        config = self.client.tables.get(self.full_name).to_json()
+        config["segmentsConfig"].update(replication=str(replicas), replicasPerPartition=str(replicas))
+        self.client.tables.update(TableConfig.from_json(config))
+        self.ask_controller(
+            "POST", f"tables/{self.name}/rebalance", type="REALTIME", includeConsuming="true", downtime="true"
+        )
+
+    def ask_controller(self, method: str, path: str, **parameters: str) -> None:
+        """Make a call of the controller's that the client has no method for."""
+        url = f"{self.pinot.controller_url}/{path}"
+        requests.request(method, url, params=parameters, timeout=60).raise_for_status()
+
+    def delete(self) -> None:
+        """Delete table and topics; nothing can be produced after that."""
+        # Else their threads go on, and complain when Kafka ends.
+        self.__dict__.pop("_producer", None)
+        self.model.close()
+        if self.client.tables.exists(self.full_name):
+            self.client.tables.delete(self.full_name)
+        self.topic.delete()
+        self.updates.delete()
+
+
+def _schema(name: str) -> dict[str, Any]:
+    return {
+        "schemaName": name,
+        "metricFieldSpecs": [{"name": "value", "dataType": "LONG"}],
+        "dimensionFieldSpecs": [
+            {"name": "key", "dataType": "STRING"},
+            {"name": "part", "dataType": "INT"},
+        ],
+        "dateTimeFieldSpecs": [
+            {
+                "name": "ts",
+                "dataType": "LONG",
+                "format": "1:MILLISECONDS:EPOCH",
+                "granularity": "1:MILLISECONDS",
+            }
+        ],
+    }

@@ -1,0 +1,61 @@
+"""The tests' S3 server behind a proxy that tests put faults on, and that counts what is asked for.
+
+Keys of rules and counts are ``bucket/key``; operations are HTTP's methods, and ``LIST``, whose key is the
+bucket.
+A client repeats what fails with 500 or 503 (up to five times in ``S3Store``); a 403 and a 507 are final.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from xml.sax.saxutils import escape
+
+import pytest
+
+from tests.support.faulty_http import FaultyHttp, Request
+from tests.support.s3 import S3Access
+
+__all__ = ["FaultyS3", "faulty_s3"]
+
+_CODES = {
+    403: "AccessDenied",
+    404: "NoSuchKey",
+    500: "InternalError",
+    503: "SlowDown",
+    507: "XMinioStorageFull",  # AWS' own is never full
+}
+
+
+class FaultyS3(FaultyHttp):
+    """The proxy; a context manager.
+
+    Args:
+        access: To the real server.
+    """
+
+    def __init__(self, access: S3Access) -> None:
+        super().__init__(access.endpoint)
+        self.access = replace(access, endpoint=self.url)
+
+    def gets(self, key: str) -> int:
+        """Return how often an object was asked for."""
+        return self.count("GET", key)
+
+    def operation_of(self, method: str, query: Mapping[str, list[str]]) -> str:
+        return "LIST" if method == "GET" and "list-type" in query else method
+
+    def error_body(self, status: int, request: Request) -> bytes:
+        code = _CODES.get(status, f"Error{status}")
+        return (
+            '<?xml version="1.0" encoding="UTF-8"?>\n'
+            f"<Error><Code>{code}</Code><Message>of the tests</Message>"
+            f"<Resource>/{escape(request.key)}</Resource><RequestId>tests</RequestId></Error>"
+        ).encode()
+
+
+@pytest.fixture
+def faulty_s3(s3: S3Access) -> Iterator[FaultyS3]:
+    """A proxy of the test's own before the session's S3 server."""
+    with FaultyS3(s3) as proxy:
+        yield proxy

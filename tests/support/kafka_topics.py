@@ -1,0 +1,64 @@
+"""Topics of the session's Kafka node with several partitions, their rows, and what retention would do to
+them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # public by its docs
+
+_TIMEOUT_S = 60.0
+
+
+class Topic:
+    """One topic.
+
+    Args:
+        bootstrap: Kafka's address.
+        name: The topic's name.
+        partitions: How many; None for a topic that is there.
+    """
+
+    def __init__(self, bootstrap: str, name: str, partitions: int | None = None) -> None:
+        self.bootstrap = bootstrap
+        self.name = name
+        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+        self._producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 5})
+        if partitions is not None:
+            self._admin.create_topics([NewTopic(name, partitions, 1)])[name].result(_TIMEOUT_S)
+
+    def produce(self, rows: Mapping[int, Iterable[Mapping[str, object]]]) -> None:
+        """Write rows, as JSON, to the partitions they are given for; they are there when this returns."""
+        faults: list[object] = []
+
+        def delivered(fault: object, _message: object) -> None:
+            if fault is not None:
+                faults.append(fault)
+
+        for partition, documents in rows.items():
+            for document in documents:
+                self._producer.produce(
+                    self.name, json.dumps(document).encode(), partition=partition, on_delivery=delivered
+                )
+                self._producer.poll(0)
+        left = self._producer.flush(_TIMEOUT_S)
+        assert not left, f"{left} rows were not taken by Kafka"
+        assert not faults, faults
+
+    def drop_before(self, offsets: Mapping[int, int]) -> None:
+        """Delete the rows before an offset of each partition, as retention does in the end."""
+        places = [TopicPartition(self.name, partition, offset) for partition, offset in offsets.items()]
+        for future in self._admin.delete_records(places).values():
+            future.result(_TIMEOUT_S)
+
+    def delete(self) -> None:
+        """Delete the topic; one that is gone is no error. Nothing can be produced after that."""
+        # Else its threads go on, and complain when Kafka ends.
+        self.__dict__.pop("_producer", None)
+        try:
+            self._admin.delete_topics([self.name])[self.name].result(_TIMEOUT_S)
+        except KafkaException as error:
+            if error.args[0].name() != "UNKNOWN_TOPIC_OR_PART":
+                raise

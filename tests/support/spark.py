@@ -1,0 +1,15 @@
+"""Spark on this machine, for processes under test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["LOCAL_SPARK"]
+
+LOCAL_SPARK: Mapping[str, str] = {
+    "spark.master": "local[2]",
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "512m",
+}

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from controller_client.errors import SetupError
+from jvm_bridge.role_host import SERVER, HostedServerView, ServerHook, load_hooks
+from jvm_bridge.role_host.hooks import UNCAUGHT, HookErrors, HookRunner
+
+
+class Records:
+    """A hook that writes down what was called, and fails where it is told to."""
+
+    def __init__(self, name: str, calls: list[str], fails: dict[str, BaseException] | None = None) -> None:
+        self._name, self._calls, self._fails = name, calls, fails or {}
+
+    def _call(self, method: str) -> None:
+        self._calls.append(f"{self._name} {method}")
+        if method in self._fails:
+            raise self._fails[method]
+
+    def before_start(self, server: HostedServerView) -> None:
+        self._call("before_start")
+
+    def started(self, server: HostedServerView) -> None:
+        self._call("started")
+
+    def stopping(self, server: HostedServerView) -> None:
+        self._call("stopping")
+
+
+def view(errors: HookErrors) -> HostedServerView:
+    configuration = {"pinot.server.storage.factory.s3.secretKey": "hush"}
+    return HostedServerView("Server_a_1", "c", "localhost:2181", None, configuration, errors)
+
+
+def run_all(runner: HookRunner) -> None:
+    server = view(runner.errors)
+    runner.before_start(server)
+    runner.started(server)
+    runner.stopping(server)
+
+
+def test_what_a_hook_raises_is_logged_and_counted_and_the_others_go_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    calls: list[str] = []
+
+    def cannot_be_made() -> ServerHook:
+        raise ValueError("made wrongly")
+
+    fails = {
+        "before_start": ValueError("one"),
+        "started": SystemExit("two"),
+        "stopping": ImportError("three"),
+    }
+    factories: dict[str, Callable[[], ServerHook]] = {
+        "bad": lambda: Records("bad", calls, fails),
+        "none": cannot_be_made,
+        "good": lambda: Records("good", calls),
+    }
+    runner = HookRunner(factories, HookErrors())
+    run_all(runner)
+    assert runner.names == ("bad", "good")
+    expected = [
+        f"{name} {what}" for what in ("before_start", "started", "stopping") for name in ("bad", "good")
+    ]
+    assert calls == expected
+    counts = {name: runner.errors.count(name) for name in runner.counted}
+    assert counts == {"bad": 3, "none": 1, "good": 0, UNCAUGHT: 0}
+    for text in ("made wrongly", "one", "two", "three"):
+        assert text in caplog.text
+    assert "hook bad failed before the start; the server goes on" in caplog.messages
+    assert "Traceback" in caplog.text
+
+
+def test_a_thread_of_a_hook_that_ends_by_an_error_is_counted(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)  # put back in the end
+    errors = HookErrors()
+    errors.watch_threads()
+
+    def fail() -> None:
+        raise ValueError("deep in a thread")
+
+    for target in (fail, sys.exit, fail):
+        thread = threading.Thread(target=target, name="worker")
+        thread.start()
+        thread.join()
+    assert errors.count(UNCAUGHT) == 2
+    assert caplog.messages == ["thread worker of a hook has ended"] * 2
+    assert "deep in a thread" in caplog.text
+
+
+def test_the_view_does_not_show_what_the_server_is_configured_with() -> None:
+    assert "hush" not in repr(view(HookErrors()))
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A distribution on the path that registers three hooks, two of which cannot be had."""
+    (tmp_path / "hooks_of_a_test.py").write_text("def make():\n    return 'a hook'\n")
+    (tmp_path / "hooks_that_raise.py").write_text("raise SystemExit('not here')\n")
+    info = tmp_path / "hooks_of_a_test-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: hooks-of-a-test\nVersion: 1.0\n")
+    lines = ["[pinot_plugins.server_hooks]", "test-good = hooks_of_a_test:make"]
+    lines += ["test-raises = hooks_that_raise:make", "test-lacks = hooks_of_a_test:no_such_name"]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_hook_that_cannot_be_imported_is_one_that_failed(caplog: pytest.LogCaptureFixture) -> None:
+    factories = load_hooks(SERVER.hook_group, ["test-good", "test-raises", "test-lacks", "no-such-hook"])
+    assert set(factories) == {"test-good", "test-raises", "test-lacks"}
+    runner = HookRunner(factories, HookErrors())
+    assert runner.names == ("test-good",)
+    assert [runner.errors.count(name) for name in ("test-good", "test-raises", "test-lacks")] == [0, 1, 1]
+    assert "not here" in caplog.text
+    assert "no_such_name" in caplog.text
+
+
+@pytest.mark.usefixtures("installed")
+def test_all_hooks_without_a_choice() -> None:
+    assert {"partition-pause", "test-good"} <= set(load_hooks(SERVER.hook_group))
+
+
+def test_a_role_that_needs_its_hooks_does_not_start_without_them() -> None:
+    def cannot_be_made() -> ServerHook:
+        raise ImportError("no such module")
+
+    with pytest.raises(SetupError, match="bad failed when it was made: no such module"):
+        HookRunner({"bad": cannot_be_made}, HookErrors("broker"), needed=True)
+    calls: list[str] = []
+    fails: dict[str, BaseException] = {"before_start": SystemExit("other version"), "started": ValueError()}
+    runner = HookRunner({"bad": lambda: Records("bad", calls, fails)}, HookErrors("broker"), needed=True)
+    with pytest.raises(SetupError, match="bad failed before the start: other version"):
+        runner.before_start(view(runner.errors))
+    runner.started(view(runner.errors))  # once it runs, it goes on
+    assert runner.errors.count("bad") == 1

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from jvm_bridge.cli.serve.signals import stop_on_signals
+
+
+@pytest.fixture(autouse=True)
+def _handlers() -> Iterator[None]:
+    numbers = (signal.SIGHUP, signal.SIGUSR1)
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_the_first_signal_stops_and_a_second_changes_nothing() -> None:
+    stop = stop_on_signals(signal.SIGHUP, signal.SIGUSR1)
+    assert not stop.event.is_set()
+    signal.raise_signal(signal.SIGUSR1)
+    assert stop.event.is_set()
+    signal.raise_signal(signal.SIGHUP)
+    assert stop.event.is_set()
+
+
+def test_a_signal_that_is_ignored_stays_so() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stop = stop_on_signals(signal.SIGHUP)
+    signal.raise_signal(signal.SIGHUP)
+    assert not stop.event.is_set()
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN

@@ -1,0 +1,48 @@
+"""Sessions, files and staged segments as the tests of this folder need them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controller_client.filestore import FileInfo
+from minion_tasks.file_ingestion.params import FileIngestionParams
+from minion_tasks.file_ingestion.session import IngestionMode, Session, SessionState, StagedSegment
+from minion_tasks.file_ingestion.session_store import SessionStore
+from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
+
+TABLE = "t_OFFLINE"
+MINIMAL = {"inputDirURI": "file:///in", "inputFormat": "csv"}
+
+
+def make_session(session_id: str = "s1", state: SessionState = SessionState.INIT, **fields: Any) -> Session:
+    values: dict[str, Any] = {
+        "created_ms": 1,
+        "updated_ms": 1,
+        "owner": "me@here:1",
+        "mode": IngestionMode.APPEND,
+        "atomic": True,
+        "source": "file:///in",
+        "staging_uri": f"file:///st/{session_id}",
+        **fields,
+    }
+    return Session(session_id=session_id, table=TABLE, state=state, **values)
+
+
+def make_store() -> tuple[SessionStore, MemoryPropertyStore]:
+    memory = MemoryPropertyStore()
+    return SessionStore(memory, TABLE), memory  # type: ignore[arg-type]
+
+
+def make_params(**changes: str) -> FileIngestionParams:
+    """Parameters; a double underscore in a key stands for a dot."""
+    return FileIngestionParams.from_configs(
+        {**MINIMAL, **{key.replace("__", "."): value for key, value in changes.items()}}
+    )
+
+
+def file(name: str, version: int = 1, size: int = 10) -> FileInfo:
+    return FileInfo(f"file:///in/{name}", size, version)
+
+
+def segment(name: str, rows: int = 5, attempt: str = "one", size: int = 9) -> StagedSegment:
+    return StagedSegment(name, f"file:///st/s1/{name}.{attempt}", 77, rows, 3, size, 0.1, "arrow")

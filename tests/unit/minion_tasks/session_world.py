@@ -1,0 +1,479 @@
+"""A world without Pinot for a table's runs: source and staging folder, minions, and a table that is a dict.
+
+The run itself, the subtask's loop, the staging and the ledger are the real ones. What would speak to the
+controller is replaced at its seams: reading the table's contents, publishing, the quota, the purge.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from controller_client.errors import DataError, NotAppliedError
+from controller_client.filestore import FileInfo, SourceChangedError
+from controller_client.zookeeper import ZNRecord
+from jvm_bridge.builder import BuiltSegment, FilesBuilt, UnreadableFileError
+from minion_tasks.file_ingestion import (
+    cleaning,
+    group_run,
+    publish,
+    source_view,
+    staging,
+    staging_builder,
+    steps,
+    taking_up,
+)
+from minion_tasks.file_ingestion.engine import NoMinionError
+from minion_tasks.file_ingestion.group_run import GroupRun, SubtaskFailedError
+from minion_tasks.file_ingestion.ingested import TableContents
+from minion_tasks.file_ingestion.params import FileIngestionParams
+from minion_tasks.file_ingestion.provenance import Provenance
+from minion_tasks.file_ingestion.quota import QuotaExceededError
+from minion_tasks.file_ingestion.run_types import RunReport, RunTools
+from minion_tasks.file_ingestion.session import Session, StagedSegment
+from minion_tasks.file_ingestion.session_store import SessionStore
+from minion_tasks.file_ingestion.staging_builder import StagingBuilder
+from minion_tasks.file_ingestion.steps import LockedRun
+from tests.unit.fake_clock import FakeClock
+from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
+from tests.unit.minion_tasks.samples import TABLE
+
+SOURCE, STAGING = "file:///in", "file:///out"
+_CONFIG = f"/CONFIGS/TABLE/{TABLE}"
+Row = tuple[str, int, int]
+
+
+class ProcessDiedError(BaseException):
+    """The process is gone: no handler of the code under test may see it."""
+
+
+def info(name: str, version: int) -> FileInfo:
+    return FileInfo(f"{SOURCE}/{name}", 10 + 20 * (version % 3), version)
+
+
+def name_of(uri: str) -> str:
+    return uri.rpartition("/")[2]
+
+
+def rows_of(name: str, version: int) -> list[Row]:
+    """What a version of a file holds: none, one, two or three rows."""
+    return [(name, version, row) for row in range(version % 4)]
+
+
+@dataclass(frozen=True)
+class Content:
+    """A segment: where it says that it came from, and its rows."""
+
+    custom: Mapping[str, str]
+    rows: tuple[Row, ...]
+
+    def files(self, name: str) -> tuple[FileInfo, ...] | None:
+        provenance = Provenance.from_custom_map(self.custom, segment=name)
+        return provenance.inputs if provenance is not None else None
+
+
+@dataclass
+class Happenings:
+    """What goes wrong in one trigger.
+
+    Attributes:
+        run_dies_at: The run is killed before its so manieth write, subtask or push.
+        run_dies_waiting: The run is killed when its subtasks are submitted, before one of them began.
+        subtasks: What becomes of the subtasks, in turn: ``ok``; ``lost`` (never runs); ``twice`` (Helix gave
+            it to two minions); a number: its minion dies before its so manieth write or file.
+        leftovers_at: Subtasks that an earlier run left go on before the run's so manieth step.
+        rewritten: Files that are rewritten while they are read.
+    """
+
+    run_dies_at: int | None = None
+    run_dies_waiting: bool = False
+    subtasks: list[str | int] = field(default_factory=list)
+    leftovers_at: int | None = None
+    rewritten: set[str] = field(default_factory=set)
+    lock_lost: bool = False
+    quota_exceeded: bool = False
+    no_minion: bool = False
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether each subtask runs once and to its end, and so does the run."""
+        return (
+            self.run_dies_at is None
+            and not self.run_dies_waiting
+            and self.leftovers_at is None
+            and all(each == "ok" for each in self.subtasks)
+            and not (self.lock_lost or self.quota_exceeded or self.no_minion)
+        )
+
+
+@dataclass(frozen=True)
+class Subtask:
+    session_id: str
+    attempt: int
+    groups: tuple[int, ...]
+
+
+class World:
+    """Everything outside the code under test."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.store = MemoryPropertyStore(lambda _path: self._step())
+        self.sessions = SessionStore(self.store, TABLE)  # type: ignore[arg-type]
+        self.source: dict[str, int] = {}
+        self.faults: dict[str, str] = {}
+        self.versions = count(1)
+        self.staged: dict[str, Content] = {}
+        self.table: dict[str, Content] = {}
+        self.used_up: set[str] = set()
+        self.ever_pushed: set[str] = set()
+        self.open_entry: tuple[str, ...] | None = None
+        self.reverted: set[tuple[str, ...]] = set()
+        self.completed: set[tuple[str, ...]] = set()
+        self.jobs: dict[str, list[Subtask]] = {}
+        self.happenings = Happenings()
+        self.reads: list[tuple[str, int]] = []
+        self.listings: list[dict[str, int]] = []
+        self.on_listed: Callable[[], None] = lambda: None
+        self._params: FileIngestionParams | None = None
+        self._steps = 0
+        self._in_subtask = False
+        self._subtask_steps: int | None = None
+        self._built: dict[Path, Content] = {}
+        self._names = count()
+        self._patches = ExitStack()
+        self._work_dir = Path(self._patches.enter_context(tempfile.TemporaryDirectory()))
+        self._replace_seams()
+        self.create_table()
+
+    def close(self) -> None:
+        self._patches.close()
+
+    def _replace_seams(self) -> None:
+        class Time:
+            monotonic = staticmethod(self.clock.monotonic)
+            time = staticmethod(self.clock.now)
+
+        for module, name, value in (
+            (group_run, "time", Time),
+            (source_view, "open_store", lambda *_: self),
+            (staging, "open_store", lambda *_, **__: self),
+            (staging_builder, "open_store", lambda *_: self),
+            (source_view, "read_contents", lambda *_: self.contents()),
+            (publish, "switch", self._switch),
+            (publish, "push_one_by_one", self._push_one_by_one),
+            (steps, "check_quota", lambda *_: self._check_quota()),
+            (cleaning, "purge", lambda *_, **__: []),
+            (taking_up, "was_reverted", lambda _client, _table, names: tuple(names) in self.reverted),
+            (cleaning.Cleaning, "_undo_switch", lambda _self, _session: self.revert()),
+        ):
+            self._patches.enter_context(mock.patch.object(module, name, value))
+
+    # What the table serves.
+
+    def contents(self) -> TableContents:
+        files: dict[str, FileInfo] = {}
+        uris_of, foreign = {}, []
+        for name, content in self.table.items():
+            inputs = content.files(name)
+            if inputs is None:
+                foreign.append(name)
+                continue
+            files.update((each.uri, each) for each in inputs)
+            uris_of[name] = tuple(each.uri for each in inputs)
+        return TableContents(files, uris_of, tuple(foreign))
+
+    def _content_of(self, segment: StagedSegment) -> Content:
+        assert segment.metadata_uri in self.staged
+        return self.staged[segment.tar_uri]
+
+    def _switch(
+        self,
+        _client: object,
+        _store: object,
+        _table: str,
+        segments: Sequence[StagedSegment],
+        replaced: Sequence[str],
+        _staging: object,
+        *,
+        push_mode: str,
+        on_entry: Callable[[str], object],
+    ) -> int:
+        """Do what the lineage protocol does: the segments come and go in one step, once."""
+        del push_mode
+        names = tuple(segment.name for segment in segments)
+        assert names, "before Pinot 1.0 nothing is replaced by nothing"
+        gone = [name for name in replaced if name in self.table]
+        if names in self.completed:
+            return len(gone)
+        assert names not in self.reverted
+        if self.open_entry != names:
+            assert not self.ever_pushed.intersection(names), "a name is used again"
+            assert self.open_entry is None
+            self._step()
+            self.open_entry = names
+            self.ever_pushed.update(names)
+        on_entry("an entry")
+        contents = {segment.name: self._content_of(segment) for segment in segments}
+        self._step()
+        for name in gone:
+            del self.table[name]
+        self.used_up.update(gone)
+        self.table.update(contents)
+        self.open_entry = None
+        self.completed.add(names)
+        self._step()
+        return len(gone)
+
+    def _push_one_by_one(
+        self,
+        _client: object,
+        _table: str,
+        segments: Sequence[StagedSegment],
+        replaced: Sequence[str],
+        _staging: object,
+        *,
+        push_mode: str,
+    ) -> int:
+        del push_mode
+        for segment in segments:
+            self._step()
+            assert segment.name not in self.used_up, "brokers would hide it"
+            self.table[segment.name] = self._content_of(segment)
+            self.ever_pushed.add(segment.name)
+        gone = set(replaced).intersection(self.table).difference(segment.name for segment in segments)
+        for name in sorted(gone):
+            self._step()
+            del self.table[name]
+        self._step()
+        return len(gone)
+
+    def revert(self) -> None:
+        """Somebody reverts the entry of a switch that is not complete."""
+        if self.open_entry is not None:
+            self.reverted.add(self.open_entry)
+            self.open_entry = None
+
+    def create_table(self) -> None:
+        """Create the table anew, and drop what there was; its sessions stay, as Pinot leaves them."""
+        if self.store.get(_CONFIG) is not None:
+            self.store.delete(_CONFIG)
+        self.store.create(_CONFIG, ZNRecord(TABLE))
+        self.table.clear()
+        self.used_up.clear()
+        self.open_entry = None
+
+    def _check_quota(self) -> None:
+        if self.happenings.quota_exceeded:
+            raise QuotaExceededError("no room")
+
+    # The source and the staging folder: a FileStore.
+
+    def list(self, directory_uri: str) -> Iterator[FileInfo]:
+        assert directory_uri == SOURCE
+        self.listings.append(dict(self.source))
+        self.on_listed()
+        return iter([info(name, version) for name, version in sorted(self.source.items())])
+
+    @contextmanager
+    def local_copy(self, file: FileInfo, work_dir: Path) -> Iterator[Path]:
+        assert work_dir.is_dir()
+        name = name_of(file.uri)
+        self.reads.append((name, file.modified_ms))
+        self._check_unchanged(file)
+        if name in self.happenings.rewritten:
+            self.happenings.rewritten.discard(name)
+            self.source[name] = next(self.versions)
+        yield Path(name, str(file.modified_ms))
+        self._check_unchanged(file)
+
+    def _check_unchanged(self, file: FileInfo) -> None:
+        name = name_of(file.uri)
+        if name not in self.source or info(name, self.source[name]) != file:
+            raise SourceChangedError(f"{file.uri} changed")
+
+    def upload(self, path: Path, uri: str) -> None:
+        self._step()
+        self.staged[uri] = self._built[path]
+
+    def delete_tree(self, directory_uri: str) -> int:
+        self._step()
+        below = [uri for uri in self.staged if uri.startswith(directory_uri + "/")]
+        for uri in below:
+            del self.staged[uri]
+        return len(below)
+
+    # The segment builder of a subtask.
+
+    def from_files(
+        self,
+        paths: Sequence[Path],
+        _file_format: object,
+        segment_name: Callable[[int], str],
+        *,
+        max_rows: int,
+        reader_config: object,
+        custom_metadata: Callable[[Sequence[int]], Mapping[str, str]],
+    ) -> FilesBuilt:
+        assert reader_config is None
+        failures: dict[int, DataError] = {}
+        rows: list[Row] = []
+        for index, path in enumerate(paths):
+            name, version = path.parts
+            fault = self.faults.get(name)
+            if fault is not None:
+                failures[index] = UnreadableFileError(fault) if fault == "no header" else DataError(fault)
+                continue
+            rows.extend(rows_of(name, int(version)))
+        good = [index for index in range(len(paths)) if index not in failures]
+        if not good:
+            return FilesBuilt((), failures)
+        custom = custom_metadata(good)
+        starts = range(0, max(1, len(rows)), max_rows)
+        segments = [
+            self._segment(segment_name(part), custom, rows[start : start + max_rows])
+            for part, start in enumerate(starts)
+        ]
+        return FilesBuilt(tuple(segments), failures)
+
+    def from_file(
+        self, path: Path, _file_format: object, name: str, *, custom_metadata: Mapping[str, str]
+    ) -> BuiltSegment:
+        assert path.stat().st_size == 0
+        return self._segment(name, custom_metadata, [])
+
+    def _segment(self, name: str, custom: Mapping[str, str], rows: Sequence[Row]) -> BuiltSegment:
+        folder = self._work_dir / f"built{next(self._names)}"
+        tar, metadata = folder / f"{name}.tar.gz", folder / f"{name}.metadata.tar.gz"
+        self._built[tar] = self._built[metadata] = Content(custom, tuple(rows))
+        size = 30 * len(rows)
+        return BuiltSegment(name, len(rows), tar, size, metadata, size, 1, None, None, None, "arrow")
+
+    # The minions: an Engine.
+
+    def slots(self, _params: FileIngestionParams) -> int:
+        return 2
+
+    def submit(self, session: Session, tasks: Sequence[Sequence[int]], _params: FileIngestionParams) -> str:
+        if self.happenings.no_minion:
+            raise NoMinionError("no minion lives")
+        self._step()
+        task_name = f"Task_{len(self.jobs)}"
+        self.jobs[task_name] = [
+            Subtask(session.session_id, session.retry_count, tuple(numbers)) for numbers in tasks
+        ]
+        return task_name
+
+    def wait(self, task_name: str, _params: FileIngestionParams, on_poll: Callable[[], bool]) -> None:
+        on_poll()
+        if self.happenings.run_dies_waiting:
+            raise ProcessDiedError
+        while self.jobs[task_name]:
+            self._step()
+            if not self.jobs[task_name]:
+                break
+            subtask = self.jobs[task_name].pop(0)
+            self._run(subtask, self.happenings.subtasks.pop(0) if self.happenings.subtasks else "ok")
+        on_poll()
+
+    def explain(self, _task_name: str) -> Mapping[int, str]:
+        return {}
+
+    def cancel(self, task_name: str) -> None:
+        self.jobs[task_name].clear()
+
+    def run_leftovers(self) -> None:
+        """Let subtasks go on that a run has left."""
+        for left in self.jobs.values():
+            while left:
+                self._run(left.pop(0), "ok")
+
+    def _run(self, subtask: Subtask, fate: str | int) -> None:
+        if fate == "lost":
+            return
+        in_subtask, steps_left = self._in_subtask, self._subtask_steps
+        self._in_subtask, self._subtask_steps = True, fate if isinstance(fate, int) else None
+        try:
+            self._execute(subtask, overlapped=fate == "twice")
+        except (ProcessDiedError, NotAppliedError, SubtaskFailedError):
+            pass
+        finally:
+            self._in_subtask, self._subtask_steps = in_subtask, steps_left
+
+    def _execute(self, subtask: Subtask, *, overlapped: bool) -> None:
+        """Do what the executor does; overlapped, the whole of it once more while it builds."""
+        assert self._params is not None
+        session = self.sessions.load(subtask.session_id)
+        builder = StagingBuilder(session, self._params, self, self._work_dir)  # type: ignore[arg-type]
+        asked = 0
+
+        class Build:
+            def __call__(build, entries: Any) -> Any:  # noqa: N805
+                nonlocal asked
+                asked += 1
+                built = builder(entries)
+                self.clock.advance(0.8)
+                if overlapped and asked == 2:
+                    self._run(subtask, "ok")
+                return built
+
+            def empty(build, number: int) -> Any:  # noqa: N805
+                built = builder.empty(number)
+                if overlapped:
+                    self._run(subtask, "ok")
+                return built
+
+        for number in subtask.groups:
+            run = GroupRun(
+                self.sessions,
+                subtask.session_id,
+                number,
+                attempt=subtask.attempt,
+                build=Build(),
+                params=self._params,
+                is_cancelled=lambda: False,
+            )
+            try:
+                run.run()
+            except SubtaskFailedError:
+                continue
+
+    # The run.
+
+    def trigger(self, params: FileIngestionParams, happenings: Happenings) -> RunReport:
+        """Run one trigger.
+
+        Raises:
+            ProcessDiedError: As the happenings want it.
+            PinotPluginError: As the run tells it.
+        """
+        self.clock.advance(3600)
+        self._params, self.happenings, self._steps = params, happenings, 0
+        self.reads.clear()
+        self.listings.clear()
+        lock = mock.Mock(lost=happenings.lock_lost)
+        tools = RunTools(None, self.store, self, self.clock)  # type: ignore[arg-type]
+        try:
+            return LockedRun(tools, TABLE, params, self.sessions, lock).trigger()
+        finally:
+            self.happenings = Happenings()
+
+    def _step(self) -> None:
+        """Count a step of the run, or of the subtask that runs, and let happen what is to happen there."""
+        if self._in_subtask:
+            if self._subtask_steps is not None:
+                self._subtask_steps -= 1
+                if self._subtask_steps <= 0:
+                    raise ProcessDiedError
+            return
+        self._steps += 1
+        if self.happenings.leftovers_at == self._steps:
+            self.run_leftovers()
+        if self.happenings.run_dies_at == self._steps:
+            raise ProcessDiedError

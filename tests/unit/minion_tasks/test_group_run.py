@@ -1,0 +1,400 @@
+"""The subtask's loop over its group: units, failures, skipped files, the end, two attempts at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from controller_client.errors import DataError, NotAppliedError
+from controller_client.filestore import FileInfo
+from jvm_bridge.builder import UnreadableFileError
+from minion_tasks.file_ingestion import group_run
+from minion_tasks.file_ingestion.group_run import GroupRun, SubtaskFailedError, merge_result
+from minion_tasks.file_ingestion.params import FileIngestionParams
+from minion_tasks.file_ingestion.session import (
+    FileEntry,
+    FileGroup,
+    FileStatus,
+    SessionState,
+    StagedUnit,
+    abandon,
+)
+from minion_tasks.file_ingestion.session_store import SessionStore
+from minion_tasks.file_ingestion.staging_builder import BuiltUnit
+from tests.unit.fake_clock import FakeClock
+from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
+from tests.unit.minion_tasks.samples import file, make_params, make_session, make_store, segment
+
+PENDING, STAGED, FAILED, SKIPPED = (
+    FileStatus.PENDING,
+    FileStatus.STAGED,
+    FileStatus.FAILED,
+    FileStatus.SKIPPED,
+)
+ONE_EACH = make_params(enableSync="true")
+TOGETHER = make_params(desiredSegmentSize="100")
+SKIPPING = make_params(enableSync="true", skipFileIfFailToInitReader="true")
+FILES = tuple(file(f"{name}.csv", size=40) for name in "abcd")
+
+
+class Builder:
+    """Stages files together, but those that have an error; named as the real one names."""
+
+    def __init__(
+        self,
+        errors: dict[int, Exception] | None = None,
+        *,
+        attempt: str = "one",
+        size: int = 40,
+        before: Callable[[Sequence[FileEntry]], None] = lambda _entries: None,
+    ) -> None:
+        self._errors = errors or {}
+        self._attempt = attempt
+        self._size = size
+        self._before = before
+        self.asked: list[list[int]] = []
+
+    def __call__(self, entries: Sequence[FileEntry]) -> BuiltUnit:
+        numbers = [entry.number for entry in entries]
+        self.asked.append(numbers)
+        self._before(entries)
+        failures = {number: self._errors[number] for number in numbers if number in self._errors}
+        good = tuple(number for number in numbers if number not in failures)
+        if not good:
+            return BuiltUnit(None, failures)
+        made = segment(f"t_s1_{numbers[0]:06d}", attempt=self._attempt, size=self._size * len(good))
+        return BuiltUnit(StagedUnit(good, (made,)), failures)
+
+    def empty(self, number: int) -> BuiltUnit:
+        self.asked.append([])
+        made = segment(f"t_s1_{number:06d}", rows=0, attempt=self._attempt)
+        return BuiltUnit(StagedUnit((), (made,)))
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    """The time that the loop sees."""
+    clock = FakeClock()
+
+    class Time:
+        monotonic = staticmethod(clock.monotonic)
+        time = staticmethod(clock.now)
+
+    monkeypatch.setattr(group_run, "time", Time)
+    return clock
+
+
+def ledger(
+    files: Sequence[FileInfo] = FILES, *, retry_count: int = 0
+) -> tuple[SessionStore, MemoryPropertyStore]:
+    sessions, memory = make_store()
+    sessions.create(make_session(state=SessionState.IN_PROGRESS, groups=1, retry_count=retry_count))
+    sessions.create_group("s1", FileGroup(0, tuple(FileEntry(n, each) for n, each in enumerate(files))))
+    return sessions, memory
+
+
+def run(
+    sessions: SessionStore,
+    build: Builder,
+    params: FileIngestionParams = ONE_EACH,
+    *,
+    attempt: int = 0,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> None:
+    GroupRun(sessions, "s1", 0, attempt=attempt, build=build, params=params, is_cancelled=is_cancelled).run()
+
+
+def statuses(sessions: SessionStore) -> list[FileStatus]:
+    return [entry.status for entry in sessions.group("s1", 0).entries]
+
+
+def units(sessions: SessionStore) -> list[tuple[int, ...]]:
+    return [unit.files for unit in sessions.group("s1", 0).units]
+
+
+def test_one_to_one_each_file_is_a_unit(clock: FakeClock) -> None:
+    sessions, _ = ledger()
+    run(sessions, Builder())
+    assert statuses(sessions) == [STAGED] * 4
+    assert units(sessions) == [(0,), (1,), (2,), (3,)]
+    assert sessions.group("s1", 0).entries[0].ended_ms == int(clock.now() * 1000)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "expected"),
+    [
+        # The first unit is cut by the size of the files, the next ones by what they became.
+        (1.0, [(0, 1), (2, 3), (4, 5), (6, 7)]),
+        (0.5, [(0, 1), (2, 3, 4, 5, 6), (7,)]),
+        (10.0, [(0, 1), (2,), (3,), (4,), (5,), (6,), (7,)]),
+    ],
+)
+def test_files_are_put_together_until_they_fill_a_segment(
+    ratio: float, expected: list[tuple[int, ...]]
+) -> None:
+    sessions, _ = ledger([file(str(n), size=40) for n in range(8)])
+    run(sessions, Builder(size=int(40 * ratio)), TOGETHER)
+    assert units(sessions) == expected
+
+
+def test_a_file_that_is_larger_than_a_segment_is_alone() -> None:
+    sessions, _ = ledger([file("a", size=500), file("b", size=10), file("c", size=500)])
+    run(sessions, Builder(), TOGETHER)
+    assert statuses(sessions) == [STAGED] * 3
+    assert units(sessions)[0] == (0,)
+
+
+def test_one_bad_file_does_not_keep_the_others() -> None:
+    sessions, _ = ledger()
+
+    def crash(entries: Sequence[FileEntry]) -> None:
+        if entries[0].number == 2:
+            raise RuntimeError("a fault of ours")
+
+    build = Builder({1: DataError("row 7: the field 'n' is 'x'", expected="INT")}, before=crash)
+    with pytest.raises(SubtaskFailedError, match="2 of 4 files failed"):
+        run(sessions, build)
+    assert statuses(sessions) == [STAGED, FAILED, FAILED, STAGED]
+    errors = [entry.error or "" for entry in sessions.group("s1", 0).entries]
+    assert "b.csv" in errors[1]
+    assert "row 7" in errors[1]
+    assert "c.csv" in errors[2]
+    assert "RuntimeError" in errors[2]
+    assert build.asked == [[0], [1], [2], [3]], "a file that failed is not tried again"
+
+
+def test_a_bad_file_is_left_out_of_its_unit() -> None:
+    sessions, _ = ledger()
+    with pytest.raises(SubtaskFailedError, match="1 of 4 files failed"):
+        run(sessions, Builder({0: DataError("broken")}), TOGETHER)
+    assert statuses(sessions) == [FAILED, STAGED, STAGED, STAGED]
+    assert units(sessions)[0] == (1,)
+
+
+def test_a_fault_of_no_file_is_told_with_each_that_it_kept() -> None:
+    sessions, _ = ledger()
+
+    def full(_entries: Sequence[FileEntry]) -> None:
+        raise OSError("no space left on device")
+
+    with pytest.raises(SubtaskFailedError, match="4 of 4"):
+        run(sessions, Builder(before=full), TOGETHER)
+    assert all("no space left" in (e.error or "") for e in sessions.group("s1", 0).entries)
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "expected"),
+    [
+        (SKIPPING, UnreadableFileError("no header"), SKIPPED),
+        (SKIPPING, DataError("row 7"), FAILED),
+        (SKIPPING, OSError("disk"), FAILED),
+        (ONE_EACH, UnreadableFileError("no header"), FAILED),
+    ],
+)
+def test_only_a_file_that_its_reader_cannot_open_is_skipped_and_only_if_asked(
+    params: FileIngestionParams, error: Exception, expected: FileStatus
+) -> None:
+    sessions, _ = ledger()
+    if expected is FAILED:
+        with pytest.raises(SubtaskFailedError):
+            run(sessions, Builder({1: error}), params)
+    else:
+        run(sessions, Builder({1: error}), params)
+    assert statuses(sessions) == [STAGED, expected, STAGED, STAGED]
+    assert "b.csv" in (sessions.group("s1", 0).entries[1].error or "")
+
+
+def test_what_has_a_result_is_not_built_again() -> None:
+    sessions, _ = ledger()
+    first = sessions.group("s1", 0)
+    unit = StagedUnit((1,), (segment("t_s1_000001"),))
+    entries = list(first.entries)
+    entries[1] = replace(entries[1], status=STAGED)
+    entries[2] = replace(entries[2], status=SKIPPED)
+    sessions.save_group("s1", replace(first, entries=tuple(entries), units=(unit,)))
+    build = Builder()
+    run(sessions, build)
+    assert build.asked == [[0], [3]]
+    assert units(sessions) == [(1,), (0,), (3,)]
+
+
+def test_a_segment_without_rows_is_built_once() -> None:
+    sessions, _ = make_store()
+    sessions.create(make_session(state=SessionState.IN_PROGRESS, groups=1))
+    sessions.create_group("s1", FileGroup(0, (), empty_segment=True))
+    build = Builder()
+    run(sessions, build)
+    run(sessions, build)
+    assert build.asked == [[]]
+    assert [made.rows for made in sessions.group("s1", 0).segments] == [0]
+
+
+def test_a_segment_without_rows_that_cannot_be_built_is_an_error() -> None:
+    sessions, _ = make_store()
+    sessions.create(make_session(state=SessionState.IN_PROGRESS, groups=1))
+    sessions.create_group("s1", FileGroup(0, (), empty_segment=True))
+
+    class Broken(Builder):
+        def empty(self, number: int) -> BuiltUnit:
+            raise OSError("no space left on device")
+
+    with pytest.raises(OSError, match="no space"):
+        run(sessions, Broken())
+    assert not sessions.group("s1", 0).is_settled
+
+
+def test_a_cancelled_subtask_keeps_what_it_has() -> None:
+    sessions, _ = ledger()
+    build = Builder()
+    with pytest.raises(NotAppliedError, match="cancelled"):
+        run(sessions, build, is_cancelled=lambda: len(build.asked) == 2)
+    assert statuses(sessions) == [STAGED, STAGED, PENDING, PENDING]
+
+
+@pytest.mark.parametrize("change", ["abandoned", "switched", "taken up"])
+def test_a_subtask_that_is_not_wanted_any_more_stops_and_writes_nothing(change: str) -> None:
+    sessions, memory = ledger()
+    written: list[int] = []
+
+    def end(entries: Sequence[FileEntry]) -> None:
+        if entries[0].number == 1:
+            session = sessions.load("s1")
+            after = {
+                "abandoned": abandon(session, "x", 2),
+                "switched": replace(session, state=SessionState.SWITCH),
+                "taken up": replace(session, retry_count=1),
+            }[change]
+            sessions.save(after)
+            written.append(memory.writes)
+
+    build = Builder(before=end)
+    with pytest.raises(NotAppliedError, match="not wanted"):
+        run(sessions, build)
+    assert build.asked == [[0], [1]]
+    assert statuses(sessions) == [PENDING] * 4
+    assert memory.writes == written[0]
+
+
+@pytest.mark.parametrize("retry_count", [0, 2])
+def test_a_subtask_of_another_attempt_does_not_begin(retry_count: int) -> None:
+    sessions, _ = ledger(retry_count=retry_count)
+    build = Builder()
+    with pytest.raises(NotAppliedError, match=f"attempt {retry_count}"):
+        run(sessions, build, attempt=1)
+    assert build.asked == []
+
+
+def test_the_ledger_is_written_every_two_seconds_and_at_the_end(clock: FakeClock) -> None:
+    sessions, memory = ledger([file(str(n)) for n in range(10)])
+    before, writes = memory.writes, list[int]()
+
+    def half_a_second(_entries: Sequence[FileEntry]) -> None:
+        writes.append(memory.writes - before)
+        clock.advance(0.5)
+
+    run(sessions, Builder(before=half_a_second))
+    assert writes == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
+    assert memory.writes - before == 3
+    assert statuses(sessions) == [STAGED] * 10
+
+
+def test_of_two_attempts_at_once_the_first_result_of_a_file_stays() -> None:
+    sessions, _ = ledger()
+
+    def run_the_other(entries: Sequence[FileEntry]) -> None:
+        if entries[0].number == 3:
+            run(sessions, Builder(attempt="two"))
+
+    run(sessions, Builder(before=run_the_other))
+    assert statuses(sessions) == [STAGED] * 4
+    uris = [made.tar_uri for made in sessions.group("s1", 0).segments]
+    assert len(uris) == 4
+    assert all(".two." in uri for uri in uris)
+
+
+def test_of_two_attempts_with_other_units_no_file_is_taken_twice() -> None:
+    sessions, _ = ledger()
+
+    def run_the_other(entries: Sequence[FileEntry]) -> None:
+        if entries[0].number == 0 and len(entries) == 2:
+            # The other one takes the first file alone and is cancelled then.
+            other = Builder(attempt="two")
+            with pytest.raises(NotAppliedError, match="cancelled"):
+                run(sessions, other, is_cancelled=lambda: len(other.asked) == 1)
+
+    run(sessions, Builder(before=run_the_other), TOGETHER)
+    assert statuses(sessions) == [STAGED] * 4
+    assert sorted(number for unit in units(sessions) for number in unit) == [0, 1, 2, 3]
+    names = [made.name for made in sessions.group("s1", 0).segments]
+    assert len(set(names)) == len(names)
+
+
+def test_a_failure_of_one_attempt_does_not_undo_the_success_of_another() -> None:
+    sessions, _ = ledger()
+
+    def run_the_other(entries: Sequence[FileEntry]) -> None:
+        if entries[0].number == 1:
+            run(sessions, Builder(attempt="two"))
+
+    run(sessions, Builder({1: DataError("a passing fault")}, before=run_the_other))
+    assert statuses(sessions) == [STAGED] * 4
+
+
+def test_a_name_that_another_attempt_took_for_other_files_is_a_failure_and_the_run_ends() -> None:
+    sessions, _ = ledger()
+    first = sessions.group("s1", 0)
+    entries = (replace(first.entries[0], status=STAGED), *first.entries[1:])
+    taken = StagedUnit((0,), (segment("t_s1_000001"),))
+    sessions.save_group("s1", replace(first, entries=entries, units=(taken,)))
+    build = Builder()
+    with pytest.raises(SubtaskFailedError, match="1 of 4 files failed"):
+        run(sessions, build, is_cancelled=lambda: len(build.asked) > 20)
+    assert statuses(sessions) == [STAGED, FAILED, STAGED, STAGED]
+    assert "b.csv: another attempt" in (sessions.group("s1", 0).entries[1].error or "")
+    assert build.asked == [[1], [2], [3]]
+
+
+def _group(*found: FileStatus, units: tuple[StagedUnit, ...] = ()) -> FileGroup:
+    return FileGroup(0, tuple(FileEntry(n, file(str(n)), status) for n, status in enumerate(found)), units)
+
+
+def _unit(*numbers: int, name: str = "new", attempt: str = "one") -> StagedUnit:
+    return StagedUnit(numbers, (segment(name, attempt=attempt),))
+
+
+def _merged(group: FileGroup, built: BuiltUnit) -> FileGroup:
+    return merge_result(group, built, 9, skip_unreadable=False)
+
+
+def test_a_result_is_put_in_with_its_time() -> None:
+    merged = _merged(_group(PENDING, PENDING), BuiltUnit(_unit(0), {1: DataError("it is broken")}))
+    assert [(e.status, e.ended_ms) for e in merged.entries] == [(STAGED, 9), (FAILED, 9)]
+    assert merged.units == (_unit(0),)
+    assert merged.entries[1].error is not None
+    assert "it is broken" in merged.entries[1].error
+
+
+def test_a_result_put_in_twice_is_in_once() -> None:
+    built = BuiltUnit(_unit(0), {1: DataError("it is broken")})
+    once = _merged(_group(PENDING, PENDING), built)
+    assert merge_result(once, built, 10, skip_unreadable=False) == once
+
+
+@pytest.mark.parametrize("other", [STAGED, FAILED, SKIPPED])
+def test_a_unit_with_a_file_that_has_a_result_already_is_not_taken(other: FileStatus) -> None:
+    group = _group(other, PENDING)
+    assert _merged(group, BuiltUnit(_unit(0, 1))) == group
+
+
+def test_a_failure_of_a_file_that_has_a_result_already_is_not_taken() -> None:
+    group = _group(STAGED, PENDING, units=(_unit(0),))
+    assert _merged(group, BuiltUnit(None, {0: DataError("late")})) == group
+
+
+def test_of_a_segment_without_rows_the_first_stays() -> None:
+    group = FileGroup(0, (), empty_segment=True)
+    first = _merged(group, BuiltUnit(_unit(attempt="one")))
+    assert first.units == (_unit(attempt="one"),)
+    assert _merged(first, BuiltUnit(_unit(attempt="two"))) == first

@@ -1,0 +1,274 @@
+"""What the next trigger does: its sentence, and what a retry makes of the files of its session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from controller_client.filestore import FileInfo
+from controller_client.zookeeper import ZNRecord
+from minion_tasks.file_ingestion.ingested import TableContents
+from minion_tasks.file_ingestion.params import FileIngestionParams
+from minion_tasks.file_ingestion.planner import plan_source
+from minion_tasks.file_ingestion.preview import Action, Fate, NextTrigger, Preview, next_trigger, plan_retry
+from minion_tasks.file_ingestion.session import (
+    FileEntry,
+    FileGroup,
+    FileStatus,
+    IngestionMode,
+    Session,
+    SessionState,
+    StagedSegment,
+    StagedUnit,
+)
+from minion_tasks.file_ingestion.session_store import SessionStore
+from minion_tasks.file_ingestion.source_view import SourceView
+from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
+
+SOURCE = "s3://bucket/in/"
+SESSION = Session(
+    session_id="s1",
+    table="t_OFFLINE",
+    state=SessionState.IN_PROGRESS,
+    created_ms=1,
+    updated_ms=1,
+    owner="me@here:1",
+    mode=IngestionMode.APPEND,
+    atomic=True,
+    source=SOURCE,
+    staging_uri="s3://bucket/staging/s1",
+)
+
+
+def params(**more: str) -> FileIngestionParams:
+    return FileIngestionParams.from_configs(
+        {
+            "inputDirURI": SOURCE,
+            "inputFormat": "csv",
+            "consistentPushEnabled": "true",
+            "consistentPushMaxRetries": "3",
+            **more,
+        }
+    )
+
+
+def decided(session: Session | None, given: FileIngestionParams, *, dropped: bool = False) -> NextTrigger:
+    """The decision for a last session that is not in SWITCH; no controller is asked for that."""
+    memory = MemoryPropertyStore()
+    sessions = SessionStore(memory, "t_OFFLINE")  # type: ignore[arg-type]
+    table = ("/CONFIGS/TABLE/t_OFFLINE", ZNRecord("t_OFFLINE", {}))
+    if not dropped:
+        memory.create(*table)
+    if session is not None:
+        sessions.create(session)
+    if dropped:
+        memory.create(*table)
+    return next_trigger(None, sessions, given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("session", "unread", "said"),
+    [
+        (SESSION, 3, "reads 3 files that are not staged, and what has come since (retry 1 of 3)"),
+        (
+            replace(SESSION, retry_count=2),
+            1,
+            "reads 1 file that is not staged, and what has come since (retry 3 of 3)",
+        ),
+        (SESSION, 0, "reads what has come since, then switches: all files are staged (retry 1 of 3)"),
+        (replace(SESSION, retry_count=3), 3, "begins anew: its retries are exhausted"),
+        (replace(SESSION, state=SessionState.INIT), 0, "begins anew: its plan was not finished"),
+        (
+            replace(SESSION, mode=IngestionMode.SYNC),
+            3,
+            "begins anew: the task's configuration changed since it began",
+        ),
+        (
+            replace(SESSION, source="s3://bucket/else/"),
+            3,
+            "begins anew: the task's configuration changed since it began",
+        ),
+        (replace(SESSION, state=SessionState.DONE), 0, "looks for what differs in the source"),
+        (replace(SESSION, abandoned=True), 3, "looks for what differs in the source"),
+        (None, None, "looks for what differs in the source"),
+    ],
+)
+def test_the_sentence(session: Session | None, unread: int | None, said: str) -> None:
+    assert decided(session, params()).sentence(params(), unread) == said
+
+
+def test_without_retries_a_session_that_is_left_is_thrown_away() -> None:
+    no_retries = params(consistentPushMaxRetries="0")
+    assert decided(SESSION, no_retries).sentence(no_retries, 3) == "begins anew: there are no retries"
+
+
+def test_a_session_of_a_dropped_table_is_thrown_away() -> None:
+    found = decided(SESSION, params(), dropped=True)
+    assert found.sentence(params(), 3) == "begins anew: its table was dropped"
+
+
+@pytest.mark.parametrize("state", list(SessionState))
+def test_clearing_comes_before_all(state: SessionState) -> None:
+    clearing = params(clearConsistentPushState="true")
+    found = decided(replace(SESSION, state=state), clearing)
+    assert found.action is Action.CLEAR
+    assert found.sentence(clearing, 3) == (
+        "clears all sessions, since clearConsistentPushState is true; "
+        "then looks for what differs in the source"
+    )
+
+
+def file(name: str, size: int = 100) -> FileInfo:
+    return FileInfo(f"{SOURCE}{name}", size, 1)
+
+
+def unit(*numbers: int) -> StagedUnit:
+    segment = StagedSegment(f"t_s1_{numbers[0]:06d}", "s3://bucket/staging/s1/x", 1, 10, 5, 9, 0.1, "arrow")
+    return StagedUnit(numbers, (segment,))
+
+
+# The seed's first scene: F1 and F2 are ingested, F3, F4 and F5 fail.
+F1, F2, F3, F4, F5 = (file(f"F{n}") for n in range(1, 6))
+AFTER_SCENE_1 = FileGroup(
+    0,
+    (
+        FileEntry(0, F1, FileStatus.STAGED),
+        FileEntry(1, F2, FileStatus.STAGED),
+        *(FileEntry(n, f, FileStatus.FAILED, "bad") for n, f in ((2, F3), (3, F4), (4, F5))),
+    ),
+    (unit(0), unit(1)),
+)
+
+
+def retry(
+    *listed: FileInfo,
+    group: FileGroup = AFTER_SCENE_1,
+    in_table: Mapping[str, tuple[FileInfo, ...]] | None = None,
+    slots: int | None = 1,
+    **more: str,
+) -> Preview:
+    with_params = params(**more)
+    table = in_table or {}
+    contents = TableContents(
+        {f.uri: f for files in table.values() for f in files},
+        {name: tuple(f.uri for f in files) for name, files in table.items()},
+    )
+    mode = with_params.mode
+    view = SourceView(mode, {f.uri: f for f in listed}, contents, plan_source(mode, listed, contents))
+    return plan_retry(NextTrigger(Action.TAKE_UP, SESSION), view, [group], with_params, slots=slots)
+
+
+def fates(found: Preview) -> dict[str, Fate]:
+    assert found.fate is not None
+    return {uri.removeprefix(SOURCE): fate for uri, fate in found.fate.files}
+
+
+def reads(found: Preview) -> list[str]:
+    return [f.uri.removeprefix(SOURCE) for f in found.to_read]
+
+
+def test_scene_2_a_file_that_came_joins() -> None:
+    found = retry(F1, F2, F3, F4, F5, file("F6"))
+    assert fates(found) == {
+        "F1": Fate.KEPT,
+        "F2": Fate.KEPT,
+        "F3": Fate.READ,
+        "F4": Fate.READ,
+        "F5": Fate.READ,
+        "F6": Fate.JOINS,
+    }
+    assert reads(found) == ["F3", "F4", "F5", "F6"]
+    assert (found.not_staged, found.subtasks, found.bytes_to_read) == (3, 2, 400)
+    assert found.fate is not None
+    assert found.fate.counts() == {"kept": 2, "to read": 3, "joining": 1}
+
+
+def test_where_only_the_run_can_tell_the_subtasks_are_not_guessed() -> None:
+    found = retry(F1, F2, F3, F4, F5, file("F6"), slots=None)
+    assert reads(found) == ["F3", "F4", "F5", "F6"]
+    assert found.subtasks is None
+
+
+def test_scene_3_a_failed_file_is_read_as_it_is_now() -> None:
+    rewritten = file("F3", 999)
+    found = retry(F1, F2, rewritten, F4, F5)
+    assert fates(found)["F3"] is Fate.READ_REWRITTEN
+    assert rewritten in found.to_read
+    assert found.not_staged == 3
+
+
+def test_scene_4_a_staged_file_that_was_rewritten_stays_as_it_was() -> None:
+    found = retry(file("F1", 999), F2, F3, F4, F5)
+    assert fates(found)["F1"] is Fate.KEPT_REWRITTEN
+    assert reads(found) == ["F3", "F4", "F5"]
+
+
+def test_scene_5_a_staged_file_that_is_gone_leaves_with_its_segment() -> None:
+    found = retry(F2, F3, F4, F5)
+    assert fates(found)["F1"] is Fate.DROPPED
+    assert reads(found) == ["F3", "F4", "F5"]
+
+
+def test_what_shares_a_segment_with_a_file_that_is_gone_is_read_again() -> None:
+    together = replace(AFTER_SCENE_1, units=(unit(0, 1),))
+    found = retry(F2, F3, F4, F5, group=together)
+    assert (fates(found)["F1"], fates(found)["F2"]) == (Fate.DROPPED, Fate.READ_AGAIN)
+    assert reads(found) == ["F2", "F3", "F4", "F5"]
+    assert found.not_staged == 4
+
+
+def test_scene_6_a_failed_file_that_is_gone_leaves() -> None:
+    found = retry(F1, F2, F4, F5)
+    assert fates(found)["F3"] is Fate.DROPPED
+    assert reads(found) == ["F4", "F5"]
+
+
+def test_a_skipped_file_stays_skipped() -> None:
+    skipped = replace(AFTER_SCENE_1.entries[2], status=FileStatus.SKIPPED)
+    entries = (*AFTER_SCENE_1.entries[:2], skipped, *AFTER_SCENE_1.entries[3:])
+    found = retry(F1, F2, F3, F4, F5, group=replace(AFTER_SCENE_1, entries=entries))
+    assert fates(found)["F3"] is Fate.SKIPPED
+    assert reads(found) == ["F4", "F5"]
+
+
+def test_all_files_gone_need_a_segment_without_rows_in_the_place_of_what_goes() -> None:
+    found = retry(enableSync="true", in_table={"old": (F1,)})
+    assert set(fates(found).values()) == {Fate.DROPPED}
+    assert (reads(found), found.comes_empty, found.subtasks) == ([], True, 1)
+    assert found.replaced == ("old",)
+
+
+def test_what_goes_is_told_as_the_switch_will_decide_it() -> None:
+    table = {"of_f1": (F1,), "of_f9": (file("F9"),), "of_f8": (file("F8"),)}
+    found = retry(F1, F2, F3, F4, F5, file("F8"), enableSync="true", in_table=table)
+    assert found.replaced == ("of_f1", "of_f9")
+    assert found.conflict is None
+
+
+def test_what_shares_a_segment_of_the_table_with_a_file_of_the_session_joins() -> None:
+    table = {"of_both": (F1, file("F8"))}
+    found = retry(F1, F2, F3, F4, F5, file("F8"), enableSync="true", in_table=table)
+    assert fates(found)["F8"] is Fate.JOINS
+    assert (found.replaced, found.conflict) == (("of_both",), None)
+
+
+def test_a_segment_that_cannot_be_replaced_is_told() -> None:
+    skipped = replace(AFTER_SCENE_1.entries[2], status=FileStatus.SKIPPED)
+    entries = (*AFTER_SCENE_1.entries[:2], skipped, *AFTER_SCENE_1.entries[3:])
+    found = retry(
+        *(F1, F2, F3, F4, F5),
+        group=replace(AFTER_SCENE_1, entries=entries),
+        enableSync="true",
+        in_table={"of_both": (F1, F3)},
+    )
+    assert found.replaced == ()
+    assert found.conflict is not None
+    assert "of_both" in found.conflict
+
+
+def test_subtasks_are_bounded_as_in_the_run() -> None:
+    new = [file(f"G{n}") for n in range(10)]
+    assert retry(F1, F2, F3, F4, F5, *new, taskMaxNumFilesPerTask="2").subtasks == 6
+    assert retry(F1, F2, F3, F4, F5, *new, taskMaxNumFilesPerTask="2", tableMaxNumTasks="4").subtasks == 4

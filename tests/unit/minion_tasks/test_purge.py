@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from controller_client.lineage import LineageEntry, LineageState
+from minion_tasks.file_ingestion.purge import purgeable
+
+HOUR_MS = 3_600_000
+COMPLETED, IN_PROGRESS, REVERTED = LineageState.COMPLETED, LineageState.IN_PROGRESS, LineageState.REVERTED
+
+
+def _entry(state: LineageState, before: str, after: str, *, age_ms: int = 2 * HOUR_MS) -> LineageEntry:
+    return LineageEntry(f"{before}-{after}", state, tuple(before), tuple(after), 100 * HOUR_MS - age_ms)
+
+
+def _purgeable(*entries: LineageEntry, present: str = "abcdef") -> list[str]:
+    return purgeable(entries, set(present), now_ms=100 * HOUR_MS, older_than_s=3600)
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "expected"), [(HOUR_MS - 1, []), (HOUR_MS, ["a", "b"]), (HOUR_MS + 1, ["a", "b"])]
+)
+def test_replaced_segments_go_when_their_grace_period_is_over(age_ms: int, expected: list[str]) -> None:
+    assert _purgeable(_entry(COMPLETED, "ab", "c", age_ms=age_ms)) == expected
+
+
+@pytest.mark.parametrize("state", [IN_PROGRESS, REVERTED])
+def test_an_entry_that_is_not_completed_gives_nothing_away(state: LineageState) -> None:
+    assert _purgeable(_entry(state, "ab", "c")) == []
+
+
+def test_what_is_gone_is_not_deleted_again() -> None:
+    assert _purgeable(_entry(COMPLETED, "ab", "c"), present="bc") == ["b"]
+
+
+@pytest.mark.parametrize(("before", "after"), [("a", "d"), ("d", "a")])
+def test_what_an_open_entry_holds_stays(before: str, after: str) -> None:
+    assert _purgeable(_entry(COMPLETED, "ab", "c"), _entry(IN_PROGRESS, before, after)) == ["b"]
+
+
+def test_what_a_reverted_entry_names_may_go() -> None:
+    assert _purgeable(_entry(COMPLETED, "ab", "c"), _entry(REVERTED, "a", "d")) == ["a", "b"]
+
+
+def test_what_was_replaced_step_by_step_goes_in_one() -> None:
+    first = _entry(COMPLETED, "a", "b", age_ms=3 * HOUR_MS)
+    assert _purgeable(first, _entry(COMPLETED, "b", "c")) == ["a", "b"]
+    assert _purgeable(first, _entry(COMPLETED, "b", "c", age_ms=1)) == ["a"]

@@ -1,0 +1,349 @@
+"""What `pinotctl task session` counts of a ledger, and the page it makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.filestore import FileInfo
+from controller_client.markup import Html, el, table
+from minion_tasks.file_ingestion.report import (
+    Histogram,
+    SessionReport,
+    count_attempts,
+    count_session,
+    histogram,
+    read_report,
+)
+from minion_tasks.file_ingestion.report_page import outcome, page
+from minion_tasks.file_ingestion.report_text import bytes_text, seconds_text
+from minion_tasks.file_ingestion.session import (
+    FileEntry,
+    FileGroup,
+    FileStatus,
+    IngestionMode,
+    Session,
+    SessionState,
+    StagedSegment,
+    StagedUnit,
+)
+from minion_tasks.file_ingestion.session_store import SessionStore
+from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
+
+BEGAN = 1_700_000_000_000
+HOUR = 3_600_000
+SESSION = Session(
+    session_id="s1",
+    table="t_OFFLINE",
+    state=SessionState.IN_PROGRESS,
+    created_ms=BEGAN,
+    updated_ms=BEGAN + HOUR + 5000,
+    owner="me@here:1",
+    mode=IngestionMode.APPEND,
+    atomic=True,
+    source="s3://bucket/in/",
+    staging_uri="s3://bucket/staging/s1",
+    files=5,
+    total_bytes=1500,
+    groups=2,
+    numbers=5,
+    attempts_ms=(BEGAN, BEGAN + HOUR),
+    retry_count=1,
+)
+
+
+def file(number: int) -> FileInfo:
+    return FileInfo(f"s3://bucket/in/{number}.csv", 100 * (number + 1), BEGAN)
+
+
+def staged(name: str, rows: int = 10, build_s: float = 1.0, reader: str = "arrow") -> StagedSegment:
+    reason = "a column needs it" if reader == "pinot" else None
+    return StagedSegment(name, f"s3://bucket/staging/s1/{name}", 1, rows, 50, 400, build_s, reader, reason)
+
+
+GROUPS = (
+    FileGroup(
+        0,
+        (
+            FileEntry(0, file(0), FileStatus.STAGED, ended_ms=BEGAN + 1000),
+            FileEntry(1, file(1), FileStatus.STAGED, ended_ms=BEGAN + 1000),
+            FileEntry(2, file(2), FileStatus.FAILED, "s3://bucket/in/2.csv: row 7", BEGAN + HOUR + 2000),
+        ),
+        (StagedUnit((0, 1), (staged("a"), staged("b", 5, 0.5))),),
+    ),
+    FileGroup(
+        1,
+        (
+            FileEntry(3, file(3), FileStatus.STAGED, ended_ms=BEGAN + HOUR + 1000),
+            FileEntry(4, file(4)),
+        ),
+        (StagedUnit((3,), (staged("c", 2, 4.0, "pinot"),)),),
+    ),
+)
+
+
+def counted(session: Session = SESSION, groups: Sequence[FileGroup] = GROUPS) -> SessionReport:
+    return count_session(session, groups, ())
+
+
+def test_counts_and_sums_of_a_session() -> None:
+    report = counted()
+    assert report.files == {
+        FileStatus.PENDING: 1,
+        FileStatus.STAGED: 3,
+        FileStatus.FAILED: 1,
+        FileStatus.SKIPPED: 0,
+    }
+    assert (report.source_bytes, report.staged_source_bytes) == (1500, 700)
+    assert (report.rows, report.segments, report.tar_bytes, report.segment_bytes) == (17, 3, 150, 1200)
+    assert report.unread == 2
+    assert [(f.uri, f.error) for f in report.failures] == [
+        ("s3://bucket/in/2.csv", "s3://bucket/in/2.csv: row 7")
+    ]
+    assert report.readers == {"arrow": 2, "pinot": 1}
+    assert report.fallback_reasons == {"a column needs it": 1}
+    assert report.replaced is None
+    slowest = report.slowest
+    assert [(unit.uri, unit.files, unit.rows, unit.build_s) for unit in slowest] == [
+        ("s3://bucket/in/3.csv", 1, 2, 4.0),
+        ("s3://bucket/in/0.csv", 2, 15, 1.5),
+    ]
+
+
+def test_the_same_is_read_from_the_store() -> None:
+    sessions = SessionStore(MemoryPropertyStore(), "t_OFFLINE")  # type: ignore[arg-type]
+    session = sessions.create(replace(SESSION, state=SessionState.SWITCH))
+    for group in GROUPS:
+        sessions.create_group("s1", group)
+    pages = sessions.write_from("s1", ["old_1", "old_2", "old_3"])
+    session = sessions.save(replace(session, from_pages=pages))
+    report = read_report(sessions, session, names=2)
+    assert (report.rows, report.segments, report.first_segments) == (17, 3, ("a", "b"))
+    assert (report.replaced, report.first_replaced) == (3, ("old_1", "old_2"))
+
+
+def test_a_plan_that_is_being_written_is_not_read() -> None:
+    sessions = SessionStore(MemoryPropertyStore(), "t_OFFLINE")  # type: ignore[arg-type]
+    session = sessions.create(replace(SESSION, state=SessionState.INIT))
+    assert sum(read_report(sessions, session).files.values()) == 0
+
+
+def test_a_segment_without_rows_counts_only_alone() -> None:
+    empty = FileGroup(2, (), (StagedUnit((), (staged("nothing", 0),)),), empty_segment=True)
+    assert counted(groups=[*GROUPS, empty]).segments == 3
+    alone = counted(groups=[empty])
+    assert (alone.segments, alone.rows, alone.first_segments) == (1, 0, ("nothing",))
+
+
+def test_each_attempt_has_its_files() -> None:
+    first, retry = counted().attempts
+    assert (first.number, first.staged, first.failed, first.last_ms) == (0, 2, 0, BEGAN + 1000)
+    assert first.staged_steps == ((BEGAN + 1000, 1), (BEGAN + 1000, 2))
+    assert (retry.number, retry.staged, retry.failed, retry.last_ms) == (1, 1, 1, BEGAN + HOUR + 2000)
+    assert retry.staged_steps == ((BEGAN + HOUR + 1000, 3),)
+    assert retry.failed_steps == ((BEGAN + HOUR + 2000, 1),)
+
+
+def test_a_minions_clock_that_is_behind_falls_into_the_first_attempt() -> None:
+    first, retry = count_attempts(SESSION, [BEGAN - 500], [])
+    assert (first.staged, retry.staged) == (1, 0)
+
+
+@given(st.lists(st.integers(BEGAN, BEGAN + 2 * HOUR), max_size=2000))
+def test_a_chart_has_few_steps_and_its_last_is_the_last(times: list[int]) -> None:
+    attempts = count_attempts(SESSION, times, [])
+    assert sum(attempt.staged for attempt in attempts) == len(times)
+    reached = 0
+    for attempt in attempts:
+        assert len(attempt.staged_steps) <= 240
+        assert list(attempt.staged_steps) == sorted(attempt.staged_steps)
+        reached += attempt.staged
+        if attempt.staged_steps:
+            assert attempt.staged_steps[-1] == (attempt.last_ms, reached)
+
+
+@given(st.lists(st.integers(0, 2**45), min_size=1, max_size=200))
+def test_each_size_is_in_one_bin(sizes: list[int]) -> None:
+    found = histogram(sizes)
+    assert found is not None
+    assert len(found.bins) <= 16
+    for low, high, count in found.bins:
+        assert count == sum(low <= size < high for size in sizes)
+    assert sum(count for _, _, count in found.bins) == len(sizes)
+    assert (found.smallest, found.largest) == (min(sizes), max(sizes))
+
+
+def test_sizes_that_double_have_bins_that_double() -> None:
+    assert histogram([]) is None
+    assert histogram([1024, 1500, 4096]) == Histogram(
+        ((1024, 2048, 2), (2048, 4096, 0), (4096, 8192, 1)), 1024, 4096, 1500
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (1536, "1.5 KiB"), (5 * 2**30, "5 GiB")]
+)
+def test_sizes_for_people(size: int, text: str) -> None:
+    assert bytes_text(size) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0.0 s"), (89.94, "89.9 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")]
+)
+def test_durations_for_people(seconds: float, text: str) -> None:
+    assert seconds_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("session", "said"),
+    [
+        (SESSION, "3 of 5 files are staged; queries see the table as it was before it."),
+        (replace(SESSION, abandoned=True), "It was thrown away: queries see the table as it was before it."),
+        (
+            replace(SESSION, state=SessionState.DONE),
+            "17 rows of 3 files became queryable in one step, in 3 segments.",
+        ),
+        (
+            replace(SESSION, state=SessionState.DONE, atomic=False),
+            "17 rows of 3 files became queryable, in 3 segments.",
+        ),
+        (
+            replace(SESSION, state=SessionState.SWITCH),
+            "All its files are staged, and its switch is not finished.",
+        ),
+    ],
+)
+def test_the_outcome_in_a_sentence(session: Session, said: str) -> None:
+    assert outcome(counted(session)) == said
+
+
+def test_what_went_is_said() -> None:
+    done = count_session(replace(SESSION, state=SessionState.DONE), GROUPS, ["old"])
+    assert outcome(done).endswith("in 3 segments, and 1 segment went.")
+
+
+class Page(HTMLParser):
+    """The page as a browser takes it apart; elements that are not closed are a fault."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+
+def test_the_page_tells_the_session() -> None:
+    session = replace(SESSION, message="1 of 5 files could not be ingested")
+    shown = Page(page(counted(session), now_ms=BEGAN + 2 * HOUR, next_does="begins anew: because"))
+    for words in (
+        "t_OFFLINE",
+        "IN_PROGRESS",
+        "1 of 5 files could not be ingested",
+        "The next trigger begins anew: because.",
+        "s3://bucket/in/2.csv",
+        "row 7",
+        "retry 1",
+        "1 staged, 1 failed",
+        "a column needs it",
+        "s3://bucket/staging/s1",
+        "2023-11-14 22:13:20Z",
+    ):
+        assert words in shown.text, words
+
+
+@pytest.mark.parametrize("state", list(SessionState))
+@pytest.mark.parametrize("groups", [(), GROUPS], ids=["no files", "files"])
+def test_every_state_has_its_page(state: SessionState, groups: Sequence[FileGroup]) -> None:
+    session = replace(SESSION, state=state, attempts_ms=())
+    shown = Page(page(counted(session, groups), now_ms=BEGAN))
+    assert state.value in shown.text
+
+
+def test_nothing_that_a_file_or_an_error_says_becomes_markup() -> None:
+    evil = "<script>alert(1)</script>\"'&<img src=http://evil/x>"
+    entries = (
+        FileEntry(0, FileInfo(f"s3://b/{evil}", 1, 1), FileStatus.FAILED, evil, BEGAN),
+        FileEntry(1, FileInfo(f"s3://b/{evil}2", 1, 1), FileStatus.STAGED, None, BEGAN),
+    )
+    segment = replace(staged(evil), reader=evil, fallback_reason=evil)
+    session = replace(
+        SESSION, table=evil, session_id=evil, source=evil, message=evil, owner=evil, entry_id=evil
+    )
+    groups = [FileGroup(0, entries, (StagedUnit((1,), (segment,)),))]
+    shown = Page(page(count_session(session, groups, [evil]), now_ms=BEGAN, next_does=evil))
+    assert "script" not in shown.tags
+    assert "img" not in shown.tags
+    assert evil in shown.text
+
+
+def test_the_page_needs_nothing_from_elsewhere() -> None:
+    shown = Page(page(counted(), now_ms=BEGAN))
+    assert not {"script", "link", "img", "iframe", "object", "image", "use"} & set(shown.tags)
+    assert not {"src", "href", "xlink:href", "onclick", "onload"} & {name for name, _ in shown.attributes}
+    policy = [value for name, value in shown.attributes if value and "default-src" in value]
+    assert policy == ["default-src 'none'; style-src 'unsafe-inline'"]
+
+
+def test_a_page_of_a_hundred_thousand_files_is_small() -> None:
+    uri = "s3://a-bucket-with-a-name/some/long/folder/2013/12/31/part-{:06d}-abcdef.json.gz"
+    error = "x" * 1000  # as much as the ledger keeps
+
+    def group(number: int) -> FileGroup:
+        numbers = range(number * 500, number * 500 + 500)
+        entries = tuple(
+            FileEntry(
+                n,
+                FileInfo(uri.format(n), n * 977, 1),
+                FileStatus.FAILED if n % 3 == 0 else FileStatus.STAGED,
+                error if n % 3 == 0 else None,
+                BEGAN + n,
+            )
+            for n in numbers
+        )
+        units = tuple(StagedUnit((n,), (staged(f"t_{n:09d}", n),)) for n in numbers if n % 3)
+        return FileGroup(number, entries, units)
+
+    session = replace(
+        SESSION, state=SessionState.DONE, message=error, attempts_ms=tuple(range(BEGAN, BEGAN + 50))
+    )
+    report = count_session(session, map(group, range(200)), [f"old_{n:09d}" for n in range(100_000)])
+    text = page(report, now_ms=BEGAN)
+    assert len(text.encode()) < 500_000
+    shown = Page(text)
+    for words in ("100,000", "33,334 failed", "66,666 segments came", "100,000 segments went"):
+        assert words in shown.text, words
+
+
+def test_elements_escape_what_is_put_into_them() -> None:
+    assert (
+        el("p", "a<b", Html("<b>x</b>"), None, class_='"q"') == '<p class="&quot;q&quot;">a&lt;b<b>x</b></p>'
+    )
+    assert el("p", el("i", "<")) == "<p><i>&lt;</i></p>"
+    assert el("line", x1=1.26, stroke_width=2, y1=None) == '<line x1="1.3" stroke-width="2"></line>'
+    made = table((("name", False), ("n", True)), [("<a>", "1")])
+    assert '<td>&lt;a&gt;</td><td class="number">1</td>' in made

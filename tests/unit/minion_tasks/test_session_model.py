@@ -1,0 +1,570 @@
+"""Random lives of a table, held against a naive reading of the seed's rules and scenes.
+
+The run, the subtasks' loop, staging, ledger and plan are the real ones (``session_world`` says what is not).
+The model below knows versions of files, not segments, groups or numbers, and says for each trigger which
+files are read and what queries see afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import Phase, note, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from controller_client.errors import PinotPluginError, SourceError
+from minion_tasks.file_ingestion.params import FileIngestionParams
+from minion_tasks.file_ingestion.provenance import Provenance
+from minion_tasks.file_ingestion.run_types import FilesFailedError, RunOutcome, RunReport
+from minion_tasks.file_ingestion.session import FileStatus, IngestionMode, Session, SessionState
+from tests.unit.minion_tasks.session_world import (
+    SOURCE,
+    STAGING,
+    Content,
+    Happenings,
+    ProcessDiedError,
+    World,
+    name_of,
+    rows_of,
+)
+
+APPEND, SYNC, SWAP = IngestionMode.APPEND, IngestionMode.SYNC, IngestionMode.SWAP
+Versions = Mapping[str, int]
+names = st.sampled_from("abcdef")
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A session's files, by what became of them."""
+
+    staged: Versions = field(default_factory=dict)
+    skipped: Versions = field(default_factory=dict)
+    unread: frozenset[str] = frozenset()
+    together: frozenset[frozenset[str]] = frozenset()
+
+    @property
+    def known(self) -> frozenset[str]:
+        return self.unread.union(self.staged, self.skipped)
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """What queries see: the version of each file, and whether segments of others are there.
+
+    Attributes:
+        together: Files that are in one segment, since they were read together.
+    """
+
+    files: Versions = field(default_factory=dict)
+    together: frozenset[frozenset[str]] = frozenset()
+    foreign: frozenset[str] = frozenset()
+
+    def mates(self, name: str) -> frozenset[str]:
+        return frozenset().union(*(each for each in self.together if name in each))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a trigger has to do with the files of its session.
+
+    Attributes:
+        kept: Staged already, and stays so.
+        skipped: Stays skipped.
+        to_read: All others of the session.
+    """
+
+    kept: Versions
+    skipped: Versions
+    to_read: frozenset[str]
+    is_nothing: bool
+
+
+def seed_plan(mode: IngestionMode, ledger: Ledger, listed: Versions, table: TableModel) -> Plan:
+    """Say what a trigger reads: the seed's scenes 2 to 6, and, for a new session, its modes."""
+    gone = [each for each in ledger.together if not each.issubset(listed)]
+    kept = {
+        name: version
+        for name, version in ledger.staged.items()
+        if name in listed and not any(name in each for each in gone)
+    }
+    skipped = {name: version for name, version in ledger.skipped.items() if listed.get(name) == version}
+    differing = {name for name, version in listed.items() if table.files.get(name) != version}
+    deleted = set(table.files).difference(listed)
+    if mode is APPEND:
+        wanted = set(listed).difference(table.files)
+    elif mode is SYNC:
+        moving = differing.union(deleted, kept, ledger.unread.intersection(listed))
+        wanted = differing.union(*(each for each in table.together if moving.intersection(each)))
+    else:
+        wanted = set(listed) if ledger.known or differing or deleted or table.foreign else set()
+    to_read = wanted.union(ledger.known).intersection(listed).difference(kept, skipped)
+    removes = (bool(deleted) and mode is not APPEND) or (bool(table.foreign) and mode is SWAP)
+    return Plan(kept, skipped, frozenset(to_read), not to_read and not removes)
+
+
+def seed_table(
+    mode: IngestionMode, staged: Versions, listed: Versions, table: TableModel, ledger: Ledger
+) -> TableModel:
+    """Say what queries see when a session with these files is done."""
+    if mode is APPEND:
+        files, foreign = {**table.files, **staged}, table.foreign
+    elif mode is SYNC:
+        kept = {name: version for name, version in table.files.items() if name in listed}
+        files, foreign = {**kept, **staged}, table.foreign
+    else:
+        files, foreign = dict(staged), frozenset()
+    left = {name for name in files if name not in staged}
+    together = {each for each in table.together if each.issubset(left)}
+    return TableModel(files, frozenset(together.union(ledger.together)), foreign)
+
+
+def cannot_replace(staged: Versions, listed: Versions, table: TableModel) -> bool:
+    """Say whether sync would have to give up rows of a file that the session could not read."""
+    return any(
+        any(name in staged or name not in listed for name in each)
+        and any(name in listed and name not in staged for name in each)
+        for each in table.together
+    )
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What queries see when a session's switch is finished, and which segments of others went."""
+
+    table: TableModel
+    session_id: str
+    foreign_then: frozenset[str]
+
+
+subtask_fates = st.lists(st.sampled_from(["ok", "ok", "lost", "twice"]) | st.integers(1, 9), max_size=3)
+rough = st.builds(
+    Happenings,
+    run_dies_at=st.none() | st.integers(1, 40),
+    run_dies_waiting=st.sampled_from([False, False, False, True]),
+    subtasks=subtask_fates,
+    leftovers_at=st.none() | st.integers(1, 12),
+    rewritten=st.sets(names, max_size=1),
+    lock_lost=st.sampled_from([False, False, False, True]),
+    quota_exceeded=st.sampled_from([False, False, False, True]),
+    no_minion=st.sampled_from([False, False, False, True]),
+)
+faults = st.sampled_from(["row 7 is wrong", "no header"])
+retries = st.sampled_from([3, 3, 2, 1, 0])
+own_modes = st.runner().flatmap(lambda life: st.sampled_from(life.MODES))
+
+
+class TableLife(RuleBasedStateMachine):
+    """A table, its source, its triggers."""
+
+    MODES: tuple[str, ...] = ("append", "append at once", "sync", "sync at once", "swap", "swap one to one")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World()
+        self.world.on_listed = self._on_listed
+        self.table = TableModel()
+        self.old_versions: dict[str, list[int]] = {}
+        self.expected: Expected | None = None
+        self.at_listing: list[Ledger] = []
+        self.reads_before = 0
+        self.uri_of_number: dict[tuple[str, int], str] = {}
+        self.of_dropped_tables: set[str] = set()
+        self.foreign = 0
+
+    def teardown(self) -> None:
+        self.world.close()
+
+    # What happens to the table's configuration and source.
+
+    @initialize(mode=own_modes, retries=retries, skips=st.booleans(), files=st.sets(names))
+    def begin(self, mode: str, retries: int, skips: bool, files: set[str]) -> None:
+        self.configure(mode, retries, skips)
+        for name in sorted(files):
+            self.write(name)
+
+    @precondition(lambda self: len(self.MODES) > 1)
+    @rule(mode=own_modes, retries=retries, skips=st.booleans())
+    def change_the_configuration(self, mode: str, retries: int, skips: bool) -> None:
+        self.configure(mode, retries, skips)
+
+    def configure(self, mode: str, retries: int, skips: bool) -> None:
+        configs = {
+            "inputDirURI": SOURCE,
+            "inputFormat": "csv",
+            "outputDirURI": STAGING,
+            "taskMaxNumFilesPerTask": "3",
+            "tableMaxNumTasks": "2",
+            "skipFileIfFailToInitReader": str(skips),
+        }
+        if "at once" in mode or "swap" in mode:
+            configs["consistentPushMaxRetries"] = str(retries)
+        if "at once" in mode:
+            configs["consistentPushEnabled"] = "true"
+        if "swap" in mode:
+            configs["consistentPushSwapEnabled"] = "true"
+        if "sync" in mode or "one to one" in mode:
+            configs["enableSync"] = "true"
+        else:
+            configs |= {"desiredSegmentSize": "70", "maxNumRecordsPerSegment": "2"}
+        self.configs = configs
+        self.params = FileIngestionParams.from_configs(configs)
+
+    @rule(name=names)
+    def write(self, name: str) -> None:
+        if name in self.world.source:
+            self.old_versions.setdefault(name, []).append(self.world.source[name])
+        self.world.source[name] = next(self.world.versions)
+
+    @rule(name=names)
+    def delete(self, name: str) -> None:
+        if name in self.world.source:
+            self.old_versions.setdefault(name, []).append(self.world.source.pop(name))
+
+    @rule(name=names)
+    def put_back(self, name: str) -> None:
+        if self.old_versions.get(name):
+            self.world.source[name] = self.old_versions[name][-1]
+
+    @rule(name=names, fault=faults)
+    def spoil(self, name: str, fault: str) -> None:
+        self.world.faults[name] = fault
+
+    @rule()
+    def mend(self) -> None:
+        self.world.faults.clear()
+
+    @precondition(lambda self: self._open_ledger().known)
+    @rule(number=st.integers(0, 5), change=st.sampled_from(["write", "delete", "put back"]))
+    def change_a_file_of_the_session(self, number: int, change: str) -> None:
+        known = sorted(self._open_ledger().known)
+        name = known[number % len(known)]
+        {"write": self.write, "delete": self.delete, "put back": self.put_back}[change](name)
+
+    @precondition(lambda self: self.world.open_entry is not None)
+    @rule()
+    def somebody_reverts_the_switch(self) -> None:
+        self.world.revert()
+        self.expected = None
+
+    @rule(what=st.sampled_from(["others push", "others push", "leftovers go on", "the table is dropped"]))
+    def something_rare_happens(self, what: str) -> None:
+        if what == "others push":
+            name = f"foreign{self.foreign}"
+            self.foreign += 1
+            self.world.table[name] = Content({}, ())
+            self.table = replace(self.table, foreign=self.table.foreign | {name})
+        elif what == "leftovers go on":
+            self.world.run_leftovers()
+        else:
+            self.world.create_table()
+            self.of_dropped_tables.update(self.world.sessions.ids())
+            self.table, self.expected = TableModel(), None
+
+    # Triggers.
+
+    @rule()
+    def trigger(self) -> None:
+        self._trigger(Happenings())
+
+    @precondition(lambda self: self.world.source)
+    @rule(number=st.integers(0, 5), fault=faults)
+    def trigger_with_a_bad_file(self, number: int, fault: str) -> None:
+        unread = self._open_ledger().unread.intersection(self.world.source) or self.world.source.keys()
+        self.world.faults[sorted(unread)[number % len(unread)]] = fault
+        self._trigger(Happenings())
+        self.world.faults.clear()
+
+    @rule(really=st.integers(0, 3))
+    def trigger_and_clear(self, really: int) -> None:
+        if really:
+            return
+        cleared = FileIngestionParams.from_configs({**self.configs, "clearConsistentPushState": "true"})
+        present, self.params = self.params, cleared
+        latest = self.world.sessions.latest()
+        if latest is not None and latest.state is SessionState.SWITCH and latest.is_open:
+            if not latest.atomic:
+                self.table = self._seen()  # some of it came, and stays
+            elif self._segments_of(latest) in self.world.completed:
+                self._forget_or_take(latest)
+        self.expected = None
+        try:
+            self._trigger(Happenings())
+        finally:
+            self.params = present
+
+    @rule(happenings=rough)
+    def rough_trigger(self, happenings: Happenings) -> None:
+        self._trigger(happenings)
+
+    def _trigger(self, happenings: Happenings) -> None:
+        before = self.world.sessions.latest()
+        self.at_listing.clear()
+        self.reads_before = 0
+        smooth, rewritten = happenings.is_smooth, set(happenings.rewritten)
+        report: RunReport | None = None
+        error: PinotPluginError | None = None
+        try:
+            report = self.world.trigger(self.params, happenings)
+        except ProcessDiedError:
+            note("the run was killed")
+            smooth = False
+        except PinotPluginError as raised:
+            error = raised
+        note(f"{report.outcome if report else error!r}"[:300])
+        after = self.world.sessions.latest()
+        if before is not None and before.state is SessionState.SWITCH:
+            self._after_switch(before)
+        if not self.world.listings:
+            if smooth:
+                assert report is not None
+                assert report.outcome is RunOutcome.SWITCH_FINISHED
+                assert not self.world.reads
+            return
+        (listed,) = self.world.listings
+        taken_up = (
+            before is not None
+            and before.is_open
+            and before.state is SessionState.IN_PROGRESS
+            and bool(self.at_listing)
+            and after is not None
+            and after.session_id == before.session_id
+        )
+        if smooth and before is not None and before.is_open and self.world.source:
+            assert taken_up is self._goes_on(before)
+        start = self.at_listing[0] if taken_up else Ledger()
+        plan = seed_plan(self.params.mode, start, listed, self.table)
+        read = {name for name, _ in self.world.reads[self.reads_before :]}
+        note(f"{plan=} {read=}")
+        assert read <= plan.to_read, "a file was read that is staged, or that is nobody's business"
+        if after is not None and (after.is_open or after != before):
+            self._check_kept(after, plan, listed, taken_up)
+        if smooth:
+            self._check_smooth(plan, listed, rewritten, read, taken_up, before, after, report, error)
+        if after is not None and after != before:
+            self._expect(after, listed)
+        if after is not None and after.state is SessionState.DONE and after != before:
+            self._forget_or_take(after)
+
+    def _goes_on(self, session: Session) -> bool:
+        """Whether the seed's retry cycle lets a trigger take up a session."""
+        return (
+            session.state is SessionState.IN_PROGRESS
+            and session.retry_count < self.params.max_retries
+            and (session.mode, session.atomic) == (self.params.mode, self.params.atomic)
+            and session.session_id not in self.of_dropped_tables
+            and not self.params.clear_state
+        )
+
+    def _check_smooth(
+        self,
+        plan: Plan,
+        listed: Versions,
+        rewritten: set[str],
+        read: set[str],
+        taken_up: bool,
+        before: Session | None,
+        after: Session | None,
+        report: RunReport | None,
+        error: PinotPluginError | None,
+    ) -> None:
+        """Each subtask ran once and to its end: what came of it is certain."""
+        mode, params = self.params.mode, self.params
+        if not listed and mode is APPEND:
+            assert isinstance(error, SourceError)
+            return
+        if plan.is_nothing and not taken_up:
+            assert error is None
+            assert report is not None
+            assert report.outcome is RunOutcome.NOTHING_NEW
+            return
+        assert after is not None
+        assert read == plan.to_read
+        failed, skipped = set[str](), set(plan.skipped)
+        for name in plan.to_read:
+            fault = self.world.faults.get(name)
+            if name in rewritten:
+                failed.add(name)
+            elif fault == "no header" and params.skip_unreadable:
+                skipped.add(name)
+            elif fault is not None:
+                failed.add(name)
+        good = {name: listed[name] for name in plan.to_read.difference(failed, skipped)}
+        staged = {**plan.kept, **good}
+        if failed:
+            assert isinstance(error, FilesFailedError)
+        if mode is SYNC and not (failed and params.atomic) and cannot_replace(staged, listed, self.table):
+            assert error is not None
+        elif failed and params.atomic:
+            kept = after.retry_count < params.max_retries
+            assert after.is_open is kept
+            if kept:
+                ledger = self._ledger(after)
+                assert ledger.staged == staged
+                assert ledger.skipped.keys() == skipped
+                assert ledger.unread == failed
+        else:
+            assert after.state is SessionState.DONE
+            assert failed or error is None
+            self._expect(after, listed)
+            assert self.expected is not None
+            assert dict(self.expected.table.files) == dict(
+                seed_table(mode, staged, listed, self.table, Ledger()).files
+            )
+        assert after.is_open or len(self.world.sessions.ids()) <= 2
+        retries = before.retry_count + 1 if taken_up and before is not None else 0
+        assert after.retry_count == retries
+        assert len(after.attempts_ms) == retries + 1
+
+    def _check_kept(self, after: Session, plan: Plan, listed: Versions, taken_up: bool) -> None:
+        """Whatever was killed: what was staged is, and what is staged is as it was listed."""
+        if after.abandoned or (not taken_up and after.state is SessionState.INIT):
+            return
+        ledger = self._ledger(after)
+        if not taken_up:
+            assert not plan.kept
+        for name, version in plan.kept.items():
+            assert ledger.staged.get(name) == version, "staged work was lost"
+        for name, version in ledger.staged.items():
+            assert name in plan.kept or version == listed.get(name, version)
+
+    # What the table must be.
+
+    def _on_listed(self) -> None:
+        session = self.world.sessions.latest()
+        self.reads_before = len(self.world.reads)
+        if session is not None and session.is_open:
+            self.at_listing.append(self._ledger(session))
+
+    def _expect(self, session: Session, listed: Versions) -> None:
+        """Remember what a session in SWITCH or behind it brings."""
+        if session.state in (SessionState.SWITCH, SessionState.DONE) and (
+            self.expected is None or self.expected.session_id != session.session_id
+        ):
+            ledger = self._ledger(session)
+            table = seed_table(session.mode, ledger.staged, listed, self.table, ledger)
+            self.expected = Expected(table, session.session_id, self.table.foreign)
+
+    def _after_switch(self, before: Session) -> None:
+        """Take over what a session of an earlier trigger was to bring, if it did."""
+        try:
+            now = self.world.sessions.load(before.session_id)
+        except PinotPluginError:
+            return
+        if now.state is SessionState.DONE:
+            self._forget_or_take(now)
+
+    def _forget_or_take(self, session: Session) -> None:
+        if self.expected is None or self.expected.session_id != session.session_id:
+            return
+        since = self.table.foreign - self.expected.foreign_then
+        self.table = replace(self.expected.table, foreign=self.expected.table.foreign | since)
+        self.expected = None
+
+    def _ledger(self, session: Session) -> Ledger:
+        staged, skipped, unread, together = {}, {}, set(), set()
+        if session.state is SessionState.INIT:
+            return Ledger()
+        for group in self.world.sessions.groups(session):
+            of_number = {}
+            for entry in group.entries:
+                name = name_of(entry.file.uri)
+                of_number[entry.number] = name
+                if entry.status is FileStatus.STAGED:
+                    staged[name] = entry.file.modified_ms
+                elif entry.status is FileStatus.SKIPPED:
+                    skipped[name] = entry.file.modified_ms
+                else:
+                    unread.add(name)
+            together |= {frozenset(of_number[n] for n in unit.files) for unit in group.units if unit.files}
+        return Ledger(staged, skipped, frozenset(unread), frozenset(together))
+
+    @invariant()
+    def queries_see_the_old_or_the_new(self) -> None:
+        latest = self.world.sessions.latest()
+        if latest is not None and latest.state is SessionState.SWITCH and latest.is_open:
+            if not latest.atomic:
+                return  # one by one: nobody promised anything
+            applied = self.expected is not None and self._segments_of(latest) in self.world.completed
+            table = self.expected.table if applied and self.expected is not None else self.table
+            foreign = self.table.foreign
+            if applied and self.expected is not None:
+                foreign = self.expected.table.foreign | (foreign - self.expected.foreign_then)
+        else:
+            table, foreign = self.table, self.table.foreign
+        seen = sorted(row for content in self.world.table.values() for row in content.rows)
+        assert seen == sorted(row for each in table.files.items() for row in rows_of(*each))
+        ours: dict[str, int] = {}
+        for name, content in self.world.table.items():
+            provenance = Provenance.from_custom_map(content.custom, segment=name)
+            if provenance is None:
+                assert name in foreign
+                continue
+            for each in provenance.inputs:
+                assert ours.setdefault(name_of(each.uri), each.modified_ms) == each.modified_ms
+        assert ours == dict(table.files)
+        assert foreign <= self.world.table.keys()
+
+    def _seen(self) -> TableModel:
+        contents = self.world.contents()
+        together = {frozenset(map(name_of, uris)) for uris in contents.uris_of.values() if uris}
+        files = {name_of(uri): each.modified_ms for uri, each in contents.files.items()}
+        return TableModel(files, frozenset(together), frozenset(contents.foreign))
+
+    def _open_ledger(self) -> Ledger:
+        latest = self.world.sessions.latest()
+        return self._ledger(latest) if latest is not None and latest.is_open else Ledger()
+
+    def _segments_of(self, session: Session) -> tuple[str, ...]:
+        found = [
+            (group.empty_segment, segment.name)
+            for group in self.world.sessions.groups(session)
+            for segment in group.segments
+        ]
+        return tuple(n for empty, n in found if not empty) or tuple(n for _, n in found[:1])
+
+    @invariant()
+    def a_session_that_goes_on_has_all_that_it_staged(self) -> None:
+        latest = self.world.sessions.latest()
+        if latest is None or not latest.is_open or latest.state is SessionState.INIT:
+            return
+        for group in self.world.sessions.groups(latest):
+            for segment in group.segments:
+                assert {segment.tar_uri, segment.metadata_uri} <= self.world.staged.keys()
+
+    @invariant()
+    def a_number_is_one_file_for_good(self) -> None:
+        latest = self.world.sessions.latest()
+        if latest is None or latest.state is SessionState.INIT:
+            return
+        found = [entry for group in self.world.sessions.groups(latest) for entry in group.entries]
+        assert len({entry.number for entry in found}) == len(found)
+        assert len({entry.file.uri for entry in found}) == len(found)
+        for entry in found:
+            known = self.uri_of_number.setdefault((latest.session_id, entry.number), entry.file.uri)
+            assert known == entry.file.uri
+            assert entry.number < latest.numbers
+
+
+@pytest.mark.parametrize("mode", [*((mode,) for mode in TableLife.MODES), TableLife.MODES])
+def test_the_table_is_what_the_seeds_rules_say(mode: tuple[str, ...]) -> None:
+    life = type("TableLife", (TableLife,), {"MODES": mode})
+    examples = settings().max_examples // 4
+    run_state_machine_as_test(
+        life,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=30,
+            # To explain a failure takes minutes more than to find it.
+            phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
+        ),
+    )

@@ -1,0 +1,312 @@
+"""The ledger: what is written is read back, nobody overwrites anybody, the last two sessions are kept."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.errors import ConflictError, NotFoundError
+from controller_client.filestore import FileInfo
+from controller_client.zookeeper import ZNRecord
+from minion_tasks.file_ingestion.session import (
+    FileEntry,
+    FileGroup,
+    FileStatus,
+    IngestionMode,
+    Session,
+    SessionState,
+    StagedSegment,
+    StagedUnit,
+    abandon,
+    move,
+)
+from tests.unit.minion_tasks.samples import TABLE, file, make_session, make_store, segment
+
+ROOT = "/MINION_TASK_METADATA/t_OFFLINE/FileIngestionTask/consistentPush"
+CONFIG = f"/CONFIGS/TABLE/{TABLE}"
+
+whole = st.integers(0, 2**40)
+texts = st.text(max_size=20)
+SESSION: dict[str, st.SearchStrategy[Any]] = {
+    "session_id": st.just("s1"),
+    "table": st.just(TABLE),
+    "state": st.sampled_from(SessionState),
+    "created_ms": whole,
+    "updated_ms": whole,
+    "owner": texts,
+    "mode": st.sampled_from(IngestionMode),
+    "atomic": st.booleans(),
+    "source": texts,
+    "staging_uri": texts,
+    "files": whole,
+    "total_bytes": whole,
+    "groups": whole,
+    "numbers": whole,
+    "from_pages": whole,
+    "attempts_ms": st.lists(whole, max_size=4).map(tuple),
+    "retry_count": whole,
+    "task_name": st.none() | texts,
+    "entry_id": st.none() | texts,
+    "abandoned": st.booleans(),
+    "message": st.none() | st.text(min_size=1, max_size=1000),
+    "version": st.just(0),
+}
+sessions = st.builds(Session, **SESSION)
+
+
+@given(sessions)
+def test_a_session_survives_the_store(session: Session) -> None:
+    store, _ = make_store()
+    assert store.create(session) == session
+    assert store.load("s1") == session
+    saved = store.save(replace(session, retry_count=session.retry_count + 1))
+    assert store.load("s1") == saved == store.latest()
+
+
+def test_the_seeds_fields_are_readable_where_the_seed_says() -> None:
+    store, memory = make_store()
+    store.create(make_session(state=SessionState.IN_PROGRESS, retry_count=2))
+    found = memory.get(f"{ROOT}/s1")
+    assert found is not None
+    assert found.record.simple_fields["state"] == "IN_PROGRESS"
+    assert found.record.simple_fields["retryCount"] == "2"
+
+
+def test_a_long_message_is_cut() -> None:
+    store, _ = make_store()
+    created = store.create(make_session(message="x" * 5000))
+    assert created.message == "x" * 1000
+
+
+def test_without_sessions_there_is_no_latest() -> None:
+    store, _ = make_store()
+    assert (store.ids(), store.latest()) == ([], None)
+    with pytest.raises(NotFoundError, match="s1"):
+        store.load("s1")
+
+
+def test_the_latest_is_the_one_whose_id_sorts_last() -> None:
+    store, _ = make_store()
+    for name in ("s2", "s3", "s1"):
+        store.create(make_session(name))
+    latest = store.latest()
+    assert latest is not None
+    assert latest.session_id == "s3"
+
+
+def test_two_writers_of_a_session_do_not_overwrite_each_other() -> None:
+    store, _ = make_store()
+    first = store.create(make_session())
+    second = store.load("s1")
+    store.save(move(first, SessionState.IN_PROGRESS, 7))
+    with pytest.raises(ConflictError):
+        store.save(abandon(second, "mine", 8))
+    assert store.load("s1").state is SessionState.IN_PROGRESS
+
+
+def test_a_session_is_written_once() -> None:
+    store, _ = make_store()
+    store.create(make_session())
+    with pytest.raises(ConflictError):
+        store.create(make_session())
+
+
+def test_a_session_does_not_outlive_its_table() -> None:
+    store, memory = make_store()
+    config = ZNRecord(TABLE, {"tableName": TABLE})
+    memory.create(CONFIG, config)
+    session = store.create(make_session(state=SessionState.SWITCH))
+    memory.set(CONFIG, config, expected_version=0)
+    assert not store.is_of_dropped_table(session)
+    memory.delete(CONFIG)
+    assert store.is_of_dropped_table(session)
+    memory.create(CONFIG, config)
+    assert store.is_of_dropped_table(session)
+
+
+@pytest.mark.parametrize(("count", "left"), [(0, []), (1, ["s1"]), (2, ["s1", "s2"]), (4, ["s3", "s4"])])
+def test_the_last_two_sessions_are_kept_with_all_that_is_of_them(count: int, left: list[str]) -> None:
+    store, memory = make_store()
+    for number in range(1, count + 1):
+        store.create(make_session(f"s{number}"))
+        store.create_group(f"s{number}", FileGroup(0, (FileEntry(0, file("a")),)))
+        store.write_from(f"s{number}", ["x"])
+    store.prune()
+    assert store.ids() == left
+    assert {path.split("/")[5] for path in memory.nodes} == set(left)
+    assert len(memory.nodes) == 3 * len(left)
+
+
+def test_a_session_is_deleted_with_all_that_is_of_it_and_twice_is_no_error() -> None:
+    store, memory = make_store()
+    store.create(make_session())
+    store.create_group("s1", FileGroup(0, ()))
+    store.write_from("s1", ["x"])
+    store.delete("s1")
+    store.delete("s1")
+    assert not memory.nodes
+    with pytest.raises(NotFoundError):
+        store.load("s1")
+
+
+SEGMENT: dict[str, st.SearchStrategy[Any]] = {
+    "name": st.text(),
+    "stem_uri": st.text(),
+    "crc": st.integers(),
+    "rows": st.integers(),
+    "tar_size_bytes": st.integers(),
+    "segment_size_bytes": st.integers(),
+    "build_s": st.floats(0, 1e6),
+    "reader": st.sampled_from(["arrow", "pinot"]),
+    "fallback_reason": st.none() | st.text(),
+}
+segments = st.builds(StagedSegment, **SEGMENT)
+infos = st.builds(FileInfo, st.text(), st.integers(0), st.integers(0), st.none() | st.text())
+ENTRY: dict[str, st.SearchStrategy[Any]] = {
+    "number": st.integers(0, 10**6),
+    "file": infos,
+    "status": st.sampled_from(FileStatus),
+    "error": st.none() | st.text(max_size=1000),
+    "ended_ms": st.none() | whole,
+    "refreshes": st.none() | st.text(),
+}
+entries = st.builds(FileEntry, **ENTRY)
+units = st.builds(
+    StagedUnit,
+    st.lists(st.integers(0, 10**6), max_size=3).map(tuple),
+    st.lists(segments, max_size=2).map(tuple),
+)
+
+
+GROUP: dict[str, st.SearchStrategy[Any]] = {
+    "number": st.just(3),
+    "entries": st.lists(entries, max_size=4).map(tuple),
+    "units": st.lists(units, max_size=3).map(tuple),
+    "empty_segment": st.booleans(),
+    "version": st.just(-1),
+}
+
+
+@given(st.builds(FileGroup, **GROUP))
+def test_a_group_survives_the_store(group: FileGroup) -> None:
+    store, _ = make_store()
+    store.create_group("s1", group)
+    assert store.group("s1", 3) == replace(group, version=0)
+    changed = store.save_group("s1", replace(group, entries=(), version=0))
+    assert store.group("s1", 3) == changed == replace(group, entries=(), version=1)
+
+
+@pytest.mark.parametrize(
+    ("of", "tried"), [(Session, SESSION), (StagedSegment, SEGMENT), (FileEntry, ENTRY), (FileGroup, GROUP)]
+)
+def test_no_field_is_left_out_of_these_tests(of: Any, tried: dict[str, Any]) -> None:
+    assert {field.name for field in fields(of)} == set(tried)
+
+
+def test_a_long_error_is_cut() -> None:
+    store, _ = make_store()
+    store.create_group("s1", FileGroup(0, (FileEntry(0, file("a"), FileStatus.FAILED, "x" * 5000),)))
+    assert store.group("s1", 0).entries[0].error == "x" * 1000
+
+
+def test_groups_are_read_in_their_order_also_when_there_are_many() -> None:
+    store, _ = make_store()
+    for number in range(101):
+        store.create_group("s1", FileGroup(number, (FileEntry(number, file(f"{number}")),)))
+    session = make_session(groups=101)
+    assert [group.number for group in store.groups(session)] == list(range(101))
+    assert [group.entries[0].number for group in store.groups(session)] == list(range(101))
+
+
+def test_a_group_that_is_not_there_is_named() -> None:
+    store, _ = make_store()
+    store.create_group("s1", FileGroup(0, ()))
+    with pytest.raises(NotFoundError, match="no group 1"):
+        list(store.groups(make_session(groups=2)))
+    with pytest.raises(NotFoundError, match="no group 1"):
+        store.group("s1", 1)
+    store.drop_group("s1", 0)
+    store.drop_group("s1", 0)
+    with pytest.raises(NotFoundError, match="no group 0"):
+        store.group("s1", 0)
+
+
+def _with_error(group: FileGroup, error: str) -> FileGroup:
+    return replace(group, entries=tuple(replace(entry, error=error) for entry in group.entries))
+
+
+def test_a_change_is_made_anew_when_somebody_else_was_faster() -> None:
+    store, _ = make_store()
+    store.create_group("s1", FileGroup(0, (FileEntry(0, file("a")),)))
+    seen = []
+
+    def change(group: FileGroup) -> FileGroup:
+        seen.append(group.entries[0].error)
+        if len(seen) < 3:
+            store.save_group("s1", _with_error(group, f"other {len(seen)}"))
+        return _with_error(group, f"{group.entries[0].error} and mine")
+
+    changed = store.change_group("s1", 0, change)
+    assert seen == [None, "other 1", "other 2"]
+    assert changed == store.group("s1", 0)
+    assert changed.entries[0].error == "other 2 and mine"
+
+
+def test_a_change_of_nothing_is_not_written() -> None:
+    store, memory = make_store()
+    store.create_group("s1", FileGroup(0, (FileEntry(0, file("a")),)))
+    writes = memory.writes
+    assert store.change_group("s1", 0, lambda group: group).version == 0
+    assert memory.writes == writes
+
+
+def test_an_error_in_a_change_leaves_the_group_as_it_is() -> None:
+    store, _ = make_store()
+    store.create_group("s1", FileGroup(0, ()))
+
+    def change(_: FileGroup) -> FileGroup:
+        raise NotFoundError("the session is gone")
+
+    with pytest.raises(NotFoundError, match="the session is gone"):
+        store.change_group("s1", 0, change)
+    assert store.group("s1", 0).version == 0
+
+
+@pytest.mark.parametrize(("count", "pages"), [(0, 0), (1, 1), (5000, 1), (5001, 2), (12_000, 3)])
+def test_what_a_switch_replaces_is_read_back_in_pages(count: int, pages: int) -> None:
+    store, memory = make_store()
+    names = [f"flights_20130101T000000000-abcdef_{number:06d}" for number in range(count)]
+    assert store.write_from("s1", names) == pages
+    assert store.read_from(make_session(from_pages=pages)) == names
+    assert max((len(data) for data, _ in memory.nodes.values()), default=0) < 200_000
+
+
+def test_pages_that_a_killed_run_wrote_and_did_not_count_are_written_anew() -> None:
+    store, _ = make_store()
+    store.write_from("s1", [f"old{number}" for number in range(5001)])
+    assert store.write_from("s1", ["new"]) == 1
+    assert store.read_from(make_session(from_pages=1)) == ["new"]
+
+
+def test_a_lost_page_is_told() -> None:
+    store, _ = make_store()
+    with pytest.raises(NotFoundError, match="lost a page"):
+        store.read_from(make_session(from_pages=1))
+
+
+def test_a_full_group_fits_a_znode_with_room_to_spare() -> None:
+    store, memory = make_store()
+    folder = "s3://a-bucket-name/some/folder/2013"
+    rows = tuple(
+        FileEntry(n, FileInfo(f"{folder}/{n:04d}/part-{n:06d}.json.gz", n * 977, n * 991, f"{n * 997:032x}"))
+        for n in range(500)
+    )
+    staged = tuple(
+        StagedUnit((n,), (segment(f"flights_20130101T000000000-abcdef_{n:06d}"),)) for n in range(500)
+    )
+    store.create_group("s1", FileGroup(0, rows, staged))
+    assert max(len(data) for data, _ in memory.nodes.values()) < 200_000

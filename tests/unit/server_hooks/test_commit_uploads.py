@@ -1,0 +1,181 @@
+"""Uploads of commits: what is waited for, what goes on, what is done once."""
+
+from __future__ import annotations
+
+import io
+import struct
+import tarfile
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from queue import Queue
+
+import pytest
+
+from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
+from server_hooks.commit_upload.registering import Registered, register
+from server_hooks.commit_upload.uploads import CommitUploads, LateUpload, Outcome
+from tests.unit.memory_zookeeper import memory_store
+
+CRC = 4711
+_LONG_S = 60.0
+
+
+class FakeStore:
+    """Takes files, or does what it is told."""
+
+    def __init__(self) -> None:
+        self.taken: dict[str, bytes] = {}
+        self.open = threading.Event()
+        self.open.set()
+        self.error: OSError | None = None
+        self.calls = 0
+
+    def copy(self, file: Path, uri: str) -> None:
+        self.calls += 1
+        assert self.open.wait(_LONG_S)
+        if self.error:
+            raise self.error
+        self.taken[uri] = file.read_bytes()
+
+
+@pytest.fixture
+def store() -> FakeStore:
+    return FakeStore()
+
+
+@pytest.fixture
+def late() -> Queue[LateUpload]:
+    return Queue()
+
+
+@pytest.fixture
+def make_uploads(store: FakeStore, late: Queue[LateUpload], tmp_path: Path) -> Callable[..., CommitUploads]:
+    def make(wait_s: float = _LONG_S) -> CommitUploads:
+        return CommitUploads(
+            store.copy, late.put, store_uri="s3://b/c/", folder=tmp_path / "kept", wait_s=wait_s
+        )
+
+    return make
+
+
+@pytest.fixture
+def tar(tmp_path: Path) -> Path:
+    path = tmp_path / "t__0__0__x.tar.gz"
+    meta = struct.pack(">qq", CRC, 0)
+    with tarfile.open(path, "w:gz") as archive:
+        entry = tarfile.TarInfo("t__0__0__x/v3/creation.meta")
+        entry.size = len(meta)
+        archive.addfile(entry, io.BytesIO(meta))
+    return path
+
+
+def _kept(tmp_path: Path) -> list[Path]:
+    return list((tmp_path / "kept").iterdir())
+
+
+def test_in_time(
+    make_uploads: Callable[..., CommitUploads], store: FakeStore, tar: Path, tmp_path: Path
+) -> None:
+    uploads = make_uploads()
+    uri = uploads.upload(tar, "t", "t__0__0__x")
+    assert uri is not None
+    assert uri.startswith("s3://b/c/t/t__0__0__x")
+    assert store.taken == {uri: tar.read_bytes()}
+    assert uploads.count(Outcome.OK) == 1
+    assert _kept(tmp_path) == []
+
+
+def test_a_retried_commit_of_the_same_file_uploads_once_and_another_file_again(
+    make_uploads: Callable[..., CommitUploads], store: FakeStore, tar: Path
+) -> None:
+    uploads = make_uploads()
+    first = uploads.upload(tar, "t", "t__0__0__x")
+    assert uploads.upload(tar, "t", "t__0__0__x") == first
+    assert store.calls == 1
+    tar.write_bytes(tar.read_bytes() + b"\0")
+    assert uploads.upload(tar, "t", "t__0__0__x") != first
+    assert store.calls == 2
+
+
+def test_a_refusal_lets_the_commit_go_on_and_a_retry_tries_again(
+    make_uploads: Callable[..., CommitUploads], store: FakeStore, tar: Path, tmp_path: Path
+) -> None:
+    uploads = make_uploads()
+    store.error = OSError("access denied")
+    assert uploads.upload(tar, "t", "t__0__0__x") is None
+    assert (uploads.count(Outcome.FAILED), _kept(tmp_path)) == (1, [])
+    store.error = None
+    assert uploads.upload(tar, "t", "t__0__0__x") is not None
+
+
+def test_a_late_upload_outlives_the_file_and_is_told(
+    make_uploads: Callable[..., CommitUploads],
+    store: FakeStore,
+    late: Queue[LateUpload],
+    tar: Path,
+    tmp_path: Path,
+) -> None:
+    uploads = make_uploads(wait_s=0.01)
+    store.open.clear()
+    size = tar.stat().st_size
+    assert uploads.upload(tar, "t", "t__0__0__x") is None
+    tar.unlink()
+    store.open.set()
+    told = late.get(timeout=_LONG_S)
+    (uri,) = store.taken
+    assert told == LateUpload("t", "t__0__0__x", uri, size, CRC)
+    assert (uploads.count(Outcome.TIMED_OUT), uploads.count(Outcome.LATE)) == (1, 1)
+    assert _kept(tmp_path) == []
+
+
+LATE = LateUpload("t", "t__0__0__x", "s3://b/c/t/x", 10, CRC)
+
+
+@pytest.mark.parametrize(
+    ("fields", "outcome", "url"),
+    [
+        ({"segment.realtime.status": "IN_PROGRESS"}, Registered.NOT_YET, None),
+        ({"segment.crc": str(CRC), "segment.download.url": ""}, Registered.DONE, LATE.uri),
+        ({"segment.crc": str(CRC), "segment.download.url": LATE.uri}, Registered.DONE, LATE.uri),
+        ({"segment.crc": str(CRC), "segment.download.url": "s3://o"}, Registered.OTHER, "s3://o"),
+        ({"segment.crc": "1", "segment.download.url": ""}, Registered.OTHER, ""),
+        (None, Registered.GONE, None),
+    ],
+)
+def test_the_url_is_put_into_the_record_of_this_content_only(
+    fields: dict[str, str] | None, outcome: str, url: str | None
+) -> None:
+    store, _ = memory_store()
+    path = segment_path("t_REALTIME", LATE.segment)
+    if fields is not None:
+        store.create(path, ZNRecord(LATE.segment, {"segment.realtime.status": "DONE", **fields}))
+    assert register(store, LATE) == outcome
+    assert _url(store, path) == url
+
+
+def test_a_change_meanwhile_is_kept() -> None:
+    store, zookeeper = memory_store()
+    path = segment_path("t_REALTIME", LATE.segment)
+    record = ZNRecord(LATE.segment, {"segment.realtime.status": "DONE", "segment.crc": str(CRC)})
+    store.create(path, record)
+    once = iter([True])
+
+    def other_writer(_path: str) -> None:
+        if next(once, False):
+            found = store.get(path)
+            assert found is not None
+            store.set(path, replace(record, simple_fields={**record.simple_fields, "x": "1"}), found.version)
+
+    zookeeper.before_set = other_writer
+    assert register(store, LATE) == Registered.DONE
+    found = store.get(path)
+    assert found is not None
+    assert found.record.simple_fields["x"] == "1"
+    assert _url(store, path) == LATE.uri
+
+
+def _url(store: PropertyStore, path: str) -> str | None:
+    found = store.get(path)
+    return found.record.simple_fields.get("segment.download.url") if found else None

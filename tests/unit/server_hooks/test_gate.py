@@ -1,0 +1,234 @@
+"""The gate: consumers in threads of their own, flags from a dictionary."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from controller_client.consumption.ideal_state import ConsumptionFlags
+from controller_client.consumption.segments import StreamSegment
+from server_hooks.pause.gate import Gate, TableFlags, Verdict
+
+TABLE = "t_REALTIME"
+_LONG_S = 60.0
+
+
+def _flags(*partitions: int, table_paused: bool = False, version: int = 0) -> TableFlags:
+    return TableFlags(ConsumptionFlags(table_paused, frozenset(partitions)), version)
+
+
+def _segment(partition: int, sequence: int = 0) -> StreamSegment:
+    return StreamSegment(partition, sequence, f"t__{partition}__{sequence}__20260101T0000Z")
+
+
+@dataclass
+class FakeConsumer:
+    """What Pinot told a consumer."""
+
+    stop: bool = False
+    commit: bool = False
+    looked: threading.Event = field(default_factory=threading.Event)
+
+    def must_stop(self) -> bool:
+        self.looked.set()
+        return self.stop
+
+    def must_commit(self) -> bool:
+        return self.commit
+
+    def force_commit(self) -> None:
+        self.commit = True
+
+
+@dataclass
+class Asking:
+    """A consumer's thread that asks once."""
+
+    gate: Gate
+    segment: StreamSegment
+    consumer: FakeConsumer = field(default_factory=FakeConsumer)
+    verdict: Verdict | None = None
+
+    def __post_init__(self) -> None:
+        self._thread = threading.Thread(target=self._ask, daemon=True)
+        self._thread.start()
+
+    def _ask(self) -> None:
+        self.verdict = self.gate.ask(TABLE, self.segment, self.consumer)
+
+    def held(self) -> bool:
+        """Wait until it was looked at; whether it waits."""
+        assert self.consumer.looked.wait(_LONG_S)
+        return self._thread.is_alive()
+
+    def ended(self) -> Verdict | None:
+        self._thread.join(_LONG_S)
+        return self.verdict
+
+
+class Store:
+    """The ideal states, and how often they were read."""
+
+    def __init__(self) -> None:
+        self.flags = _flags()
+        self.error: Exception | None = None
+        self.reads = 0
+        self.complaints: list[Exception] = []
+        self.unfinished: set[StreamSegment] = set()
+
+    def read(self, _table: str) -> TableFlags:
+        self.reads += 1
+        if self.error:
+            raise self.error
+        return self.flags
+
+    def gate(self) -> Gate:
+        return Gate(
+            self.read,
+            lambda _table, error: self.complaints.append(error),
+            lambda _table, segment: segment in self.unfinished,
+            recheck_s=0.005,
+        )
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+def test_a_free_segment_is_read_once_and_stays_free(store: Store) -> None:
+    gate = store.gate()
+    assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.FREE
+    store.flags = _flags(0, version=1)
+    gate.update(TABLE, store.flags)
+    assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.FREE
+    assert store.reads == 1
+    assert gate.is_free(TABLE, _segment(0).name)
+
+
+def test_the_next_segment_of_a_paused_partition_waits_until_it_is_resumed(store: Store) -> None:
+    gate = store.gate()
+    store.flags = _flags(0)
+    asking = Asking(gate, _segment(0, 1))
+    assert asking.held()
+    assert gate.ask(TABLE, _segment(1), FakeConsumer()) is Verdict.FREE
+    gate.update(TABLE, _flags(1, version=1))
+    assert asking.ended() is Verdict.FREE
+
+
+@pytest.mark.parametrize("told", ["stop", "commit"])
+def test_pinot_ends_a_wait(store: Store, told: str) -> None:
+    gate = store.gate()
+    store.flags = _flags(0)
+    asking = Asking(gate, _segment(0))
+    assert asking.held()
+    setattr(asking.consumer, told, True)
+    assert asking.ended() is Verdict.LET_THROUGH
+    assert not gate.is_free(TABLE, _segment(0).name)
+
+
+def test_a_pause_of_the_table_seals_a_held_segment(store: Store) -> None:
+    gate = store.gate()
+    store.flags = _flags(0)
+    asking = Asking(gate, _segment(0))
+    assert asking.held()
+    gate.update(TABLE, _flags(0, table_paused=True, version=1))
+    assert asking.ended() is Verdict.LET_THROUGH
+    assert asking.consumer.commit
+
+
+def test_what_is_newer_counts_whoever_read_it(store: Store) -> None:
+    gate = store.gate()
+    gate.update(TABLE, _flags(0, version=5))
+    store.flags = _flags(version=4)  # a read that was under way when the pause was written
+    asking = Asking(gate, _segment(0))
+    assert asking.held()
+    gate.forget(TABLE)
+    assert asking.ended() is Verdict.FREE
+
+
+def test_when_the_state_cannot_be_read_what_is_known_counts(store: Store) -> None:
+    gate = store.gate()
+    store.error = OSError("ZooKeeper is away")
+    assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.FREE
+    gate.update(TABLE, _flags(1))
+    asking = Asking(gate, _segment(1))
+    assert asking.held()
+    assert store.complaints == [store.error] * 2
+    gate.update(TABLE, _flags())
+    assert asking.ended() is Verdict.FREE
+
+
+def test_a_segment_that_a_restart_found_half_paused_goes_free_to_be_sealed(store: Store) -> None:
+    gate = store.gate()
+    store.flags = _flags(0)
+    store.unfinished.add(_segment(0))
+    assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.FREE
+    asking = Asking(gate, _segment(0, 1))
+    assert asking.held()
+    gate.forget(TABLE)
+    assert asking.ended() is Verdict.FREE
+
+
+class GateMachine(RuleBasedStateMachine):
+    """Pauses, resumes, commits and new segments in any order: only who was allowed to is free."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = Store()
+        self.gate = self.store.gate()
+        self.sequence = dict.fromkeys(range(3), 0)
+        self.asking: dict[int, Asking] = {}
+        self.paused_since: set[str] = set()
+
+    def _write(self, *partitions: int) -> None:
+        self.store.flags = _flags(*partitions, version=self.store.flags.version + 1)
+
+    @rule(partitions=st.sets(st.integers(0, 2)), told=st.booleans())
+    def change(self, partitions: set[int], told: bool) -> None:
+        self._write(*partitions)
+        if told:
+            self.gate.update(TABLE, self.store.flags)
+
+    @rule(partition=st.integers(0, 2))
+    @precondition(lambda self: len(self.asking) < 3)
+    def begin(self, partition: int) -> None:
+        if partition in self.asking:
+            return
+        asking = Asking(self.gate, _segment(partition, self.sequence[partition]))
+        known = self.store.flags.flags.paused_partitions
+        if partition in known:
+            assert asking.held()
+        else:
+            assert asking.ended() is Verdict.FREE
+        self.asking[partition] = asking
+
+    @rule(partition=st.integers(0, 2))
+    def commit(self, partition: int) -> None:
+        asking = self.asking.pop(partition, None)
+        if asking is None:
+            return
+        asking.consumer.stop = True
+        asking.ended()
+        self.sequence[partition] += 1
+        consuming = [each.segment.name for each in self.asking.values()]
+        self.gate.keep_free(TABLE, consuming)
+
+    @invariant()
+    def held_ones_are_not_free(self) -> None:
+        for asking in self.asking.values():
+            free = self.gate.is_free(TABLE, asking.segment.name)
+            if free:
+                assert asking.ended() is Verdict.FREE
+
+    def teardown(self) -> None:
+        for asking in self.asking.values():
+            asking.consumer.stop = True
+            asking.ended()
+
+
+TestGateMachine = GateMachine.TestCase

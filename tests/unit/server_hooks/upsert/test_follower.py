@@ -1,0 +1,105 @@
+"""The thread of a table: what the disk or Kafka refuse waits, and nothing is lost."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from controller_client.clock import SystemClock
+from controller_client.errors import SourceError
+from controller_client.upsert.update_message import VersionEnd, decode, encode_end
+from server_hooks.upsert.follower import Follower
+from server_hooks.upsert.table_state import TableState
+from server_hooks.upsert.updates_log import Message
+from server_hooks.upsert.updates_topic import UpdatesTopic
+from tests.support.wait import wait_for
+
+_LONG_S = 60.0
+
+
+class ListTopic:
+    """A topic of one partition that is there at the second question."""
+
+    def __init__(self, messages: list[Message]) -> None:
+        self.messages = messages
+        self.asked = 0
+        self.next = 0
+
+    def partitions(self) -> set[int]:
+        self.asked += 1
+        if self.asked == 1:
+            raise SourceError("Kafka is away")
+        return {0}
+
+    def assign(self, offsets: Mapping[int, int]) -> None:
+        """It is read from its begin."""
+
+    def poll(self, _timeout_s: float) -> dict[int, list[Message]]:
+        found = self.messages[self.next : self.next + 1]
+        self.next += len(found)
+        return {0: found} if found else {}
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class CountedState(TableState):
+    """Counts how often messages were to be taken."""
+
+    tries = 0
+
+    def take(self, number: int, messages: Sequence[Message]) -> None:
+        self.tries += 1
+        super().take(number, messages)
+
+
+@contextmanager
+def _no_guard(_what: str) -> Iterator[None]:
+    yield
+
+
+def _end(version: int) -> Message:
+    value = encode_end(VersionEnd(version, 0, 0, 1000 + version))
+    return version, value, decode(value, where="here")
+
+
+def test_what_cannot_be_written_is_written_later_and_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = CountedState(tmp_path, SystemClock())
+    topic = ListTopic([_end(version) for version in range(4)])
+    full = tmp_path / "0" / f"{0:020d}.open"
+    full.parent.mkdir()
+    full.symlink_to("/dev/full")
+    told: list[int] = []
+    follower = Follower(
+        "t_REALTIME",
+        state,
+        lambda: cast("UpdatesTopic", topic),
+        lambda: told.append(state.mark().version),
+        retention_s=1000.0,
+        guard=_no_guard,
+        clock=SystemClock(),
+    )
+    # The log opens what it finds: for it, the full disk comes after the start.
+    full.unlink()
+    state.follow([0])
+    full.symlink_to("/dev/full")
+    with caplog.at_level(logging.ERROR):
+        follower.start()
+        wait_for(lambda: state.tries > 2, "two tries more", _LONG_S)
+        assert state.mark().version == -1
+        assert topic.next == 1  # what was read is not written, so nothing more is read
+        full.unlink()
+        wait_for(lambda: told[-1:] == [3], "all versions", _LONG_S)
+        follower.stop()
+    complaints = [record.getMessage() for record in caplog.records]
+    assert len(complaints) == 2, complaints
+    assert "Kafka is away" in complaints[0]
+    assert "No space left" in complaints[1] or "Invalid argument" in complaints[1]
+    assert TableState(tmp_path, SystemClock()).next_offsets() == {0: 4}

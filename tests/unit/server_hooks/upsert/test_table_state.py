@@ -1,0 +1,238 @@
+"""A table's state against a dictionary: whatever comes in whichever order, a row has its first versions."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from numpy.typing import NDArray
+
+from controller_client.upsert.columns import NIL
+from controller_client.upsert.update_message import Events, VersionEnd, decode, encode_end, encode_events
+from server_hooks.upsert.events import EventColumns, earlier
+from server_hooks.upsert.offset_runs import OffsetRuns
+from server_hooks.upsert.partition import Rows
+from server_hooks.upsert.sealed_rows import SealedRows
+from server_hooks.upsert.table_state import TableState
+from server_hooks.upsert.updates_log import Message
+from tests.unit.fake_clock import FakeClock
+from tests.unit.server_hooks.upsert.segment_files import write_segment
+
+_PARTITION = 0
+_MOST = 60
+
+
+class MemoryPart:
+    """A consuming segment: its offsets in a list that the test makes longer."""
+
+    def __init__(self, name: str, sequence: int, start: int) -> None:
+        self.name, self.sequence, self.first, self.position = name, sequence, start, start
+        self.indexed: list[int] = []
+        self.told = start
+        self._runs = OffsetRuns()
+        self._columns = np.full((2, _MOST), NIL, np.int64)
+
+    @property
+    def last(self) -> int:
+        return self._runs.last
+
+    def refresh(self) -> None:
+        self.position = self.told
+        self._runs.extend(np.array(self.indexed[self._runs.count :], np.int64))
+
+    def apply(self, events: EventColumns) -> NDArray[np.bool_]:
+        rows = self._runs.rows(events.offsets)
+        for row, version, deleted in zip(rows, events.versions, events.deleted, strict=True):
+            if row >= 0:
+                place = self._columns[int(deleted), row : row + 1]
+                place[:] = earlier(place, np.array([version]))
+        return rows >= 0
+
+    def take_over(
+        self, offsets: NDArray[np.int64], froms: NDArray[np.int64], untils: NDArray[np.int64]
+    ) -> None:
+        raise AssertionError("a consuming segment follows no other copy")
+
+    def values(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        froms, untils = self._columns[:, : self._runs.count]
+        return self._runs.offsets(), froms, untils
+
+
+class TableMachine(RuleBasedStateMachine):
+    """One partition: rows come, are sealed, the server restarts with or without its disk."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.disk = Path(tempfile.mkdtemp())
+        self.topic: list[Message] = []
+        self.read = self.most_read = 0
+        self.version = 0
+        self.produced = 0
+        self.copies = 0
+        self.sealed: dict[str, list[int]] = {}
+        self.folders: dict[str, Path] = {}
+        self.rows: dict[str, SealedRows] = {}
+        self.restarted = False
+        self._start()
+
+    def _start(self) -> None:
+        self.state = TableState(self.disk / "state", FakeClock())
+        self.state.follow([_PARTITION])
+        self.rows = {}
+        self.read = self._taken_from(self.state.next_offsets()[_PARTITION])
+        for name in self.sealed:
+            self._load(name)
+        start = self._sealed_end()
+        self.part = MemoryPart(f"s{len(self.sealed)}", len(self.sealed), start)
+        self.state.attach_consuming(_PARTITION, self.part)
+        self.state.count_now(_PARTITION)
+
+    def _load(self, name: str) -> None:
+        self.rows[name] = SealedRows(name, self.folders[name], len(self.sealed[name]))
+        self.state.attach_sealed(_PARTITION, self.rows[name])
+
+    def _taken_from(self, offset: int) -> int:
+        return sum(each[0] < offset for each in self.topic)
+
+    def _sealed_end(self) -> int:
+        return max((rows[-1] + 1 for rows in self.sealed.values() if rows), default=0)
+
+    def teardown(self) -> None:
+        if hasattr(self, "disk"):
+            shutil.rmtree(self.disk)
+
+    @rule(
+        back=st.lists(st.integers(-4, 30), min_size=1, max_size=8), deleted=st.booleans(), reads=st.booleans()
+    )
+    def coordinator_sends_events(self, back: list[int], deleted: bool, reads: bool) -> None:
+        """About rows that are there, and some that are not yet."""
+        offsets = [offset for each in back if 0 <= (offset := self.part.told - each) < _MOST]
+        rows = np.array(offsets, np.int64)
+        for value in encode_events(Events(self.version, rows, np.full(len(rows), deleted))):
+            self._send(value)
+        if reads:
+            self.server_reads(len(self.topic))
+
+    @rule()
+    def coordinator_ends_a_version(self) -> None:
+        self._send(encode_end(VersionEnd(self.version, 0, 0, 10 * self.version)))
+        self.version += 1
+
+    def _send(self, value: bytes) -> None:
+        self.topic.append((len(self.topic), value, decode(value, where="the topic")))
+
+    @rule(count=st.integers(1, 5))
+    def server_reads(self, count: int) -> None:
+        self.state.take(_PARTITION, self.topic[self.read : self.read + count])
+        self.read = min(len(self.topic), self.read + count)
+
+    @rule(dropped=st.lists(st.sampled_from([False, False, False, True]), min_size=1, max_size=6))
+    def pinot_indexes_rows_or_drops_them(self, dropped: list[bool]) -> None:
+        for each in dropped[: _MOST - self.part.told]:
+            if not each:
+                self.part.indexed.append(self.part.told)
+            self.part.told += 1
+
+    @rule()
+    def server_looks(self) -> None:
+        self.state.refresh()
+
+    @precondition(lambda self: self.part.indexed)
+    @rule(more=st.booleans())
+    def segment_is_sealed(self, more: bool) -> None:
+        """By another server, which may have indexed more."""
+        name, rows = self.part.name, list(self.part.indexed)
+        if more and self.part.told < _MOST:
+            rows.append(self.part.told)
+        self.sealed[name] = rows
+        self._new_copy(name)
+        self._load(name)
+        self.rows_have_their_first_versions()
+        self.part = MemoryPart(f"s{len(self.sealed)}", len(self.sealed), rows[-1] + 1)
+        self.state.attach_consuming(_PARTITION, self.part)
+
+    def _new_copy(self, name: str) -> None:
+        self.copies += 1
+        self.folders[name] = write_segment(self.disk / f"copy{self.copies}", self.sealed[name])
+
+    @precondition(lambda self: self.sealed)
+    @rule(data=st.data(), is_reload=st.booleans())
+    def segment_is_loaded_again(self, data: st.DataObject, is_reload: bool) -> None:
+        name = data.draw(st.sampled_from(sorted(self.sealed)))
+        if is_reload:
+            self.copies += 1
+            self.folders[name] = Path(shutil.copytree(self.folders[name], self.disk / f"copy{self.copies}"))
+        else:
+            # Moved away from this server, and back from the deep store.
+            self.state.detach([name])
+            self._new_copy(name)
+        self._load(name)
+
+    @rule()
+    def server_flushes(self) -> None:
+        self.state.flush()
+
+    @rule(loses_log=st.booleans(), loses_segments=st.booleans(), cut=st.integers(0, 10_000))
+    def server_dies(self, loses_log: bool, loses_segments: bool, cut: int) -> None:
+        for file in (self.disk / "state").glob("*/*.open"):
+            content = file.read_bytes()
+            file.write_bytes(content[: cut % (len(content) + 1)])
+        if loses_log:
+            shutil.rmtree(self.disk / "state")
+        if loses_segments:
+            for name in self.sealed:
+                self._new_copy(name)
+        self.restarted = True
+        self._start()
+
+    def _expected(self, messages: int) -> dict[tuple[bool, int], int]:
+        """By kind and offset the first version in so many messages of the topic."""
+        found: dict[tuple[bool, int], int] = {}
+        for _, _, message in self.topic[:messages]:
+            if isinstance(message, Events):
+                for offset, deleted in zip(message.offsets.tolist(), message.deleted.tolist(), strict=True):
+                    found.setdefault((deleted, offset), message.version)
+        return found
+
+    @invariant()
+    def rows_have_their_first_versions(self) -> None:
+        if not hasattr(self, "state"):
+            return
+        # What was written into a sealed segment is there still when the log has lost it.
+        self.most_read = max(self.most_read, self.read)
+        now, once = self._expected(self.read), self._expected(self.most_read)
+        parts: list[Rows] = [self.part, *self.rows.values()]
+        for rows in parts:
+            for offset, *versions in zip(*rows.values(), strict=True):
+                for deleted, version in zip((False, True), versions, strict=True):
+                    known = (deleted, int(offset))
+                    allowed = (
+                        {now.get(known, NIL)}
+                        if rows is self.part
+                        else {now.get(known, NIL), once.get(known, NIL)}
+                    )
+                    assert version in allowed, f"offset {offset}: {version}, not one of {allowed}"
+
+    @invariant()
+    def the_mark_names_no_row_that_is_not_here(self) -> None:
+        if not hasattr(self, "state"):
+            return
+        found = self.state.mark()
+        needed, ended = 0, NIL
+        for _, _, message in self.topic[: self.read]:
+            if isinstance(message, Events):
+                needed = max(needed, int(message.offsets.max(initial=-1)) + 1)
+            elif needed <= self.part.position:
+                ended = message.version
+        assert found.version <= ended
+        if not self.restarted:
+            assert found.version == ended
+
+
+TestTable = TableMachine.TestCase
+TestTable.settings = settings(max_examples=80, stateful_step_count=40)

@@ -1,0 +1,144 @@
+"""The log: cut and spoiled anywhere, it is what was whole before that place."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.errors import DataError
+from controller_client.upsert.update_message import (
+    Events,
+    VersionEnd,
+    decode,
+    encode_end,
+    encode_events,
+)
+from server_hooks.upsert.updates_log import Message, UpdatesLog
+
+
+def _message(offset: int, number: int) -> Message:
+    """Every third one is an end."""
+    if number % 3 == 2:
+        value = encode_end(VersionEnd(number // 3, 0, number, 1000 + number))
+    else:
+        rows = np.arange(number, 2 * number + 1, dtype=np.int64)
+        (value,) = encode_events(Events(number // 3, rows, rows % 2 == 0))
+    return offset, value, decode(value, where="here")
+
+
+# Offsets with gaps, as of a topic that is not only ours to fill.
+_MESSAGES = [_message(7 + number + number // 4, number) for number in range(20)]
+
+
+def _read(log: UpdatesLog, since: int = 0, *, row: int = -1) -> list[int]:
+    return [offset for offset, _ in log.read(since, row=row)]
+
+
+def _write(log: UpdatesLog, messages: list[Message], batch: int) -> None:
+    for start in range(0, len(messages), batch):
+        log.append(messages[start : start + batch])
+
+
+@given(
+    file_bytes=st.integers(1, 900),
+    batch=st.integers(1, 7),
+    place=st.integers(0, 10_000),
+    spoil=st.booleans(),
+)
+def test_what_was_whole_before_a_cut_stays_and_the_topic_gives_the_rest(
+    file_bytes: int, batch: int, place: int, spoil: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _write(UpdatesLog(folder, file_bytes=file_bytes), _MESSAGES, batch)
+        for file in folder.glob("*.open"):
+            content = bytearray(file.read_bytes())
+            where = place % len(content)
+            if spoil:
+                content[where] ^= 0xFF
+            file.write_bytes(content if spoil else content[:where])
+        log = UpdatesLog(folder, file_bytes=file_bytes)
+        offsets = [offset for offset, _, _ in _MESSAGES]
+        kept = _read(log)
+        assert kept == offsets[: len(kept)]
+        assert log.summary().next == (kept[-1] + 1 if kept else None)
+        _write(log, [each for each in _MESSAGES if each[0] >= (log.summary().next or 0)], batch)
+        assert _read(log) == offsets
+        # The same is found by who opens it next, also what is told by the names of full files.
+        again = UpdatesLog(folder, file_bytes=file_bytes)
+        assert again.summary() == log.summary()
+        assert (again.summary().version, again.summary().at_ms) == (5, 1017)
+        assert again.summary().greatest_row == 38
+        assert _read(again) == offsets
+
+
+@given(file_bytes=st.integers(1, 900), since=st.integers(0, 40), row=st.integers(0, 45))
+def test_messages_are_read_from_an_offset_on_and_none_about_a_row_is_left_out(
+    file_bytes: int, since: int, row: int
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        log = UpdatesLog(Path(name), file_bytes=file_bytes)
+        _write(log, _MESSAGES, 3)
+        assert _read(log, since) == [offset for offset, _, _ in _MESSAGES if offset >= since]
+        about = {
+            offset
+            for offset, _, message in _MESSAGES
+            if isinstance(message, Events) and message.offsets.max() >= row
+        }
+        assert about <= set(_read(log, row=row))
+
+
+def test_what_the_disk_refused_half_way_is_written_again(tmp_path: Path) -> None:
+    log = UpdatesLog(tmp_path)
+    log.append(_MESSAGES[:4])
+    (file,) = tmp_path.glob("*.open")
+    whole = file.read_bytes()
+    file.write_bytes(whole + b"half of a record")
+    log.append(_MESSAGES[4:6])
+    assert _read(log) == [offset for offset, _, _ in _MESSAGES[:6]]
+    assert _read(UpdatesLog(tmp_path)) == _read(log)
+
+
+def test_a_full_disk_is_told_and_nothing_of_the_batch_counts(tmp_path: Path) -> None:
+    log = UpdatesLog(tmp_path)
+    log.append(_MESSAGES[:2])
+    (file,) = tmp_path.glob("*.open")
+    aside = tmp_path / "aside"
+    file.rename(aside)
+    # As good as a disk that is full: the file cannot be written, and is full at once.
+    file.symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"\[Errno"):
+        log.append(_MESSAGES[2:4])
+    file.unlink()
+    aside.rename(file)
+    assert log.summary().next == _MESSAGES[1][0] + 1
+    log.append(_MESSAGES[2:4])
+    assert _read(log) == [offset for offset, _, _ in _MESSAGES[:4]]
+
+
+def test_a_spoilt_full_file_is_not_read_over(tmp_path: Path) -> None:
+    log = UpdatesLog(tmp_path, file_bytes=1)
+    log.append(_MESSAGES[:4])
+    (file,) = tmp_path.glob("*.log")
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    file.write_bytes(content)
+    with pytest.raises(DataError, match="spoilt"):
+        _read(log)
+
+
+def test_files_older_than_the_retention_go(tmp_path: Path) -> None:
+    log = UpdatesLog(tmp_path, file_bytes=1)
+    _write(log, _MESSAGES[:4], 1)
+    for age, file in enumerate(sorted(tmp_path.glob("*.log"))):
+        os.utime(file, (1000 + age, 1000 + age))
+    log.drop_before(1002)
+    assert _read(log) == [offset for offset, _, _ in _MESSAGES[2:4]]
+    assert _read(UpdatesLog(tmp_path)) == _read(log)
+    assert log.summary().next == _MESSAGES[3][0] + 1

@@ -1,0 +1,205 @@
+"""What becomes of a query, by what is known of its table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from controller_client.errors import UnreachableError
+from controller_client.upsert.marks import NoMarkError
+from controller_client.upsert.record import PartitionProgress, ServerRecord, write_server
+from controller_client.upsert.rewriting import RefusedQueryError
+from controller_client.zookeeper import PropertyStore
+from server_hooks.upsert_query.knowledge import Knowledge
+from server_hooks.upsert_query.queries import check_multistage, version_of_query
+from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
+
+CUSTOM = {
+    "updateSemantic": "upsert",
+    "primaryKey": "k",
+    "upsert.timestampColumn": "ts",
+    "upsert.updatesTopic": "updates",
+    "upsert.retentionMs": "1000",
+}
+STREAM = {"streamConfigs": {"streamType": "kafka", "stream.kafka.topic.name": "u"}}
+
+
+class WatchedZooKeeper(MemoryZooKeeper):
+    """Znodes in memory that call who watches them; may be away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.watches: dict[str, Callable[[Any], None]] = {}
+        self.is_away = False
+        self.reads = 0
+
+    def watch(self, path: str, changed: Callable[[Any], None]) -> int | None:
+        self._check()
+        self.watches[path] = changed
+        return self.znodes[path][1] if path in self.znodes else None
+
+    def get_many(self, paths: Sequence[str]) -> list[tuple[bytes, int] | None]:
+        self._check()
+        return super().get_many(paths)
+
+    def children(self, path: str) -> list[str] | None:
+        self._check()
+        return super().children(path)
+
+    def put(self, path: str, **fields: object) -> None:
+        self.znodes[f"/c/{path}"] = (json.dumps({"id": path, **fields}).encode(), 0)
+        if changed := self.watches.pop(f"/c/{path}", None):
+            changed(None)
+
+    def table(self, name: str, **custom: str) -> None:
+        config = {"tableName": name, "tableType": name.rpartition("_")[2]}
+        parts = {"metadata": {"customConfigs": custom}, "tableIndexConfig": STREAM}
+        self.put(
+            f"PROPERTYSTORE/CONFIGS/TABLE/{name}",
+            simpleFields={**config, **{key: json.dumps(part) for key, part in parts.items()}},
+        )
+
+    def _check(self) -> None:
+        self.reads += 1
+        if self.is_away:
+            raise UnreachableError("ZooKeeper is away")
+
+
+@dataclass
+class Asked:
+    """A request of a test."""
+
+    sql: str = "select 1 from u"
+    given: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
+
+    def options(self) -> dict[str, str]:
+        return self.given
+
+
+class World:
+    """A cluster with the upsert table ``u`` on the server A, and the table ``other``."""
+
+    def __init__(self) -> None:
+        self.store: PropertyStore
+        self.store, _ = memory_store()
+        self.zookeeper = WatchedZooKeeper()
+        self.store.connection = self.zookeeper
+        self.woken = 0
+        self.routed: set[str] = set()
+        self.knowledge = Knowledge(self.store, lambda _table: self.routed, self._wake)
+        self.zookeeper.table("u_REALTIME", **CUSTOM)
+        self.zookeeper.table("other_REALTIME")
+        self.zookeeper.put("EXTERNALVIEW/u_REALTIME", mapFields={"u__0__0__x": {"A": "CONSUMING"}})
+        self.zookeeper.put("LIVEINSTANCES/A", simpleFields={"SESSION_ID": "s"})
+        self.zookeeper.put("CONFIGS/PARTICIPANT/A")
+
+    def _wake(self) -> None:
+        self.woken += 1
+
+    def tell(self, mark: int, segment: str | None = None) -> None:
+        progress = {0: PartitionProgress(segment, 1, mark)}
+        write_server(self.store, "u_REALTIME", ServerRecord("A", "s", mark, 0, progress))
+
+    def version(self, name: str = "u", sql: str = "", **options: str) -> int | None:
+        return version_of_query(self.knowledge, name, Asked(sql, options))
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_the_mark_as_it_was_read_last(world: World) -> None:
+    with pytest.raises(NoMarkError, match="A has not told"):
+        world.version()
+    world.tell(3)
+    assert world.version() == 3
+    world.tell(4)
+    reads = world.zookeeper.reads
+    assert (world.version(), world.zookeeper.reads) == (3, reads)  # a query reads nothing
+    world.knowledge.refresh()
+    assert world.version() == 4
+    world.tell(5, segment="u__0__1__x")
+    world.knowledge.refresh()
+    assert world.version() == 4  # not before the broker queries what the mark names
+    world.routed = {"u__0__1__x"}
+    world.knowledge.refresh()
+    assert world.version() == 5
+
+
+@pytest.mark.parametrize("name", ["u", "u_REALTIME", "U", "u_Realtime"])
+def test_all_names_of_a_table(world: World, name: str) -> None:
+    world.tell(3)
+    assert world.version(name) == 3
+
+
+def test_other_tables_and_all_rows(world: World) -> None:
+    assert world.version("other") is None
+    assert world.version("nope") is None
+    assert world.version(skipUpsert="true") is None  # without any mark
+    assert world.version(upsertRewritten="true", asOfVersion="3") is None
+
+
+def test_zookeeper_away(world: World) -> None:
+    world.tell(3)
+    assert world.version() == 3
+    world.zookeeper.is_away = True
+    world.knowledge.refresh()
+    assert world.version() == 3
+    with pytest.raises(UnreachableError):
+        world.version("other")
+
+
+def test_a_table_that_becomes_one_or_gets_an_offline_half(world: World) -> None:
+    world.tell(3)
+    assert world.version("new") is None
+    assert world.version("u") == 3
+    world.zookeeper.table("new_REALTIME", **CUSTOM)
+    world.zookeeper.table("u_OFFLINE")
+    assert world.woken >= 2
+    world.knowledge.refresh()
+    with pytest.raises(NoMarkError):
+        world.version("new")
+    with pytest.raises(RefusedQueryError, match="offline table"):
+        world.version("u")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sql", "text"),
+    [
+        ("u_OFFLINE", {}, "", "offline table"),
+        ("u", {"useMultistageEngine": "true"}, "", "multi-stage"),
+        ("u", {"enableNullHandling": "TRUE"}, "", "taken for nulls"),
+        ("u", {"asOfVersion": "-1"}, "", "asOfVersion is '-1'"),
+        ("u", {"asOfVersion": "1", "asOfTimestamp": "1"}, "", "several of"),
+        ("u", {"asOfVersion": "4"}, "", "not complete on all servers yet: its mark is 3"),
+        ("other", {}, "... inPartitionedSubquery(k, 'select idset(k) from u')", "IN_PARTITIONED_SUBQUERY"),
+    ],
+)
+def test_refused(world: World, name: str, options: dict[str, str], sql: str, text: str) -> None:
+    world.tell(3)
+    with pytest.raises(RefusedQueryError, match=text):
+        world.version(name, sql, **options)
+
+
+def test_one_request_sees_one_version(world: World) -> None:
+    world.tell(3)
+    request = Asked()
+    assert version_of_query(world.knowledge, "u", request) == 3
+    world.tell(4)
+    world.knowledge.refresh()
+    assert version_of_query(world.knowledge, "u_REALTIME", request) == 3
+    assert version_of_query(world.knowledge, "u", Asked()) == 4
+
+
+def test_the_multi_stage_engine(world: World) -> None:
+    check_multistage(world.knowledge, Asked("select * from other join third on other.a = third.a"))
+    check_multistage(world.knowledge, Asked("select * from u", {"skipUpsert": "true"}))
+    for sql in ("select * from u", "select * from other as o join u on o.a = u.a"):
+        with pytest.raises(RefusedQueryError):
+            check_multistage(world.knowledge, Asked(sql))

@@ -1,0 +1,1 @@
+"""Spark connectors without Spark, JVM and cluster."""

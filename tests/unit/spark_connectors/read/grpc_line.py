@@ -1,0 +1,90 @@
+"""A gRPC server on loopback that sends what a test has written down, and breaks off where it says so.
+
+It stands in for a bad line, never for what Pinot means: that is tested on a real Pinot.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from concurrent import futures
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+
+from spark_connectors.read.plan import ServerAddress
+from spark_connectors.read.server_query import METHOD, messages
+
+Step = bytes | grpc.StatusCode
+_SERVICE, _, _NAME = METHOD.strip("/").partition("/")
+
+
+@dataclass
+class Line:
+    """A server and the requests that came."""
+
+    address: ServerAddress
+    requests: list[Any] = field(default_factory=list)
+
+
+@contextmanager
+def line(name: str, *steps: Step) -> Iterator[Line]:
+    """Answer each request with these payloads; a status code ends the answer with it."""
+    server = grpc.server(futures.ThreadPoolExecutor(2))
+    port = server.add_insecure_port("127.0.0.1:0")
+    made = Line(ServerAddress(name, "127.0.0.1", port, 0))
+
+    def submit(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+        made.requests.append(request)
+        for step in steps:
+            if isinstance(step, bytes):
+                yield messages()[1](payload=step)
+            else:
+                context.abort(step, "as the test says")
+
+    handler: Any = grpc.unary_stream_rpc_method_handler(
+        submit,
+        request_deserializer=messages()[0].FromString,
+        response_serializer=lambda message: message.SerializeToString(),
+    )
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, {_NAME: handler}),))
+    server.start()
+    try:
+        yield made
+    finally:
+        server.stop(None).wait()
+
+
+def numbers(*values: int) -> bytes:
+    """Return a DataTable of version 3 with one INT column."""
+    names = b"".join(struct.pack(">i", len(text)) + text for text in (b"n", b"INT"))
+    schema = struct.pack(">i", 1) + names
+    data = struct.pack(f">{len(values)}i", *values)
+    return _table(len(values), schema=schema, data=data)
+
+
+def metadata(told: Mapping[int, int], problems: Mapping[int, str] | None = None) -> bytes:
+    """Return a DataTable of version 3 without rows.
+
+    Args:
+        told: Keys' ids (of ints, but 2, which is a long) and numbers.
+        problems: Codes and texts.
+    """
+    entries = [struct.pack(">iq" if key == 2 else ">ii", key, number) for key, number in told.items()]
+    body = struct.pack(">i", len(entries)) + b"".join(entries)
+    texts = [struct.pack(">ii", code, len(text)) + text.encode() for code, text in (problems or {}).items()]
+    return _table(0, exceptions=struct.pack(">i", len(texts)) + b"".join(texts), told=body)
+
+
+def _table(
+    rows: int, *, exceptions: bytes = b"", schema: bytes = b"", data: bytes = b"", told: bytes = b""
+) -> bytes:
+    header, at = [3, rows, 1], 13 * 4
+    for section in (exceptions, b"", schema, data, b""):
+        header += [at, len(section)]
+        at += len(section)
+    return b"".join(
+        [struct.pack(">13i", *header), exceptions, schema, data, struct.pack(">i", len(told)), told]
+    )

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import pytest
+
+from controller_client.errors import ConfigError
+from spark_connectors.options import ReadFrom, ReadOptions, parse_options
+
+NEEDED = {"controller": "http://localhost:9000", "table": "flights"}
+
+
+def read_options(**more: str) -> ReadOptions:
+    return parse_options(ReadOptions, {**NEEDED, **more})
+
+
+def test_defaults() -> None:
+    options = read_options()
+    assert options.read_from is ReadFrom.SERVERS
+    assert options.segments_per_split == 3
+    assert (options.columns, options.filter, options.limit, options.null_handling) == ((), None, None, None)
+
+
+def test_what_users_of_the_scala_connector_have_set() -> None:
+    options = parse_options(
+        ReadOptions,
+        {
+            "table": "flights",
+            "tableType": "offline",
+            "controller": "localhost:9000",
+            "broker": "localhost:8000",
+            "segmentsPerSplit": "1",
+            "pinotServerTimeoutMs": "10000",
+            "useGrpcServer": "true",
+            "usePushDownFilters": "false",
+            "failOnInvalidSegments": "true",
+            "queryOptions": "enableNullHandling=true,skipUpsert=true",
+            "secureMode": "true",
+            "grpc.use-plain-text": "false",
+        },
+    )
+    assert options.broker_config().urls == ("https://localhost:8000",)
+    assert options.query_options == (("enableNullHandling", "true"), ("skipUpsert", "true"))
+    assert not options.grpc_plain_text
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"usePushDownFilters": "true"},
+        {"query": "select 1", "filter": "a = 1"},
+        {"query": "select 1", "columns": "a"},
+        {"query": "select 1", "readFrom": "segments"},
+        {"columns": "a,,b"},
+        {"columns": "a,a"},
+        {"decimalType": "decimal(39,2)"},
+        {"decimalType": "decimal(3,4)"},
+        {"queryOptions": "a=1; drop table"},
+        {"tableType": "HYBRID"},
+    ],
+)
+def test_what_is_refused(more: dict[str, str]) -> None:
+    with pytest.raises(ConfigError):
+        read_options(**more)
+
+
+def test_decimal_types() -> None:
+    assert read_options(decimalType="STRING").decimal_type is None
+    assert read_options(decimalType="Decimal(20, 3)").decimal_type == (20, 3)

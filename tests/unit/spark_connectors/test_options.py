@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.config import BasicAuth, BearerToken
+from controller_client.errors import ConfigError
+from spark_connectors.options import OverwriteScope, ReadOptions, WriteOptions, option_table, parse_options
+
+NEEDED = {"controller": "http://localhost:9000", "table": "flights"}
+SECRET = "do-not-tell"
+
+
+def write_options(**more: str) -> WriteOptions:
+    return parse_options(WriteOptions, {**NEEDED, **{key.replace("__", "."): more[key] for key in more}})
+
+
+def test_defaults() -> None:
+    options = write_options()
+    assert options.table == "flights"
+    assert options.overwrite_scope is OverwriteScope.TABLE
+    assert options.segment_rows == 5_000_000
+    assert options.segment_bytes == 500 * 2**20
+    assert options.controller_config().auth is None
+
+
+@given(upper=st.lists(st.booleans(), min_size=30, max_size=30))
+def test_names_have_no_case(upper: list[bool]) -> None:
+    name = "".join(
+        letter.upper() if up else letter.lower()
+        for letter, up in zip("maxNumRecordsPerSegment", upper, strict=False)
+    )
+    assert write_options(**{name: "17"}).segment_rows == 17
+
+
+def test_another_name_of_an_option() -> None:
+    options = parse_options(WriteOptions, {"controller": "host:9", "table": "t", "secureMode": "true"})
+    assert options.controller_config().url == "https://host:9"
+    with pytest.raises(ConfigError, match=r"'useHttps' and 'secureMode' are the same"):
+        write_options(useHttps="true", secureMode="true")
+
+
+def test_an_unknown_name_is_told_with_the_nearest() -> None:
+    with pytest.raises(
+        ConfigError, match=r"unknown option 'stagingURL', did you mean 'stagingUri'\?"
+    ) as caught:
+        write_options(stagingURL=f"s3://{SECRET}@bucket")
+    assert SECRET not in str(caught.value)
+    assert "maxNumRecordsPerSegment" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["path", "checkpointLocation", "provider", "owner", "option.table"])
+def test_what_spark_itself_adds_is_no_option(name: str) -> None:
+    assert write_options(**{name: "/somewhere"}) == write_options()
+
+
+@pytest.mark.parametrize("missing", NEEDED)
+def test_what_is_needed(missing: str) -> None:
+    with pytest.raises(ConfigError, match=f"'{missing}' is missing"):
+        parse_options(WriteOptions, {key: NEEDED[key] for key in NEEDED if key != missing})
+
+
+def test_without_any_option_it_is_told_who_loses_them() -> None:
+    with pytest.raises(ConfigError, match="TEMPORARY VIEW"):
+        parse_options(WriteOptions, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("maxNumRecordsPerSegment", "0", "a whole number from 1"),
+        ("desiredSegmentSize", "many", "a size such as 500M"),
+        ("tlsVerify", "perhaps", "true or false"),
+        ("pushMode", "URI", "one of METADATA, TAR"),
+        ("overwriteScope", "day", "one of table, timeRange, partitions"),
+        ("overwriteFrom", "2020-01-01", "a whole number in the time column's unit"),
+        ("overwritePartitions", "1,-2", "whole numbers from 0"),
+        ("controller", " ", "it is empty"),
+    ],
+)
+def test_values_that_cannot_be_read(name: str, value: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=f"'{name}' cannot be read") as caught:
+        write_options(**{name: value})
+    assert expected in str(caught.value)
+
+
+def test_secrets_do_not_show() -> None:
+    options = write_options(username="me", password=SECRET, fs__prop__secretkey=SECRET)
+    assert options.fs_properties == {"secretKey": SECRET}
+    auth = options.controller_config().auth
+    assert isinstance(auth, BasicAuth)
+    assert auth.password.reveal() == SECRET
+    assert SECRET not in repr(options) + str(options) + repr(options.controller_config())
+    # Options travel to the executors.
+    assert pickle.loads(pickle.dumps(options)) == options  # noqa: S301
+    token = write_options(authToken=SECRET).controller_config().auth
+    assert isinstance(token, BearerToken)
+    assert SECRET not in repr(token)
+    for wrong in ({"authToken": SECRET, "username": "me"}, {"password": SECRET}):
+        with pytest.raises(ConfigError) as caught:
+            write_options(**wrong)
+        assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"overwriteScope": "timeRange", "overwriteFrom": "1"},
+        {"overwriteFrom": "1", "overwriteTo": "2"},
+        {"overwriteFrom": "1"},
+        {"overwriteScope": "timeRange", "overwriteFrom": "2", "overwriteTo": "2"},
+        {"overwriteScope": "partitions"},
+        {"overwritePartitions": "1"},
+    ],
+)
+def test_options_of_scopes_go_together(more: dict[str, str]) -> None:
+    with pytest.raises(ConfigError):
+        write_options(**more)
+
+
+def test_scopes() -> None:
+    ranged = write_options(overwriteScope="TIMERANGE", overwriteFrom="-5", overwriteTo="0")
+    assert (ranged.overwrite_scope, ranged.overwrite_range) == (OverwriteScope.TIME_RANGE, (-5, 0))
+    assert write_options().overwrite_range is None
+    parts = write_options(overwriteScope="partitions", overwritePartitions="3, 1,3")
+    assert parts.overwrite_partitions == (1, 3)
+
+
+# All options of the Scala connectors for Spark 2 and 3, as their sources have them.
+SCALA = {
+    ReadOptions: (
+        *("table", "tableType", "controller", "broker", "usePushDownFilters", "segmentsPerSplit"),
+        *("pinotServerTimeoutMs", "useGrpcServer", "queryOptions", "failOnInvalidSegments", "useHttps"),
+        *("secureMode", "keystorePath", "keystorePassword", "truststorePath", "truststorePassword"),
+        *("authHeader", "authToken", "proxy.enabled", "grpc.port", "grpc.max-inbound-message-size"),
+        *("grpc.use-plain-text", "grpc.tls.keystore-type", "grpc.tls.keystore-path"),
+        *("grpc.tls.keystore-password", "grpc.tls.truststore-type", "grpc.tls.truststore-path"),
+        *("grpc.tls.truststore-password", "grpc.tls.ssl-provider", "grpc.proxy-uri"),
+    ),
+    WriteOptions: (
+        *("table", "segmentNameFormat", "path", "invertedIndexColumns", "noDictionaryColumns"),
+        *("bloomFilterColumns", "rangeIndexColumns", "timeColumnName", "timeFormat", "timeGranularity"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "name"), [(each, name) for each in SCALA for name in SCALA[each]])
+def test_names_of_the_scala_connector_are_taken_or_told(options: type, name: str) -> None:
+    try:
+        parse_options(options, {**NEEDED, name: "1"})
+    except ConfigError as error:
+        assert "unknown option" not in str(error)  # noqa: PT017  # a value that is not right is fine here
+
+
+def test_what_to_do_instead_of_an_option_of_the_scala_connector() -> None:
+    with pytest.raises(ConfigError, match="'tlsCaFile'") as caught:
+        parse_options(ReadOptions, {**NEEDED, "trustStorePassword": SECRET})
+    assert SECRET not in str(caught.value)
+
+
+def test_the_documentation_lists_every_option() -> None:
+    text = option_table(WriteOptions)
+    assert "| `controller` | required |" in text
+    assert "| `desiredSegmentSize` | `500M` |" in text
+    assert "| `fs.prop.*` |  |" in text
+    assert "Also: `secureMode`." in text

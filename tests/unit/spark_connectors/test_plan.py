@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql.types import LongType, StructField, StructType
+
+from jvm_bridge.builder.model import check_segment_name
+from spark_connectors.options import WriteOptions, parse_options
+from spark_connectors.write.plan import WritePlan
+
+PLAN = WritePlan(
+    options=parse_options(
+        WriteOptions,
+        {"controller": "http://localhost:9000", "table": "t", "fs.prop.secretKey": "do-not-tell"},
+    ),
+    frame=StructType([StructField("id", LongType())]),
+    overwrite=False,
+    config_document={"tableName": "a.b_spark_c", "tableType": "OFFLINE"},
+    schema_document={"schemaName": "t"},
+    write_id="mine",
+    nonce="0123abcd",
+    staging_uri="s3://bucket/staging/spark-writes/t_OFFLINE/0123abcd",
+)
+
+
+@given(write_id=st.text(min_size=1), partition=st.integers(0, 10**6), number=st.integers(0, 10**4))
+def test_names_tell_the_write_and_the_attempt(write_id: str, partition: int, number: int) -> None:
+    plan = replace(PLAN, write_id=write_id)
+    name = plan.segment_name(partition, number)
+    check_segment_name(name)
+    assert name.startswith(plan.names_begin)
+    assert plan.nonce_of(name) == plan.nonce
+    assert not name.startswith(replace(plan, write_id=f"{write_id} ").names_begin)
+
+
+def test_names_of_others_have_no_nonce() -> None:
+    for name in ("a.b_spark_c_0", "a.b_spark_c_spark_x_0123abcd_00000_000", "axb_spark_c_spark_" + "0" * 16):
+        assert PLAN.nonce_of(name) is None
+
+
+def test_where_another_attempt_is_staged() -> None:
+    assert PLAN.staging_uri_of("ffffffff") == "s3://bucket/staging/spark-writes/t_OFFLINE/ffffffff"
+
+
+def test_plans_travel_without_telling_secrets() -> None:
+    assert pickle.loads(pickle.dumps(PLAN)) == PLAN  # noqa: S301
+    assert "do-not-tell" not in repr(PLAN)

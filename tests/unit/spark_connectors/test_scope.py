@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.errors import ConfigError, DataError
+from controller_client.models import Schema, SegmentMetadata, TableConfig
+from spark_connectors.options import WriteOptions, parse_options
+from spark_connectors.write.partitioning import Partitioning
+from spark_connectors.write.scope import PartitionScope, Scope, TimeScope, scope_of
+
+SCHEMA = Schema.from_json(
+    {
+        "schemaName": "t",
+        "dimensionFieldSpecs": [
+            {"name": "id", "dataType": "LONG"},
+            {"name": "x", "dataType": "DOUBLE"},
+            {"name": "tags", "dataType": "STRING", "singleValueField": False},
+        ],
+        "dateTimeFieldSpecs": [
+            {"name": "day", "dataType": "INT", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"},
+            {"name": "ts", "dataType": "TIMESTAMP", "format": "TIMESTAMP", "granularity": "1:DAYS"},
+            {
+                "name": "text",
+                "dataType": "STRING",
+                "format": "1:DAYS:SIMPLE_DATE_FORMAT:yyyyMMdd",
+                "granularity": "1:DAYS",
+            },
+        ],
+    }
+)
+
+
+def config_of(time_column: str | None = None, **partition_columns: Any) -> TableConfig:
+    return TableConfig.from_json(
+        {
+            "tableName": "t",
+            "tableType": "OFFLINE",
+            "segmentsConfig": {"timeColumnName": time_column},
+            "tableIndexConfig": {"segmentPartitionConfig": {"columnPartitionMap": partition_columns}},
+        }
+    )
+
+
+MURMUR = {"functionName": "Murmur", "numPartitions": 4}
+
+
+def scope(config: TableConfig, columns: list[str], **options: str) -> Scope | None:
+    needed = {"controller": "http://localhost:9000", "table": "t"}
+    return scope_of(parse_options(WriteOptions, {**needed, **options}), config, SCHEMA, columns)
+
+
+def time_scope(column: str, first: int, end: int) -> TimeScope:
+    found = scope(
+        config_of(column),
+        [column],
+        overwriteScope="timeRange",
+        overwriteFrom=str(first),
+        overwriteTo=str(end),
+    )
+    assert isinstance(found, TimeScope)
+    return found
+
+
+def segment(**metadata: Any) -> SegmentMetadata:
+    return SegmentMetadata.from_json(
+        {f"segment.{key.replace('_', '.')}": value for key, value in metadata.items()}
+    )
+
+
+@given(st.tuples(*[st.integers(-20, 20)] * 4))
+def test_segments_of_a_time_range(numbers: tuple[int, int, int, int]) -> None:
+    first, last_wanted = sorted(numbers[:2])
+    end = last_wanted + 1
+    start, last = sorted(numbers[2:])
+    days = set(range(start, last + 1))
+    wanted = set(range(first, end))
+    place = TimeScope("day", "INT", "DAYS", first, end).place(
+        segment(start_time=str(start), end_time=str(last), time_unit="DAYS")
+    )
+    if not days & wanted:
+        assert place.name == "OUTSIDE"
+    else:
+        assert place.name == ("INSIDE" if days <= wanted else "ACROSS")
+
+
+def test_segments_that_do_not_tell_their_time_in_the_columns_unit() -> None:
+    days = time_scope("day", 0, 10)
+    assert days.place(segment(start_time="1", end_time="2", time_unit="HOURS")).name == "ACROSS"
+    assert days.place(segment(start_time="-1", end_time="-1")).name == "ACROSS"
+    assert days.place(segment()).name == "ACROSS"
+
+
+def test_rows_of_a_time_range() -> None:
+    days = time_scope("day", 10, 12)
+    days.check_rows(pa.RecordBatch.from_pydict({"day": pa.array([10, 11], pa.int32())}))
+    for wrong, told in (([9, 11], "from 9 to 11"), ([12], "from 12 to 12"), ([10, None], "1 rows have no")):
+        with pytest.raises(DataError, match=told) as caught:
+            days.check_rows(pa.RecordBatch.from_pydict({"day": pa.array(wrong, pa.int32())}))
+        assert "[10, 12) DAYS of day" in str(caught.value)
+    millis = time_scope("ts", -1, 1)
+    for moment in (-1001, 1000):
+        with pytest.raises(DataError):
+            millis.check_rows(pa.RecordBatch.from_pydict({"ts": pa.array([moment], pa.timestamp("us"))}))
+    millis.check_rows(pa.RecordBatch.from_pydict({"ts": pa.array([-1000, 999], pa.timestamp("us", "UTC"))}))
+    millis.check_rows(pa.RecordBatch.from_pydict({"ts": pa.array([-1, 0], pa.int64())}))
+
+
+RANGE = {"overwriteScope": "timeRange", "overwriteFrom": "0", "overwriteTo": "1"}
+PARTITIONS = {"overwriteScope": "partitions", "overwritePartitions": "0,3"}
+
+
+@pytest.mark.parametrize(
+    ("config", "columns", "options", "told"),
+    [
+        (config_of(), ["day"], RANGE, "has no time column"),
+        (config_of("text"), ["text"], RANGE, "counts no time"),
+        (config_of("day"), ["id"], RANGE, "needs the time column day"),
+        (config_of(), ["id"], PARTITIONS, "is not partitioned"),
+        (config_of(x=MURMUR), ["x"], PARTITIONS, "is not partitioned"),
+        (config_of(tags=MURMUR), ["tags"], PARTITIONS, "is not partitioned"),
+        (config_of(id=MURMUR, day=MURMUR), ["id"], PARTITIONS, "is not partitioned"),
+        (config_of(id=MURMUR), ["x"], PARTITIONS, "needs the column id"),
+        (config_of(id={**MURMUR, "numPartitions": 3}), ["id"], PARTITIONS, "names partition 3"),
+    ],
+)
+def test_scopes_that_a_table_does_not_have(
+    config: TableConfig, columns: list[str], options: dict[str, str], told: str
+) -> None:
+    with pytest.raises(ConfigError, match=told):
+        scope(config, columns, **options)
+
+
+def told(partitions: object, function: str = "murmur", count: int = 4) -> SegmentMetadata:
+    column = {"functionName": function, "numPartitions": count, "partitions": partitions}
+    return segment(partition_metadata=json.dumps({"columnPartitionMap": {"id": column}}))
+
+
+def test_segments_of_partitions() -> None:
+    found = scope(config_of(id=MURMUR), ["id"], **PARTITIONS)
+    assert isinstance(found, PartitionScope)
+    assert found.partitioning == Partitioning("id", "LONG", 512, "Murmur", 4)
+    places = {
+        "INSIDE": [told([0]), told([3]), told([3, 0])],
+        "OUTSIDE": [told([1]), told([1, 2])],
+        "ACROSS": [told([0, 1]), told([0], count=8), told([0], "Modulo"), told(None), segment()],
+    }
+    for name, segments in places.items():
+        assert {found.place(each).name for each in segments} == {name}
+    found.check_partition(3)
+    with pytest.raises(DataError, match="rows of partition 1"):
+        found.check_partition(1)
+
+
+def test_no_scope_of_the_whole_table() -> None:
+    assert scope(config_of(), ["id"]) is None

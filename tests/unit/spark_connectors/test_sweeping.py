@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.errors import ConfigError
+from controller_client.filestore import FileInfo
+from spark_connectors.options import WriteOptions, parse_options
+from spark_connectors.write.sweeping import dead_folders
+
+ROOT = "file:///store/pinot-plugins-staging/spark-writes/t_OFFLINE"
+
+
+def staged(folder: str, at_ms: int) -> FileInfo:
+    return FileInfo(f"{ROOT}/{folder}/t_spark_0_{at_ms}.tar.gz", 1, at_ms)
+
+
+def test_a_folder_is_as_old_as_its_newest_file() -> None:
+    files = [staged("dead", 0), staged("dead", 10), staged("alive", 0), staged("alive", 11)]
+    assert dead_folders(files, (), now_ms=110, ttl_ms=100) == ["dead"]
+    assert dead_folders(files, (), now_ms=109, ttl_ms=100) == []
+
+
+def test_what_is_over_for_certain_needs_no_age() -> None:
+    files = [staged("published", 109), staged("alive", 109)]
+    assert dead_folders(files, {"published", "gone"}, now_ms=110, ttl_ms=100) == ["published"]
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcd"), st.lists(st.integers(0, 1000), min_size=1), max_size=4),
+    st.integers(0, 2000),
+    st.integers(1, 1000),
+)
+def test_nothing_that_got_a_file_within_the_time_is_dead(
+    folders: dict[str, list[int]], now_ms: int, ttl_ms: int
+) -> None:
+    files = [staged(name, at_ms) for name, times in folders.items() for at_ms in times]
+    dead = dead_folders(files, (), now_ms=now_ms, ttl_ms=ttl_ms)
+    assert set(dead) == {
+        name for name, times in folders.items() if all(now_ms - at_ms >= ttl_ms for at_ms in times)
+    }
+    assert len(dead) == len(set(dead))
+
+
+def test_a_time_that_live_writes_need_is_refused() -> None:
+    needed = {"controller": "http://localhost:9000", "table": "t"}
+    assert parse_options(WriteOptions, {**needed, "stagingTtl": "1h"}).staging_ttl_s == 3600
+    with pytest.raises(ConfigError, match="1h or longer"):
+        parse_options(WriteOptions, {**needed, "stagingTtl": "59m"})

@@ -1,0 +1,133 @@
+"""The state of a bucket over many batches, against a state that is one value."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from spark_connectors.upsert.bucket_state import BaseCache, advance
+from spark_connectors.upsert.entries import Entries
+from spark_connectors.upsert.resolution import Resolution, resolve
+
+_FOREVER = 2**60
+_KEYS = 4_000
+
+
+class Value:
+    """A state variable that counts what goes through it."""
+
+    def __init__(self) -> None:
+        self.value: bytes | None = None
+        self.read = self.written = 0
+
+    def get(self) -> tuple[bytes] | None:
+        if self.value is None:
+            return None
+        self.read += len(self.value)
+        return (self.value,)
+
+    def update(self, newValue: tuple[bytes]) -> None:  # noqa: N803  # Spark's name
+        (self.value,) = newValue
+        self.written += len(self.value)
+
+
+class Bucket:
+    """One bucket with the worker's cache."""
+
+    def __init__(self, retention_ms: int = _FOREVER) -> None:
+        self.newer, self.base = Value(), Value()
+        self.cache = BaseCache(1_000_000)
+        self.retention_ms = retention_ms
+        self.keys = 0
+
+    def advance(self, records: Entries) -> Resolution:
+        result, growth = advance(self.newer, self.base, self.cache, records, self.retention_ms)
+        self.keys += growth
+        return result
+
+
+def batch(random: np.random.Generator, number: int, size: int, seen: int = 0) -> Entries:
+    """Records of random keys and times; offsets go on from batch to batch."""
+    keys = random.integers(0, _KEYS, size).astype(np.uint64)
+    return Entries(
+        keys * np.uint64(2**50 + 1),
+        keys,
+        np.zeros(size, np.int32),
+        np.arange(size, dtype=np.int64) + number * size,
+        random.integers(0, 10**6, size),
+        np.full(size, seen, np.int64),
+        random.random(size) < 0.1,
+    )
+
+
+def same(left: Entries, right: Entries) -> bool:
+    def rows(entries: Entries) -> list[tuple[object, ...]]:
+        return sorted(zip(*(column.tolist() for column in entries.columns()), strict=True))
+
+    return rows(left) == rows(right)
+
+
+def test_it_is_as_one_value_and_writes_much_less() -> None:
+    random, bucket, whole = np.random.default_rng(1), Bucket(), Entries.empty()
+    written = 0
+    for number in range(150):
+        records = batch(random, number, 100)
+        expected = resolve(whole, records)
+        whole = whole.merged(expected.entries)
+        found = bucket.advance(records)
+        assert same(found.inserted, expected.inserted)
+        assert same(found.deleted, expected.deleted)
+        assert bucket.keys == len(whole)
+        written += len(whole.pack())
+    assert bucket.newer.written + bucket.base.written < written / 3
+    assert bucket.base.read == 0  # what the worker has written itself it has
+
+
+def test_a_task_that_runs_again_does_the_same_with_any_cache() -> None:
+    random, bucket = np.random.default_rng(2), Bucket()
+    for number in range(40):
+        records = batch(random, number, 100)
+        before = bucket.newer.value, bucket.base.value
+        bucket.advance(batch(random, number, 100))  # a run whose state Spark threw away
+        bucket.newer.value, bucket.base.value = before
+        again = Bucket()
+        again.newer.value, again.base.value = before
+        shuffled = records.take(random.permutation(len(records)))
+        mine, other = bucket.advance(records), again.advance(shuffled)
+        assert same(mine.inserted, other.inserted)
+        assert same(mine.deleted, other.deleted)
+        assert (bucket.newer.value, bucket.base.value) == (again.newer.value, again.base.value)
+
+
+@pytest.mark.parametrize("late_ms", [1_000, 1_001])
+def test_a_key_is_forgotten_after_the_retention_time(late_ms: int) -> None:
+    """Then its old record is not deleted any more, and an older record is as good as a new key's."""
+    random, bucket = np.random.default_rng(3), Bucket(retention_ms=1_000)
+    first = replace(batch(random, 0, 1, seen=5_000), tombstone=np.array([False]))
+    bucket.advance(first)
+    later = replace(first, offset=first.offset + 1, order=first.order - 1, seen=first.seen + late_ms)
+    result = bucket.advance(later)
+    assert len(result.inserted) == 1
+    assert result.deleted.offset.tolist() == ([] if late_ms > 1_000 else [1])
+
+
+def test_expired_keys_go_when_the_base_is_written() -> None:
+    random, bucket = np.random.default_rng(4), Bucket(retention_ms=10)
+    for number in range(60):
+        bucket.advance(batch(random, number, 100, seen=number))
+    assert bucket.base.value is not None
+    assert len(Entries.unpack(bucket.base.value)) < 1_200 < _KEYS
+    assert bucket.keys < _KEYS
+
+
+def test_the_cache_keeps_what_was_used_last() -> None:
+    cache = BaseCache(25)
+    bases = {name: batch(np.random.default_rng(5), 0, 10) for name in (b"a", b"b", b"c")}
+    cache.put(b"a", bases[b"a"])
+    cache.put(b"b", bases[b"b"])
+    assert cache.get(b"a") is bases[b"a"]
+    cache.put(b"c", bases[b"c"])
+    assert cache.get(b"b") is None
+    assert cache.get(b"a") is bases[b"a"]

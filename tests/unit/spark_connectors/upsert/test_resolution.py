@@ -1,0 +1,137 @@
+"""Resolution against a model that keeps everything in dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.errors import DataError
+from spark_connectors.upsert.entries import Entries
+from spark_connectors.upsert.resolution import live, resolve
+
+
+@dataclass(frozen=True, order=True)
+class Record:
+    """In the order in which records of a key win."""
+
+    order: int
+    offset: int
+    partition: int
+    tombstone: bool
+    key: int
+    seen: int
+
+
+Place = tuple[int, int]
+"""Partition and offset."""
+
+# Keys whose hashes agree in one half, so that both halves have to be looked at.
+_HASHES = [(high, low) for high in (0, 7, 2**64 - 1) for low in (0, 1, 2**64 - 1)]
+
+
+def entries_of(records: Sequence[Record]) -> Entries:
+    return Entries(
+        np.array([_HASHES[r.key][0] for r in records], np.uint64),
+        np.array([_HASHES[r.key][1] for r in records], np.uint64),
+        np.array([r.partition for r in records], np.int32),
+        np.array([r.offset for r in records], np.int64),
+        np.array([r.order for r in records], np.int64),
+        np.array([r.seen for r in records], np.int64),
+        np.array([r.tombstone for r in records], bool),
+    )
+
+
+def places_of(entries: Entries) -> list[Place]:
+    return list(zip(entries.partition.tolist(), entries.offset.tolist(), strict=True))
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> list[list[Record]]:
+    """Batches: each place has one record; a batch may bring again what it, or one before it, has."""
+    places = draw(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), unique=True, max_size=24))
+    records = [
+        Record(
+            order=draw(st.integers(-2, 3)),
+            offset=offset,
+            partition=partition,
+            tombstone=draw(st.booleans()),
+            key=draw(st.integers(0, len(_HASHES) - 1)),
+            seen=draw(st.integers(0, 5)),
+        )
+        for partition, offset in places
+    ]
+    records += draw(st.lists(st.sampled_from(records), max_size=6)) if records else []
+    order = draw(st.permutations(records))
+    cuts = sorted(draw(st.lists(st.integers(0, len(order)), max_size=5)))
+    return [list(order[a:b]) for a, b in zip([0, *cuts], [*cuts, len(order)], strict=True)]
+
+
+@given(streams())
+def test_the_visible_rows_are_the_models_at_every_version(batches: list[list[Record]]) -> None:
+    state = Entries.empty()
+    inserted: dict[Place, int] = {}
+    deleted: dict[Place, int] = {}
+    seen_so_far: list[Record] = []
+    for version, batch in enumerate(batches):
+        records = entries_of(batch)
+        places = state.places(records)
+        result = resolve(state.take(np.unique(places[places >= 0])), records)
+        state = Entries.unpack(state.merged(result.entries).pack())
+        events = places_of(result.inserted)
+        assert len(events) == len(set(events))
+        for place in events:
+            inserted.setdefault(place, version)  # first wins
+        for place in places_of(result.deleted):
+            deleted.setdefault(place, version)
+        seen_so_far += batch
+
+        newest: dict[int, Record] = {}
+        for record in seen_so_far:
+            newest[record.key] = max(newest.get(record.key, record), record)
+        visible = {place for place in inserted if place not in deleted}
+        assert visible == {(r.partition, r.offset) for r in newest.values() if not r.tombstone}
+        assert inserted.keys() == {(r.partition, r.offset) for r in seen_so_far if not r.tombstone}
+        assert set(places_of(state)) == {(r.partition, r.offset) for r in newest.values()}
+        last_seen = {r.key: max(o.seen for o in seen_so_far if o.key == r.key) for r in newest.values()}
+        hashes = zip(state.high.tolist(), state.low.tolist(), strict=True)
+        assert dict(zip(hashes, state.seen.tolist(), strict=True)) == {
+            _HASHES[key]: at for key, at in last_seen.items()
+        }
+
+
+@given(streams())
+def test_a_stream_that_is_sent_again_changes_nothing(batches: list[list[Record]]) -> None:
+    """As a rebuild does: another split, from the beginning, over what is there."""
+    inserted: set[Place] = set()
+    deleted: set[Place] = set()
+
+    def run(parts: Sequence[Sequence[Record]]) -> None:
+        state = Entries.empty()
+        for part in parts:
+            result = resolve(state, entries_of(part))
+            state = state.merged(result.entries)
+            inserted.update(places_of(result.inserted))
+            deleted.update(places_of(result.deleted))
+
+    run(batches)
+    before = set(inserted), set(deleted)
+    run([[record] for batch in batches for record in batch])
+    assert (inserted - deleted) == (before[0] - before[1])
+    assert inserted == before[0]
+
+
+def test_a_key_without_records_in_the_retention_time_is_forgotten() -> None:
+    state = entries_of([Record(0, 1, 0, False, key, seen) for key, seen in ((0, 100), (1, 50), (2, 49))])
+    assert live(state, 150, 100).tolist() == [True, True, False]
+
+
+def test_what_is_not_a_state_is_refused() -> None:
+    whole = entries_of([Record(0, 1, 0, False, 1, 1)]).pack()
+    for wrong in (b"", b"PPK1", whole[:-1], b"x" + whole[1:]):
+        with pytest.raises(DataError, match="state of a bucket"):
+            Entries.unpack(wrong)

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from controller_client.errors import ConfigError
+from controller_client.models import Schema, TableConfig
+from controller_client.upsert.columns import SYSTEM_COLUMNS
+from controller_client.upsert.creating import UpsertTable, plan_upsert_table
+from controller_client.upsert.settings import UpsertSettings, is_upsert
+
+Change = Callable[[dict[str, Any], dict[str, Any]], None]
+
+
+def documents() -> tuple[dict[str, Any], dict[str, Any]]:
+    schema = {
+        "schemaName": "t",
+        "dimensionFieldSpecs": [
+            {"name": "user", "dataType": "STRING"},
+            {"name": "tags", "dataType": "STRING", "singleValueField": False},
+            {"name": "ratio", "dataType": "DOUBLE"},
+        ],
+        "dateTimeFieldSpecs": [
+            {"name": "at", "dataType": "LONG", "format": "1:MILLISECONDS:EPOCH", "granularity": "1:HOURS"},
+            {"name": "day", "dataType": "LONG", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"},
+        ],
+    }
+    table = {
+        "tableName": "t",
+        "tableType": "REALTIME",
+        "segmentsConfig": {"retentionTimeUnit": "DAYS", "retentionTimeValue": "14", "schemaName": "t"},
+        "tableIndexConfig": {
+            "noDictionaryColumns": ["ratio"],
+            "streamConfigs": {
+                "streamType": "kafka",
+                "stream.kafka.topic.name": "t",
+                "stream.kafka.consumer.type": "LowLevel",
+            },
+        },
+        "fieldConfigList": [{"name": "ratio", "encodingType": "RAW"}],
+        "metadata": {"customConfigs": {"owner": "us"}},
+    }
+    return schema, table
+
+
+def plan(change: Change | None = None, key: str = "user", timestamp: str = "at") -> UpsertTable:
+    schema, table = documents()
+    if change:
+        change(schema, table)
+    return plan_upsert_table(
+        Schema.from_json(schema),
+        TableConfig.from_json(table),
+        primary_key=key.split(","),
+        timestamp_column=timestamp,
+    )
+
+
+def test_what_is_added() -> None:
+    planned = plan()
+    own = {field.name: (field.data_type, field.default_null_value) for field in planned.schema.fields[-5:]}
+    assert {name: own[name] for name in SYSTEM_COLUMNS} == dict.fromkeys(SYSTEM_COLUMNS, ("LONG", -1))
+    document = planned.table.to_json()
+    assert document["tableIndexConfig"]["noDictionaryColumns"] == ["ratio", *SYSTEM_COLUMNS]
+    assert [each["name"] for each in document["fieldConfigList"]] == ["ratio", *SYSTEM_COLUMNS]
+    assert document["metadata"]["customConfigs"]["owner"] == "us"
+    assert is_upsert(planned.table)
+    assert UpsertSettings.of(planned.table) == UpsertSettings(
+        ("user",), "at", "t_REALTIME.updates", 14 * 24 * 3_600_000
+    )
+
+
+def test_planned_twice_is_the_same() -> None:
+    once = plan()
+    twice = plan_upsert_table(once.schema, once.table, primary_key=["user"], timestamp_column="at")
+    assert twice == once
+
+
+def index(name: str, value: Any) -> Change:
+    return lambda _schema, table: table["tableIndexConfig"].update({name: value})
+
+
+def top(name: str, value: Any) -> Change:
+    return lambda _schema, table: table.update({name: value})
+
+
+def stream(name: str, value: Any) -> Change:
+    return lambda _schema, table: table["tableIndexConfig"]["streamConfigs"].update({name: value})
+
+
+_DERIVED = {"transformConfigs": [{"columnName": "user", "transformFunction": "upper(u)"}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (top("tableType", "OFFLINE"), "no realtime table"),
+        (stream("streamType", "kinesis"), "of type 'kinesis'"),
+        (stream("stream.kafka.consumer.type", "highlevel"), "consumer type is highlevel"),
+        (stream("stream.kafka.consumer.type", "highlevel,simple"), "consumer type is highlevel"),
+        (top("upsertConfig", {"mode": "FULL"}), "upsertConfig"),
+        (top("dedupConfig", {"dedupEnabled": True}), "dedupConfig"),
+        (index("sortedColumn", ["user"]), "sortedColumn"),
+        (
+            top("ingestionConfig", {"complexTypeConfig": {"fieldsToUnnest": ["a"]}}),
+            "several rows of a message",
+        ),
+        (index("loadMode", "HEAP"), "loadMode is HEAP"),
+        (index("enableDefaultStarTree", True), "star-tree"),
+        (index("starTreeIndexConfigs", [{}]), "star-tree"),
+        (index("aggregateMetrics", True), "one row of several messages"),
+        (top("ingestionConfig", _DERIVED), "the key user comes from a transform"),
+        (top("segmentsConfig", {"schemaName": "t"}), "retention"),
+    ],
+)
+def test_tables_that_cannot_be_one(change: Change, text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        plan(change)
+
+
+@pytest.mark.parametrize(
+    ("key", "timestamp", "text"),
+    [
+        ("nope", "at", "nope is no column"),
+        ("tags", "at", "tags is a STRING, with several values"),
+        ("ratio", "at", "ratio is a DOUBLE"),
+        ("user,user", "at", "twice"),
+        ("user", "user", "timestamp user is a STRING"),
+        ("user", "day", "1:DAYS:EPOCH"),
+    ],
+)
+def test_columns_that_do_not_fit(key: str, timestamp: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        plan(key=key, timestamp=timestamp)
+
+
+def test_all_faults_are_told_at_once() -> None:
+    with pytest.raises(ConfigError) as caught:
+        plan(index("sortedColumn", ["user"]), key="nope")
+    assert "sortedColumn" in str(caught.value)
+    assert "nope" in str(caught.value)
+
+
+def test_a_filter_is_warned_of() -> None:
+    change = top("ingestionConfig", {"filterConfig": {"filterFunction": "strcmp(user, 'x')"}})
+    assert "replaces" in plan(change).warnings[0]
+    assert plan().warnings == ()
