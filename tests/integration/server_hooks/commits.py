@@ -42,4 +42,9 @@ def objects_of(table: TopicTable, folder: str = "*") -> str:
 
 
 def _wait_committed(table: TopicTable, count: int) -> None:
-    wait_for(lambda: len(urls(table)) >= count, f"{count} committed segments", _TIMEOUT_S)
+    # The controller writes the segment's record first, the ideal state after it.
+    def committed() -> bool:
+        done, consuming = urls(table), table.consuming().values()
+        return len(done) >= count and not done.keys() & set(consuming)
+
+    wait_for(committed, f"{count} committed segments", _TIMEOUT_S)

@@ -35,8 +35,8 @@ def _commit(table: TopicTable) -> SegmentRecord:
     table.wait_seen(table.produced)
 
     def committed() -> bool:
-        record = read_record(table.store, table.full_name, segment)
-        return record is not None and not record.consuming
+        # The controller writes the segment's record first, the ideal state after it.
+        return not _record(table, segment).consuming and table.consuming()[0] != segment
 
     wait_for(committed, f"{segment} to be committed", _TIMEOUT_S)
     return _record(table, segment)

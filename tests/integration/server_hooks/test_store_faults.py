@@ -134,7 +134,8 @@ def test_a_peer_is_killed_while_it_serves(
     with _front_of(table, hosted[0]) as front, ThreadPoolExecutor(1) as pool:
         cut = front.cut(100, "GET", f"segments/{table.full_name}/{segment}")
         repairing = pool.submit(_repair, run, table, 0)
-        cut.wait_hit()
+        wait_for(lambda: cut.was_hit or repairing.done(), "the repair to ask the first server", _TIMEOUT_S)
+        assert cut.was_hit, repairing.result()
         pinot.kill("hosted_1")
         done = repairing.result(_TIMEOUT_S)[segment]
     assert (done["outcome"], done["source"]) == ("repaired", hosted[1])
