@@ -1,0 +1,63 @@
+"""Compares queries with what they were rewritten to, by Pinot's own parser; run as a child process."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import jpype
+
+from jvm_bridge.jvm import start_jvm
+
+_PARSER = "org.apache.pinot.sql.parsers.CalciteSqlParser"
+_UTILS = "org.apache.pinot.common.utils.request.RequestUtils"
+
+
+def main() -> None:
+    """Read ``{condition, queries: [[original, rewritten]]}``; write what differs, null where nothing does."""
+    request: dict[str, Any] = json.load(sys.stdin)
+    start_jvm()
+    parser = jpype.JClass(_PARSER)
+    condition = parser.compileToExpression(request["condition"])
+    found = [_difference(parser, condition, *pair) for pair in request["queries"]]
+    print(json.dumps(found))  # noqa: T201  # read by the test
+
+
+def _difference(parser: Any, condition: Any, original: str, rewritten: str) -> str | None:
+    try:
+        before, expected = (parser.compileToPinotQuery(original) for _ in range(2))
+        actual = parser.compileToPinotQuery(rewritten)
+    except jpype.JException as error:
+        return f"{error}"
+    _add(expected, condition)
+    for query in (before, expected, actual):
+        _forget_text(query)
+    same = actual.equals(expected) and not actual.equals(before)
+    return None if same else f"expected {expected}, got {actual}"
+
+
+def _add(query: Any, condition: Any) -> None:
+    """Add a condition to the innermost SELECT, as Pinot's parser makes an AND of what stands in one."""
+    while query.getDataSource().getSubquery() is not None:
+        query = query.getDataSource().getSubquery()
+    present = query.getFilterExpression()
+    if present is None:
+        query.setFilterExpression(condition)
+        return
+    call = present.getFunctionCall()
+    both = jpype.JClass(_UTILS).getFunctionExpression("AND")
+    for each in call.getOperands() if str(call.getOperator()) == "AND" else [present]:
+        both.getFunctionCall().addToOperands(each)
+    both.getFunctionCall().addToOperands(condition)
+    query.setFilterExpression(both)
+
+
+def _forget_text(query: Any) -> None:
+    """Pinot keeps the text of a SELECT in the FROM as a table's name beside it."""
+    if query.getDataSource().getSubquery() is not None:
+        query.getDataSource().setTableName("")
+
+
+if __name__ == "__main__":
+    main()
