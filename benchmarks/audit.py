@@ -19,7 +19,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import uuid
@@ -40,6 +39,7 @@ from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord, segm
 from tests.integration.fixtures.numbers_table import load_numbers
 from tests.support.cluster import PinotCluster
 from tests.support.pinot_services import DEEP_STORE_BUCKET
+from tests.support.pinotctl import pinotctl
 from tests.support.session import Session
 
 _SEGMENTS_A_LISTING = 1_000
@@ -214,10 +214,9 @@ def table_config(name: str) -> dict[str, object]:
 
 def by_command(pinot: PinotCluster, rate: float) -> dict[str, object]:
     """Run the command."""
-    code = "from controller_client.cli import main; main()"
     started = time.monotonic()
-    command = [sys.executable, "-c", code, "--controller", pinot.controller_url]
-    command += ["deepstore", "audit", "--output", "json", "--rate", str(rate)]
+    words = ("deepstore", "audit", "--output", "json", "--rate", str(rate))
+    command = pinotctl(*words, controller=pinot.controller_url)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         document = json.loads(process.stdout.read())

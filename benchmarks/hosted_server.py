@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -37,9 +36,9 @@ from jvm_bridge.jdk import find_java, module_flags
 from jvm_bridge.jvm import logging_properties, start_jvm
 from jvm_bridge.local_cluster import HOST
 from jvm_bridge.local_cluster.roles import CLUSTER_NAME
+from tests.support.pinotctl import pinotctl
 
 _MAIN = "org.apache.pinot.tools.admin.PinotAdministrator"
-_PINOTCTL = "from controller_client.cli import main; main()"
 _MIB = 2**20
 _POLL_S = 0.02
 _TIMEOUT_S = 120.0
@@ -94,7 +93,7 @@ class Server:
         arguments = ["-configFileName", str(config)]
         java = find_java()
         if self.hosted:
-            command = [sys.executable, "-c", _PINOTCTL, "serve", "server", *arguments]
+            command = pinotctl("serve", "server", *arguments)
         else:
             command = [str(java.executable), *self.java_opts.split(), *module_flags(java.version), "-cp"]
             command += [":".join(map(str, pinot_jars().class_path)), _MAIN, "StartServer", *arguments]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from jvm_bridge.jdk import find_java
 from tests.integration.upsert.oracle.history import read_ends
 from tests.support.kafka import Kafka, realtime_table
 from tests.support.kafka_topics import Topic
+from tests.support.pinotctl import pinotctl
 from tests.support.spark import LOCAL_SPARK
 
 PARTITIONS = 4
@@ -39,7 +39,6 @@ _VALUES = 1_000_000
 _CHUNK = 10_000
 _TIMEOUT_S = 120.0
 _MIB = 2**20
-_PINOTCTL = "from controller_client.cli import main; main()"
 _REPOSITORY = Path(__file__).parents[1]
 
 
@@ -248,9 +247,9 @@ class Versioned(Contender):
         )
         create_upsert_table(self.server.place.client, planned)
         spark = [f"--spark-conf={key}={value}" for key, value in LOCAL_SPARK.items()]
-        command = [sys.executable, "-c", _PINOTCTL, "--controller", self.server.place.cluster.controller_url]
-        command += ["upsert", "coordinate", self.name, *self._options, *spark]
-        command += ["--checkpoint", str(self.server.folder / "checkpoint")]
+        words = ["upsert", "coordinate", self.name, *self._options, *spark]
+        words += ["--checkpoint", str(self.server.folder / "checkpoint")]
+        command = pinotctl(*words, controller=self.server.place.cluster.controller_url)
         environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "SPARK_LOCAL_IP": "127.0.0.1"}
         with (self.server.folder / "coordinator.log").open("wb") as log:
             self._coordinator = subprocess.Popen(

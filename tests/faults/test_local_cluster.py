@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import requests
 
 from jvm_bridge.local_cluster import HOST, ClusterPorts, LocalCluster
 from jvm_bridge.local_cluster.processes import find_processes
+from tests.support.pinotctl import pinotctl
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
@@ -37,8 +37,7 @@ class Cluster:
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Start ``pinotctl cluster WORDS``."""
-        command = [sys.executable, "-c", "from controller_client.cli import main; main()", "cluster", *words]
-        command += ["--dir", str(self.folder)]
+        command = pinotctl("cluster", *words, "--dir", str(self.folder))
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def run(self, *words: str) -> tuple[int, str, str]:

@@ -4,12 +4,15 @@ them."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # public by its docs
 
+__all__ = ["Topic", "read_committed"]
+
 _TIMEOUT_S = 60.0
+_MANY = 5000
 
 
 class Topic:
@@ -62,3 +65,42 @@ class Topic:
         except KafkaException as error:
             if error.args[0].name() != "UNKNOWN_TOPIC_OR_PART":
                 raise
+
+
+def read_committed(
+    bootstrap: str, topic: str, partition: int, take: Callable[[Message], None], first: int = 0
+) -> int:
+    """Hand over the messages of a partition that are there now; those of aborted transactions are left out.
+
+    Args:
+        bootstrap: Kafka's address.
+        topic: The topic.
+        partition: The partition.
+        take: Gets each message.
+        first: The offset to begin at, or at the first that is there.
+
+    Returns:
+        The offset after the last one.
+    """
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "reads-alone",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+        }
+    )
+    try:
+        place = TopicPartition(topic, partition)
+        oldest, end = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
+        position = max(first, oldest)
+        consumer.assign([TopicPartition(topic, partition, position)])
+        while position < end:
+            for message in consumer.consume(_MANY, timeout=1.0):
+                assert message.error() is None, message.error()
+                take(message)
+            # It passes over what ends a transaction, which is no message.
+            position = max(position, consumer.position([place])[0].offset)
+    finally:
+        consumer.close()
+    return end

@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 from collections import deque
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import psutil
 
 from jvm_bridge.jdk import find_java
 from tests.support.jars import jars_of, start_files
+from tests.support.pinotctl import pinotctl
 from tests.support.s3_program import s3_program
 from tests.support.service import HOME, Program, RunningService, Service
 
@@ -73,7 +73,7 @@ def host_command(program: Program, folder: Path) -> tuple[list[str], dict[str, s
     if program is Program.S3:
         return [str(s3_program())], environment
     if program is Program.PINOTCTL:
-        return [sys.executable, "-c", "from controller_client.cli import main; main()"], environment
+        return pinotctl(), environment
     home = folder / f"{program}-home"
     etc = home / "etc"
     if not etc.exists():

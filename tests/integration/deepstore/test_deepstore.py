@@ -15,12 +15,13 @@ import pytest
 import requests
 
 from controller_client.deepstore.tar_crc import tar_crc
-from tests.integration.deepstore.commands import pinotctl, repaired
+from tests.integration.deepstore.commands import repaired
 from tests.integration.deepstore.conftest import Audit, MakeTable, Run
 from tests.integration.deepstore.peer_table import PeerTable
 from tests.integration.fixtures.numbers_table import ROWS, SUM, answer, load_numbers
 from tests.support.cluster import PinotCluster
 from tests.support.pinot_services import DEEP_STORE_BUCKET
+from tests.support.pinotctl import pinotctl
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
@@ -29,7 +30,16 @@ pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
 @contextmanager
 def watching(pinot: PinotCluster, table: PeerTable) -> Iterator[str]:
     """Run the watch; gives the address of its metrics, and ends it as a service manager does."""
-    command = [*pinotctl(pinot), "deepstore", "watch", table.name, "--interval", "1", "--metrics-port", "0"]
+    command = pinotctl(
+        "deepstore",
+        "watch",
+        table.name,
+        "--interval",
+        "1",
+        "--metrics-port",
+        "0",
+        controller=pinot.controller_url,
+    )
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
@@ -74,7 +84,9 @@ def test_an_outage_of_the_store(
     assert killed.returncode == -signal.SIGKILL
     left = audit(table.table)["no url"]
     assert len(left) == 4
-    command = [*pinotctl(pinot), "deepstore", "repair", table.name, "--yes", "--output", "json"]
+    command = pinotctl(
+        "deepstore", "repair", table.name, "--yes", "--output", "json", controller=pinot.controller_url
+    )
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     told = [process.communicate(timeout=120)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]

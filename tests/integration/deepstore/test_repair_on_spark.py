@@ -11,11 +11,12 @@ from contextlib import suppress
 import psutil
 import pytest
 
-from tests.integration.deepstore.commands import pinotctl, repaired, spark_words
+from tests.integration.deepstore.commands import repaired, spark_words
 from tests.integration.deepstore.conftest import Audit, MakeTable, Run
 from tests.support.cluster import PinotCluster
 from tests.support.faulty_s3 import FaultyS3
 from tests.support.pinot_services import DEEP_STORE_BUCKET
+from tests.support.pinotctl import pinotctl
 from tests.support.spark import LOCAL_SPARK
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
@@ -50,7 +51,9 @@ def test_spark_repairs(
     dry = repaired(run, table, "--engine", "spark", "--dry-run", *spark)
     assert {each["outcome"] for each in dry.values()} == {"would repair"}
 
-    command = [*pinotctl(pinot), "deepstore", "repair", table.name, "--yes", "--output", "json"]
+    command = pinotctl(
+        "deepstore", "repair", table.name, "--yes", "--output", "json", controller=pinot.controller_url
+    )
     command += ["--engine", "spark", *spark]
     assert outcomes_of([command]) == [(name, "repaired") for name in sorted(segments)]
     assert audit(table.table, "--read-tars", "--min-copies", "3") == {}
@@ -90,7 +93,9 @@ def test_spark_loses_its_executors_amid_a_repair(
     segments = set(table.committed())
     table.open_store()
     settings = {**LOCAL_SPARK, "spark.master": "local-cluster[2,1,512]", "spark.executor.memory": "512m"}
-    command = [*pinotctl(pinot), "deepstore", "repair", table.name, "--yes", "--output", "json"]
+    command = pinotctl(
+        "deepstore", "repair", table.name, "--yes", "--output", "json", controller=pinot.controller_url
+    )
     command += ["--engine", "spark", *spark_words(settings)]
     hold = faulty_s3.hold("PUT", f"{DEEP_STORE_BUCKET}/{table.folder_key}/*")
     environment = {**os.environ, "AWS_ENDPOINT_URL_S3": faulty_s3.url}

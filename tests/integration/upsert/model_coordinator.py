@@ -7,14 +7,15 @@ one version. It stays the model that the servers' rows are compared with.
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Message, Producer
 
 from controller_client.upsert.update_message import Events, VersionEnd, encode_end, encode_events
+from tests.support.kafka_topics import read_committed
 
 _TIMEOUT_S = 60.0
 
@@ -107,37 +108,19 @@ class ModelCoordinator:
 
     def _read(self, number: int) -> list[tuple[Record, str]]:
         """The committed records of a partition since the last version; a broken one is none."""
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self._bootstrap,
-                "group.id": uuid.uuid4().hex,
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",
-            }
-        )
-        found = []
-        try:
-            place = TopicPartition(self._topic, number, self._next[number])
-            _, end = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
-            consumer.assign([place])
-            position = self._next[number]
-            while position < end:
-                for message in consumer.consume(1000, 0.5):
-                    offset, value, name = message.offset(), message.value(), message.key()
-                    assert not message.error(), message.error()
-                    assert offset is not None
-                    if value is None:
-                        time, key = message.timestamp()[1], bytes(name or b"").decode()
-                        found.append((Record(time, offset, number, is_tombstone=True), key))
-                        continue
-                    try:
-                        document = json.loads(value)
-                    except ValueError:
-                        continue
-                    found.append((Record(document["ts"], offset, number), document["key"]))
-                position = max(position, consumer.position([place])[0].offset)
-        finally:
-            consumer.close()
+        found: list[tuple[Record, str]] = []
+
+        def take(message: Message) -> None:
+            offset, value, name = message.offset() or 0, message.value(), message.key()
+            if value is None:
+                time, key = message.timestamp()[1], bytes(name or b"").decode()
+                found.append((Record(time, offset, number, is_tombstone=True), key))
+                return
+            with suppress(ValueError):
+                document = json.loads(value)
+                found.append((Record(document["ts"], offset, number), document["key"]))
+
+        read_committed(self._bootstrap, self._topic, number, take, self._next[number])
         return found
 
     def _send(self, number: int, value: bytes) -> None:

@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from tests.integration.spark_connectors.conftest import spark
 from tests.integration.upsert.coordinator.topics import Message, Replay, read_topic
 from tests.support.cluster import PinotCluster
 from tests.support.kafka import Kafka, realtime_table
+from tests.support.pinotctl import pinotctl
 from tests.support.spark import LOCAL_SPARK
 from tests.support.wait import wait_for
 
@@ -56,8 +56,7 @@ class CoordinatedTable:
 
     def command(self, *arguments: str) -> list[str]:
         """``pinotctl`` of this checkout, for this cluster."""
-        program = "from controller_client.cli import main; main()"
-        return [sys.executable, "-c", program, "--controller", self.pinot.controller_url, *arguments]
+        return pinotctl(*arguments, controller=self.pinot.controller_url)
 
     def start(self, *options: str) -> subprocess.Popen[bytes]:
         """Start a coordinator; what it says goes on in one file."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Message as KafkaMessage
+from confluent_kafka.admin import AdminClient
 
+from controller_client.consumption.stream_offsets import topic_partitions
 from controller_client.upsert.update_message import VersionEnd, decode
+from tests.support.kafka_topics import read_committed
 
 _TIMEOUT_S = 60.0
 
@@ -44,26 +47,15 @@ class Record:
 
 def read_topic(bootstrap: str, topic: str) -> list[Message]:
     """Read all committed messages of a topic."""
-    settings = {
-        "bootstrap.servers": bootstrap,
-        "group.id": "reads-alone",
-        "enable.auto.commit": False,
-        "isolation.level": "read_committed",
-    }
-    consumer = Consumer(settings)
-    found = []
-    try:
-        for partition in consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic].partitions:
-            place = TopicPartition(topic, partition)
-            first, end = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
-            consumer.assign([TopicPartition(topic, partition, first)])
-            while first < end and consumer.position([place])[0].offset < end:
-                for message in consumer.consume(5000, timeout=1.0):
-                    assert message.error() is None, message.error()
-                    offset, key = message.offset() or 0, message.key()
-                    found.append(Message(partition, offset, message.timestamp()[1], key, message.value()))
-    finally:
-        consumer.close()
+    found: list[Message] = []
+
+    def take(message: KafkaMessage) -> None:
+        partition, offset, time_ms = message.partition() or 0, message.offset() or 0, message.timestamp()[1]
+        found.append(Message(partition, offset, time_ms, message.key(), message.value()))
+
+    client = AdminClient({"bootstrap.servers": bootstrap})
+    for partition in topic_partitions(client, topic, _TIMEOUT_S):
+        read_committed(bootstrap, topic, partition, take)
     return found
 
 

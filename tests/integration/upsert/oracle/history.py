@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Message
 from numpy.typing import NDArray
 
 from controller_client.upsert.update_message import VersionEnd, decode
-
-_TIMEOUT_S = 60.0
-_MANY = 5000
+from tests.support.kafka_topics import read_committed
 
 
 @dataclass(frozen=True)
@@ -46,10 +44,10 @@ def read_records(bootstrap: str, topic: str, partitions: int) -> list[Records]:
     for partition in range(partitions):
         rows: list[tuple[int, int, int, int]] = []
 
-        def take(offset: int, value: bytes, rows: list[tuple[int, int, int, int]] = rows) -> None:
-            rows.extend(_row(offset, value))
+        def take(message: Message, rows: list[tuple[int, int, int, int]] = rows) -> None:
+            rows.extend(_row(message.offset() or 0, message.value() or b""))
 
-        end = _read(bootstrap, topic, partition, take)
+        end = read_committed(bootstrap, topic, partition, take)
         columns = np.array(rows, dtype=np.int64).reshape(-1, 4)
         found.append(Records(columns[:, 0], columns[:, 1], columns[:, 2], columns[:, 3], end))
     return found
@@ -61,12 +59,12 @@ def read_ends(bootstrap: str, topic: str, partitions: int) -> dict[int, tuple[in
     for partition in range(partitions):
         here: dict[int, int] = {}
 
-        def take(_offset: int, value: bytes, here: dict[int, int] = here) -> None:
-            message = decode(value, where=topic)
-            if isinstance(message, VersionEnd):
-                here.setdefault(message.version, message.end)
+        def take(message: Message, here: dict[int, int] = here) -> None:
+            found = decode(message.value() or b"", where=topic)
+            if isinstance(found, VersionEnd):
+                here.setdefault(found.version, found.end)
 
-        _read(bootstrap, topic, partition, take)
+        read_committed(bootstrap, topic, partition, take)
         ends.append(here)
     whole = set(ends[0]).intersection(*ends)
     return {version: tuple(here[version] for here in ends) for version in sorted(whole)}
@@ -130,26 +128,3 @@ def _row(offset: int, value: bytes) -> list[tuple[int, int, int, int]]:
         return [(offset, document["id"], document["ts"], document["value"])]
     except (ValueError, KeyError, TypeError):
         return []
-
-
-def _read(bootstrap: str, topic: str, partition: int, take: Callable[[int, bytes], None]) -> int:
-    """Hand over all messages of a partition; returns the offset after them."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "reads-alone",
-            "enable.auto.commit": False,
-            "isolation.level": "read_committed",
-        }
-    )
-    try:
-        place = TopicPartition(topic, partition)
-        first, end = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
-        consumer.assign([TopicPartition(topic, partition, first)])
-        while consumer.position([place])[0].offset < end and first < end:
-            for message in consumer.consume(_MANY, timeout=1.0):
-                assert message.error() is None, message.error()
-                take(message.offset() or 0, message.value() or b"")
-    finally:
-        consumer.close()
-    return end

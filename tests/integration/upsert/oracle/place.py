@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import uuid
 from contextlib import suppress
 from pathlib import Path
@@ -23,13 +22,13 @@ from tests.support.cluster import PinotCluster
 from tests.support.kafka import Kafka, realtime_table
 from tests.support.kafka_topics import Topic
 from tests.support.pinot_services import HOSTED_TENANT
+from tests.support.pinotctl import pinotctl
 from tests.support.spark import LOCAL_SPARK
 from tests.support.wait import wait_for
 
 PARTITIONS = 4
 _TIMEOUT_S = 300.0
 _REPOSITORY = Path(__file__).parents[4]
-_PROGRAM = "from controller_client.cli import main; main()"
 
 
 class Place:
@@ -72,12 +71,12 @@ class Place:
     def start_coordinator(self) -> None:
         """Start it, or start it again where its checkpoint is."""
         spark = [f"--spark-conf={key}={value}" for key, value in LOCAL_SPARK.items()]
-        command = [sys.executable, "-c", _PROGRAM, "--controller", self.pinot.controller_url]
-        command += ["upsert", "coordinate", self.name, "--checkpoint", str(self.folder / "checkpoint")]
+        words = ["upsert", "coordinate", self.name, "--checkpoint", str(self.folder / "checkpoint")]
+        command = pinotctl(*words, *spark, "--buckets=16", controller=self.pinot.controller_url)
         environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "SPARK_LOCAL_IP": "127.0.0.1"}
         with (self.folder / "coordinator.log").open("ab") as log:
             self._coordinator = subprocess.Popen(
-                [*command, *spark, "--buckets=16"], stdout=log, stderr=log, env=environment, cwd=self.folder
+                command, stdout=log, stderr=log, env=environment, cwd=self.folder
             )
 
     def kill_coordinator(self) -> None:

@@ -1,0 +1,18 @@
+"""``pinotctl`` of this checkout as a child process, by the Python that runs the tests."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["pinotctl"]
+
+
+def pinotctl(*words: str, controller: str | None = None) -> list[str]:
+    """Return the command.
+
+    Args:
+        words: Its arguments.
+        controller: The controller's URL; None: the command needs none, or is told by the environment.
+    """
+    options = [] if controller is None else ["--controller", controller]
+    return [sys.executable, "-c", "from controller_client.cli import main; main()", *options, *words]
