@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -177,7 +178,8 @@ class Reader(threading.Thread):
 def write_numbers(folder: Path, name: str, first: int, count: int) -> Path:
     """A CSV of the numbers table: ids in a row, so that count and sum tell exactly which files are in."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / name
     lines = ["id,word,amount", *(f"{n},w{n % 7},{n / 4}" for n in range(first, first + count))]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+    # A schedule may look at any moment: no half file is ever there.
+    written = folder.with_name(f"{folder.name}-{uuid.uuid4().hex}")
+    written.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return written.rename(folder / name)

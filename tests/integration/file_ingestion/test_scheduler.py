@@ -55,6 +55,8 @@ def test_files_become_queryable_without_any_command(
             session = sessions.latest()
             return session is not None and session.is_open
 
+        # The rows are seen before their session ends.
+        wait_for(lambda: not in_a_run(), "the end of the run of the second file", timeout_s=60)
         write_numbers(shared_folder, "third.csv", 20, 20_000)
         wait_for(in_a_run, "a run of the third file", timeout_s=60, interval_s=0.01)
         scheduler.send_signal(signal.SIGTERM)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import requests
-from confluent_kafka import Producer
+from confluent_kafka import Message, Producer
 
 from controller_client.broker import BrokerClient
 from controller_client.client import ControllerClient
@@ -23,7 +24,7 @@ from controller_client.zookeeper import PropertyStore
 from tests.integration.upsert.model_coordinator import ModelCoordinator
 from tests.support.cluster import PinotCluster
 from tests.support.kafka import Kafka, realtime_table
-from tests.support.kafka_topics import Topic
+from tests.support.kafka_topics import Topic, read_committed
 from tests.support.pinot_services import HOSTED_TENANT
 from tests.support.wait import wait_for
 
@@ -123,6 +124,21 @@ class UpsertTable:
             producer.commit_transaction(TIMEOUT_S)
         else:
             producer.abort_transaction(TIMEOUT_S)
+
+    def readable(self, partition: int) -> list[int]:
+        """Offsets of the committed messages of the input topic that are rows, as Kafka tells them.
+
+        What ends a transaction may come after what was produced later.
+        """
+        found: list[int] = []
+
+        def take(message: Message) -> None:
+            with suppress(ValueError):
+                json.loads(message.value() or b"")
+                found.append(message.offset() or 0)
+
+        read_committed(self._bootstrap, self.name, partition, take)
+        return found
 
     def mark(self) -> int:
         """The table's low-water mark, as brokers find it."""
