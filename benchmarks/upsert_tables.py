@@ -40,6 +40,7 @@ _CHUNK = 10_000
 _TIMEOUT_S = 120.0
 _MIB = 2**20
 _REPOSITORY = Path(__file__).parents[1]
+_SPARK = {**LOCAL_SPARK, "spark.driver.memory": "1500m"}
 
 
 class Feed:
@@ -60,7 +61,7 @@ class Feed:
         self._rows, self._places = np.random.default_rng(1), np.random.default_rng(2)
         self._order = self._rows.permutation(keys)
         self._producer = Producer(
-            {"bootstrap.servers": topic.bootstrap, "linger.ms": 5, "enable.idempotence": True}
+            {"bootstrap.servers": topic.bootstrap, "linger.ms": 20, "enable.idempotence": True}
         )
         self._first_ms = round(time.time() * 1000)
         self.sent = 0
@@ -246,7 +247,7 @@ class Versioned(Contender):
             timestamp_column="ts",
         )
         create_upsert_table(self.server.place.client, planned)
-        spark = [f"--spark-conf={key}={value}" for key, value in LOCAL_SPARK.items()]
+        spark = [f"--spark-conf={key}={value}" for key, value in _SPARK.items()]
         words = ["upsert", "coordinate", self.name, *self._options, *spark]
         words += ["--checkpoint", str(self.server.folder / "checkpoint")]
         command = pinotctl(*words, controller=self.server.place.cluster.controller_url)

@@ -35,7 +35,7 @@ _LOCK_WAIT_S = 15.0
 @click.option(
     "--buckets",
     type=click.IntRange(min=1),
-    default=64,
+    default=16,
     show_default=True,
     help="Buckets of keys of a new state; one for each 100,000 keys is not too many.",
 )

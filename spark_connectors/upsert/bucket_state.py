@@ -1,16 +1,18 @@
-"""The state of one bucket of keys: a large part that is seldom written, and a small one on top of it.
+"""The state of one bucket of keys: a base that is seldom written, and what came since, batch by batch.
 
 A batch has few of a bucket's keys. If the bucket were one value, each batch would read and write all of its
-keys; so a batch reads and writes the newer entries only, and the base is written anew when those have grown
-to more than they are worth. A worker keeps the bases that it has read last, by their fingerprints, which
-stand in the newer part: a base that is not the one of the state of this batch (a retried task, another worker
-before) is not taken.
+keys; so a batch appends what it changed, and the base is written anew when that has grown to more than it is
+worth. A worker keeps bases, and what came since, by their fingerprints, which stand in the bucket's head:
+what is not the state of this batch (a retried task, another worker before) is not taken, but read. So a batch
+mostly reads the head alone: all state goes through a socket to Spark's JVM, byte by byte.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -18,15 +20,15 @@ import numpy as np
 from spark_connectors.upsert.entries import Entries, concatenate
 from spark_connectors.upsert.resolution import Resolution, live, resolve
 
-__all__ = ["BaseCache", "Value", "advance"]
+__all__ = ["BucketState", "EntriesCache", "Log", "Value", "advance"]
 
-_FINGERPRINT_BYTES = 16
-_NO_BASE = bytes(_FINGERPRINT_BYTES)
+_MARK_BYTES = 16
+_NOTHING = bytes(_MARK_BYTES)
 _SMALLEST_BASE = 512
 
 
 class Value(Protocol):
-    """Spark's state variable of one column of bytes; each call goes through a socket to the JVM."""
+    """Spark's state variable of one column of bytes."""
 
     def get(self) -> tuple[bytes] | None:
         """Return the value, if there is one."""
@@ -37,41 +39,72 @@ class Value(Protocol):
         ...
 
 
-class BaseCache:
-    """Bases that a worker has seen last, by fingerprint.
+class Log(Protocol):
+    """Spark's state variable of a list of such."""
+
+    def get(self) -> Iterator[tuple[bytes]]:
+        """Return the values, in the order in which they were appended."""
+        ...
+
+    def appendValue(self, newState: tuple[bytes]) -> None:  # noqa: N802, N803  # Spark's names
+        """Append a value."""
+        ...
+
+    def clear(self) -> None:
+        """Remove all values."""
+        ...
+
+
+@dataclass(frozen=True)
+class BucketState:
+    """The state variables of a bucket.
+
+    Attributes:
+        head: The fingerprints of the base and of what came since.
+        newer: What came since: the present records of the keys that each batch had.
+        base: The base.
+    """
+
+    head: Value
+    newer: Log
+    base: Value
+
+
+class EntriesCache:
+    """Bases, and what came since, that a worker has seen last, by fingerprint.
 
     Args:
-        most_entries: How many entries it holds at most, of all bases together; 45 bytes each.
+        most_entries: How many entries it holds at most, of all together; 45 bytes each.
     """
 
     def __init__(self, most_entries: int) -> None:
         self._most_entries = most_entries
-        self._bases: OrderedDict[bytes, Entries] = OrderedDict()
+        self._known: OrderedDict[bytes, Entries] = OrderedDict()
         self._entries = 0
 
     def get(self, fingerprint: bytes) -> Entries | None:
-        """Return a base, if it is there."""
-        found = self._bases.get(fingerprint)
+        """Return what is known by it."""
+        found = self._known.get(fingerprint)
         if found is not None:
-            self._bases.move_to_end(fingerprint)
+            self._known.move_to_end(fingerprint)
         return found
 
-    def put(self, fingerprint: bytes, base: Entries) -> None:
-        """Remember a base; those unused for longest go."""
+    def put(self, fingerprint: bytes, entries: Entries) -> None:
+        """Remember entries; those unused for longest go."""
         self.drop(fingerprint)
-        self._bases[fingerprint] = base
-        self._entries += len(base)
-        while self._entries > self._most_entries and len(self._bases) > 1:
-            self.drop(next(iter(self._bases)))
+        self._known[fingerprint] = entries
+        self._entries += len(entries)
+        while self._entries > self._most_entries and len(self._known) > 1:
+            self.drop(next(iter(self._known)))
 
     def drop(self, fingerprint: bytes) -> None:
-        """Forget a base, if it is there."""
-        gone = self._bases.pop(fingerprint, None)
+        """Forget entries, if they are there."""
+        gone = self._known.pop(fingerprint, None)
         self._entries -= len(gone) if gone is not None else 0
 
 
 def advance(
-    newer_value: Value, base_value: Value, cache: BaseCache, records: Entries, retention_ms: int
+    state: BucketState, cache: EntriesCache, records: Entries, retention_ms: int
 ) -> tuple[Resolution, int]:
     """Bring a bucket over one batch of its records.
 
@@ -79,8 +112,7 @@ def advance(
     come: a batch that is run again does what it did.
 
     Args:
-        newer_value: State: fingerprint of the base, then the newer entries.
-        base_value: State: the base.
+        state: The bucket's.
         cache: The worker's.
         records: Of the batch; at least one.
         retention_ms: A key without a record for so long before the batch's newest is not known any more.
@@ -90,13 +122,11 @@ def advance(
         is written.
     """
     now_ms = int(records.seen.max())
-    found = newer_value.get()
-    newer, fingerprint, base = Entries.empty(), _NO_BASE, Entries.empty()
-    if found is not None:
-        fingerprint = found[0][:_FINGERPRINT_BYTES]
-        newer = Entries.unpack(found[0][_FINGERPRINT_BYTES:])
-    if fingerprint != _NO_BASE:
-        base = _base(base_value, cache, fingerprint)
+    found = state.head.get()
+    head = found[0] if found is not None else _NOTHING * 2
+    base_mark, newer_mark = head[:_MARK_BYTES], head[_MARK_BYTES:]
+    base = _cached(cache, base_mark, lambda: _read_base(state.base))
+    newer = _cached(cache, newer_mark, lambda: _read_newer(state.newer))
     in_newer, in_base = newer.places(records), base.places(records)
     in_base[in_newer >= 0] = -1
     known = concatenate(
@@ -105,27 +135,51 @@ def advance(
     result = resolve(known.take(live(known, now_ms, retention_ms)), records)
     growth = len(result.entries) - len(known)
     newer = newer.merged(result.entries)
-    # With n newer entries at the most, a base of b and r records a batch, a batch writes n / 2 entries and,
-    # each n / r batches, the base: least where n² = 2 b r. Spread, so that not all buckets do it at once.
-    spread = 0.5 + fingerprint[0] / 255
+    cache.drop(newer_mark)
+    # With n newer entries at the most, a base of b and r records a batch, a batch merges n / 2 entries and
+    # writes, each n / r batches, the base: least where n² = 2 b r. Spread, so that not all buckets do it at
+    # once.
+    spread = 0.5 + base_mark[0] / 255
     if len(newer) > _SMALLEST_BASE and len(newer) ** 2 > 2 * len(base) * len(records) * spread:
         whole = base.merged(newer)
         kept = whole.take(live(whole, now_ms, retention_ms))
         growth -= len(whole) - len(kept)
         packed = kept.pack()
-        cache.drop(fingerprint)
-        fingerprint = hashlib.blake2b(packed, digest_size=_FINGERPRINT_BYTES).digest()
-        cache.put(fingerprint, kept)
-        base_value.update((packed,))
-        newer = Entries.empty()
-    newer_value.update((fingerprint + newer.pack(),))
+        cache.drop(base_mark)
+        base_mark, newer_mark = _fingerprint(packed), _NOTHING
+        cache.put(base_mark, kept)
+        state.base.update((packed,))
+        state.newer.clear()
+    else:
+        packed = result.entries.pack()
+        newer_mark = _fingerprint(newer_mark + packed)
+        cache.put(newer_mark, newer)
+        state.newer.appendValue((packed,))
+    state.head.update((base_mark + newer_mark,))
     return result, growth
 
 
-def _base(value: Value, cache: BaseCache, fingerprint: bytes) -> Entries:
-    base = cache.get(fingerprint)
-    if base is None:
-        found = value.get()
-        base = Entries.empty() if found is None else Entries.unpack(found[0])
-        cache.put(fingerprint, base)
-    return base
+def _fingerprint(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=_MARK_BYTES).digest()
+
+
+def _cached(cache: EntriesCache, mark: bytes, read: Callable[[], Entries]) -> Entries:
+    if mark == _NOTHING:
+        return Entries.empty()
+    entries = cache.get(mark)
+    if entries is None:
+        entries = read()
+        cache.put(mark, entries)
+    return entries
+
+
+def _read_base(value: Value) -> Entries:
+    found = value.get()
+    return Entries.empty() if found is None else Entries.unpack(found[0])
+
+
+def _read_newer(log: Log) -> Entries:
+    newer = Entries.empty()
+    for (packed,) in log.get():
+        newer = newer.merged(Entries.unpack(packed))
+    return newer

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
-from spark_connectors.upsert.bucket_state import BaseCache, advance
+from spark_connectors.upsert.bucket_state import BucketState, EntriesCache, advance
 from spark_connectors.upsert.entries import Entries
 
 __all__ = ["COUNTS", "NO_BUCKET", "RESULT_SCHEMA", "BucketProcessor"]
@@ -28,7 +28,7 @@ _STATE_SCHEMA = "value binary"
 _KEYS_IN_MEMORY = 10_000_000
 """Of one Python worker, of which Spark has one for each task that runs at once: 450 MB."""
 
-_cache = BaseCache(_KEYS_IN_MEMORY)
+_cache = EntriesCache(_KEYS_IN_MEMORY)
 
 
 class BucketProcessor(StatefulProcessor):
@@ -43,8 +43,11 @@ class BucketProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Spark's call at the start of each task; runs in its Python worker."""
-        self._newer = handle.getValueState("newer", _STATE_SCHEMA)
-        self._base = handle.getValueState("base", _STATE_SCHEMA)
+        self._state = BucketState(
+            handle.getValueState("head", _STATE_SCHEMA),
+            handle.getListState("newer", _STATE_SCHEMA),
+            handle.getValueState("base", _STATE_SCHEMA),
+        )
 
     def handleInputRows(  # noqa: N802  # Spark's name
         self,
@@ -59,7 +62,7 @@ class BucketProcessor(StatefulProcessor):
             yield _result([(COUNTS, b"", b"", unread, unread, 0)])
             return
         records = _records(pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0])
-        done, growth = advance(self._newer, self._base, _cache, records, self._retention_ms)
+        done, growth = advance(self._state, _cache, records, self._retention_ms)
         partitions = np.unique(np.concatenate([done.inserted.partition, done.deleted.partition]))
         yield _result(
             [
