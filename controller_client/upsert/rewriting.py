@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from controller_client.errors import QueryError
 from controller_client.upsert.sql_text import Token, TokenKind, tokens_of
-from controller_client.upsert.visibility import invisible_at
+from controller_client.upsert.visibility import visible_at
 
 __all__ = ["RefusedQueryError", "VersionOf", "options_in", "rewrite"]
 
@@ -144,7 +144,7 @@ def _edits_of_select(sql: str, query: list[Token], version_of: VersionOf) -> Ite
 
 
 def _condition(query: list[Token], rest: int, where: int | None, end: int, version: int) -> Iterator[_Edit]:
-    condition = f"NOT ({invisible_at(version)})"
+    condition = visible_at(version)
     if where is None:
         place = query[rest - 1].end
         yield _Edit(place, place, f" WHERE {condition}")

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from controller_client.upsert.columns import VALID_FROM, VALID_UNTIL
 
-__all__ = ["invisible_at"]
+__all__ = ["visible_at"]
 
 
-def invisible_at(version: int) -> str:
-    """Return, in Pinot's SQL, the condition that a row is *not* there at a version; queries add its negation.
+def visible_at(version: int) -> str:
+    """Return, in Pinot's SQL, the condition that a row is there at a version; an AND of two.
 
-    A row is there from the version that inserted it to the one that deleted it. It is said in the negative
-    because servers leave out segments by the columns' greatest and least value in the segment's metadata,
-    which do not change when a row is inserted or deleted; under a NOT they do not.
+    A row is there from the version that inserted it to the one that deleted it; -1 is none. Both are said
+    under a NOT, the first under two, because servers leave out segments by the columns' greatest and least
+    value in the segment's metadata, which do not change when a row is inserted or deleted; what is under a NOT
+    they leave in. There is one range of each column, since a server reads both value by value.
 
     Args:
         version: The version, 0 or more.
     """
     return (
-        f'"{VALID_FROM}" < 0 OR "{VALID_FROM}" > {version:d} '
-        f'OR ("{VALID_UNTIL}" >= 0 AND "{VALID_UNTIL}" <= {version:d})'
+        f'NOT (NOT ("{VALID_FROM}" BETWEEN 0 AND {version:d})) AND '
+        f'NOT ("{VALID_UNTIL}" BETWEEN 0 AND {version:d})'
     )

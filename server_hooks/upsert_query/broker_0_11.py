@@ -18,7 +18,7 @@ from typing import Any
 import jpype
 
 from controller_client.errors import PinotPluginError, UnsupportedError
-from controller_client.upsert.visibility import invisible_at
+from controller_client.upsert.visibility import visible_at
 from jvm_bridge.changed_classes import ChangedClasses
 from jvm_bridge.java_interface import overrides
 
@@ -174,7 +174,7 @@ class _Rewriter:
     def _add(self, query: Any, version: int) -> None:
         condition = self._conditions.get(version)
         if condition is None:
-            condition = self._parser.compileToExpression(f"NOT ({invisible_at(version)})")
+            condition = self._parser.compileToExpression(visible_at(version))
             # One is asked for again and again; of those before it a few, by queries of earlier versions.
             self._conditions = {version: condition}
         condition = condition.deepCopy()

@@ -42,15 +42,18 @@ def _add(query: Any, condition: Any) -> None:
     while query.getDataSource().getSubquery() is not None:
         query = query.getDataSource().getSubquery()
     present = query.getFilterExpression()
-    if present is None:
-        query.setFilterExpression(condition)
-        return
-    call = present.getFunctionCall()
     both = jpype.JClass(_UTILS).getFunctionExpression("AND")
-    for each in call.getOperands() if str(call.getOperator()) == "AND" else [present]:
+    for each in (*_operands(present), *_operands(condition)):
         both.getFunctionCall().addToOperands(each)
-    both.getFunctionCall().addToOperands(condition)
     query.setFilterExpression(both)
+
+
+def _operands(expression: Any) -> list[Any]:
+    """What an AND joins; anything else is alone."""
+    if expression is None:
+        return []
+    call = expression.getFunctionCall()
+    return list(call.getOperands()) if str(call.getOperator()) == "AND" else [expression]
 
 
 def _forget_text(query: Any) -> None:

@@ -4,9 +4,9 @@ import pytest
 
 from controller_client.errors import QueryError
 from controller_client.upsert.rewriting import RefusedQueryError, options_in, rewrite
-from controller_client.upsert.visibility import invisible_at
+from controller_client.upsert.visibility import visible_at
 
-NOT = f"NOT ({invisible_at(7)})"
+CONDITION = visible_at(7)
 
 
 def version_of(name: str) -> int | None:
@@ -14,7 +14,7 @@ def version_of(name: str) -> int | None:
 
 
 def done(sql: str) -> str:
-    return rewrite(sql, version_of).replace(NOT, "#")
+    return rewrite(sql, version_of).replace(CONDITION, "#")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from controller_client.errors import QueryError
 from controller_client.models import Schema, TableConfig
 from controller_client.upsert.creating import create_upsert_table, plan_upsert_table
 from controller_client.upsert.marks import read_mark
-from controller_client.upsert.visibility import invisible_at
+from controller_client.upsert.visibility import visible_at
 from controller_client.zookeeper import PropertyStore
 from tests.integration.upsert.model_coordinator import ModelCoordinator
 from tests.support.cluster import PinotCluster
@@ -151,7 +151,7 @@ class UpsertTable:
 
     def visible(self, version: int, also: str = "") -> list[tuple[int, int]]:
         """Partition and offset of the rows that a query sees at a version, sorted; ``also`` ends with AND."""
-        found = self.rows(f"WHERE {also}NOT ({invisible_at(version)})")
+        found = self.rows(f"WHERE {also}{visible_at(version)}")
         return sorted((int(partition), int(offset)) for partition, offset in found)
 
     def wait_mark(self, version: int) -> None:
