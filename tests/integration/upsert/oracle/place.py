@@ -27,7 +27,7 @@ from tests.support.spark import LOCAL_SPARK
 from tests.support.wait import wait_for
 
 PARTITIONS = 4
-_TIMEOUT_S = 300.0
+_TIMEOUT_S = 900.0
 _REPOSITORY = Path(__file__).parents[4]
 
 
