@@ -31,7 +31,7 @@ from tests.integration.upsert.oracle.history import read_ends
 from tests.support.kafka import Kafka, realtime_table
 from tests.support.kafka_topics import Topic
 from tests.support.pinotctl import pinotctl
-from tests.support.spark import LOCAL_SPARK
+from tests.support.spark import LOCAL_SPARK, spark_words
 
 PARTITIONS = 4
 _GROUPS = 100
@@ -247,7 +247,7 @@ class Versioned(Contender):
             timestamp_column="ts",
         )
         create_upsert_table(self.server.place.client, planned)
-        spark = [f"--spark-conf={key}={value}" for key, value in _SPARK.items()]
+        spark = spark_words(_SPARK)
         words = ["upsert", "coordinate", self.name, *self._options, *spark]
         words += ["--checkpoint", str(self.server.folder / "checkpoint")]
         command = pinotctl(*words, controller=self.server.place.cluster.controller_url)

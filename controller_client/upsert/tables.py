@@ -11,7 +11,7 @@ from controller_client.upsert.settings import UpsertSettings, is_upsert
 from controller_client.zookeeper import PropertyStore
 from controller_client.zookeeper.table_config import read_table_config
 
-__all__ = ["REWRITTEN", "QueriedTable", "VersionOptions", "find_table", "is_offline_name"]
+__all__ = ["REWRITTEN", "QueriedTable", "VersionOptions", "find_table", "is_offline_name", "raw_name"]
 
 REWRITTEN = "upsertRewritten"
 """Query option by which a client tells a broker with the hook that the condition is in the SQL already."""
@@ -113,7 +113,7 @@ def find_table(store: PropertyStore, name: str) -> QueriedTable | None:
         UnreachableError: ZooKeeper does not answer.
         ConfigError: The table's settings are not whole.
     """
-    raw = _raw(name)
+    raw = raw_name(name)
     tables = store.children("/CONFIGS/TABLE")
     alike = [table for table in tables if table.lower() == f"{raw}{_REALTIME}".lower()]
     for table in sorted(alike, key=lambda each: each != f"{raw}{_REALTIME}"):
@@ -133,7 +133,8 @@ def is_offline_name(name: str) -> bool:
     return name.lower().endswith(_OFFLINE.lower())
 
 
-def _raw(name: str) -> str:
+def raw_name(name: str) -> str:
+    """Return a table's name without type; small and capital letters are the same in that."""
     for suffix in (_REALTIME, _OFFLINE):
         if name.lower().endswith(suffix.lower()) and len(name) > len(suffix):
             return name[: -len(suffix)]

@@ -12,7 +12,7 @@ from controller_client.errors import PinotPluginError, UnreachableError
 from controller_client.upsert.ends import VersionEnds
 from controller_client.upsert.marks import MarkKeeper, read_mark
 from controller_client.upsert.record import server_path
-from controller_client.upsert.tables import QueriedTable, find_table
+from controller_client.upsert.tables import QueriedTable, find_table, raw_name
 from controller_client.zookeeper import PropertyStore
 from controller_client.zookeeper.table_config import table_config_path
 
@@ -133,11 +133,8 @@ class Knowledge:
         return found
 
     def _watch_config(self, name: str, changed: Callable[[Any], None]) -> None:
-        raw = name
         for suffix in ("_REALTIME", "_OFFLINE"):
-            raw = raw.removesuffix(suffix)
-        for suffix in ("_REALTIME", "_OFFLINE"):
-            path = f"/{self._store.cluster_name}/PROPERTYSTORE{table_config_path(raw + suffix)}"
+            path = f"/{self._store.cluster_name}/PROPERTYSTORE{table_config_path(raw_name(name) + suffix)}"
             self._store.connection.watch(path, changed)
 
     def _read_mark(self, table: str) -> int:

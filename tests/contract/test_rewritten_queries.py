@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-
 import pytest
 
 from controller_client.upsert.rewriting import rewrite
 from controller_client.upsert.visibility import visible_at
+from tests.support.program import result_of
 
 pytestmark = pytest.mark.jvm
 
@@ -52,13 +49,5 @@ def test_pinots_parser_finds_the_same_query_with_the_condition() -> None:
     rewritten = [rewrite(sql, lambda name: VERSION if name == "u" else None) for sql in QUERIES]
     condition = visible_at(VERSION)
     request = {"condition": condition, "queries": list(zip(QUERIES, rewritten, strict=True))}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.contract.query_program"],
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = result_of("tests.contract.query_program", request)
     assert {sql: difference for sql, difference in zip(QUERIES, found, strict=True) if difference} == {}

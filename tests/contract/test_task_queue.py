@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
 
 from controller_client.zookeeper.record import ZNRecord
 from controller_client.zookeeper.task_queue import dag_with, dag_without, job_record, queue_record
+from tests.support.program import result_of
 
 pytestmark = pytest.mark.jvm
 
@@ -46,15 +45,7 @@ def test_records_are_those_of_helix() -> None:
         "concurrent": 3,
         "dag": dag,
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.contract.helix_program"],
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    theirs = json.loads(done.stdout.splitlines()[-1])
+    theirs = result_of("tests.contract.helix_program", request)
 
     # Helix names a job's record only when it is written.
     assert replace(ZNRecord.from_bytes(theirs["job"].encode()), id=job) == ours

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["LOCAL_SPARK"]
+__all__ = ["LOCAL_SPARK", "spark_words"]
 
 LOCAL_SPARK: Mapping[str, str] = {
     "spark.master": "local[2]",
@@ -13,3 +13,8 @@ LOCAL_SPARK: Mapping[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "512m",
 }
+
+
+def spark_words(settings: Mapping[str, str]) -> list[str]:
+    """Return the options of ``pinotctl`` that give Spark its settings."""
+    return [word for pair in settings.items() for word in ("--spark-conf", "=".join(pair))]

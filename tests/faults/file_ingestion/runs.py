@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import select
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.support.cluster import PinotCluster
-
-# Far above any run; the runs themselves are waited for as long as they take.
-_HANGS_AFTER_S = 600.0
+from tests.support.program import Program
 
 
 @dataclass(frozen=True)
@@ -33,6 +26,10 @@ class Halt:
     step: str
     nth: int = 1
     since: str | None = None
+
+    def order(self, how: str) -> dict[str, object]:
+        """As the programs take it; ``how`` is ``pause`` or ``kill``."""
+        return {"how": how, "when": self.when, "step": self.step, "nth": self.nth, "since": self.since}
 
     def __str__(self) -> str:
         return f"{self.when} {self.step}" + (f" {self.nth}" if self.nth > 1 else "")
@@ -56,24 +53,15 @@ class Ran:
         return self.report
 
 
-class Runner:
+class Runner(Program):
     """One child process; a run at a time."""
 
     def __init__(self, pinot: PinotCluster, controller_url: str, log: Path) -> None:
-        self._log = log
-        with log.open("w") as said:
-            self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "tests.faults.file_ingestion.run_program"),
-                    *(controller_url, pinot.zookeeper_address, pinot.cluster_name),
-                ],
-                env=dict(os.environ),
-                cwd=Path(__file__).parents[3],
-                text=True,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=said,
-            )
+        super().__init__(
+            "tests.faults.file_ingestion.run_program",
+            *(controller_url, pinot.zookeeper_address, pinot.cluster_name),
+            log=log,
+        )
         self._is_ready = False
 
     def run(self, table: str, halt: Halt | None = None, *, how: str = "kill") -> Ran:
@@ -85,61 +73,32 @@ class Runner:
         if not self._is_ready:
             assert self._answer()["event"] == "ready"
             self._is_ready = True
-        order = None
-        if halt is not None:
-            order = {"how": how, "when": halt.when, "step": halt.step, "nth": halt.nth, "since": halt.since}
-        self._send({"table": table, "halt": order})
+        self.send({"table": table, "halt": halt.order(how) if halt else None})
 
     def wait_paused(self) -> None:
         answer = self._answer()
-        assert answer["event"] == "paused", f"the run ended before its halt: {answer}\n{self._said()}"
+        assert answer["event"] == "paused", f"the run ended before its halt: {answer}\n{self.said()}"
 
     def go_on(self) -> None:
-        self._send({})
+        self.send({})
 
     def ended(self) -> Ran:
         """Wait for the end of the run."""
         answer = self._answer(may_be_dead=True)
         if not answer:
-            self._process.communicate()
+            self.process.communicate()
             return Ran()
         assert answer["event"] == "ended", answer
         return Ran(answer.get("report"), answer.get("error"), tuple(answer["steps"]))
 
-    def close(self) -> None:
-        """End the process after what it does now."""
-        try:
-            self._process.communicate(timeout=60)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.communicate()
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.communicate()
-
     @property
     def is_alive(self) -> bool:
-        return self._process.poll() is None
-
-    def _send(self, command: Mapping[str, Any]) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(command) + "\n")
-        self._process.stdin.flush()
+        return self.process.poll() is None
 
     def _answer(self, *, may_be_dead: bool = False) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        ready, _, _ = select.select([self._process.stdout], [], [], _HANGS_AFTER_S)
-        assert ready, f"the run does not answer:\n{self._said()}"
-        line = self._process.stdout.readline()
-        if not line and may_be_dead:
-            return {}
-        assert line, f"the run's process is gone:\n{self._said()}"
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-    def _said(self) -> str:
-        return self._log.read_text()[-5000:]
+        answer = self.answer()
+        assert answer or may_be_dead, f"the run's process is gone:\n{self.said()}"
+        return answer or {}
 
 
 class Runners:

@@ -3,66 +3,36 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from tests.faults.file_ingestion.runs import Halt
+from tests.support.program import HANGS_AFTER_S, Program
 
-_HANGS_AFTER_S = 600.0
 
-
-class Victim:
+class Victim(Program):
     """One process of :mod:`.commit_program`."""
 
     def __init__(self, log: Path) -> None:
-        self._log = log
-        with log.open("w") as said:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.faults.spark_connectors.commit_program"],
-                env=dict(os.environ),
-                cwd=Path(__file__).parents[3],
-                text=True,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=said,
-            )
+        super().__init__("tests.faults.spark_connectors.commit_program", log=log)
 
     def write(self, ids: range, options: Mapping[str, str], *, overwrite: bool, halt: Halt | None) -> None:
         """Begin to write, up to the halt, where it kills itself."""
-        order: dict[str, Any] = {"options": dict(options), "overwrite": overwrite, "halt": None}
-        order["ids"] = [ids.start, ids.stop]
-        if halt is not None:
-            order["halt"] = {
-                "how": "kill",
-                "when": halt.when,
-                "step": halt.step,
-                "nth": halt.nth,
-                "since": halt.since,
-            }
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(order) + "\n")
-        self._process.stdin.flush()
+        order = {"options": dict(options), "overwrite": overwrite, "ids": [ids.start, ids.stop]}
+        self.send({**order, "halt": halt.order("kill") if halt else None})
 
     def assert_killed(self) -> None:
         """Wait until it was killed at its halt."""
-        self._process.communicate(timeout=_HANGS_AFTER_S)
-        assert self._process.returncode == -signal.SIGKILL, f"it was not killed: {self._log.read_text()}"
+        self.process.communicate(timeout=HANGS_AFTER_S)
+        assert self.process.returncode == -signal.SIGKILL, f"it was not killed: {self.said()}"
 
     def steps(self) -> list[str]:
         """Wait until it has come to its end; returns what it did."""
-        out, _ = self._process.communicate(timeout=_HANGS_AFTER_S)
-        assert self._process.returncode == 0, self._log.read_text()
+        out, _ = self.process.communicate(timeout=HANGS_AFTER_S)
+        assert self.process.returncode == 0, self.said()
         done: list[str] = json.loads(out.splitlines()[-1])
         return done
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.communicate()
 
 
 class Victims:

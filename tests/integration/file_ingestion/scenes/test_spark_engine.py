@@ -13,13 +13,13 @@ from minion_tasks.file_ingestion.session import FileStatus
 from tests.integration.file_ingestion.ingestion import ended
 from tests.integration.file_ingestion.scenes.scene import APPEND, NO_SEGMENT, Scene, whole
 from tests.support.s3 import S3Access
-from tests.support.spark import LOCAL_SPARK
+from tests.support.spark import LOCAL_SPARK, spark_words
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
 STAGED, FAILED, SKIPPED = FileStatus.STAGED, FileStatus.FAILED, FileStatus.SKIPPED
-SPARK = [f"--spark-conf={key}={value}" for key, value in LOCAL_SPARK.items()]
+SPARK = spark_words(LOCAL_SPARK)
 
 
 def test_each_file_has_a_result_of_its_own(scene: Scene) -> None:

@@ -26,7 +26,7 @@ from tests.integration.upsert.coordinator.topics import Message, Replay, read_to
 from tests.support.cluster import PinotCluster
 from tests.support.kafka import Kafka, realtime_table
 from tests.support.pinotctl import pinotctl
-from tests.support.spark import LOCAL_SPARK
+from tests.support.spark import LOCAL_SPARK, spark_words
 from tests.support.wait import wait_for
 
 _END_TIMEOUT_S = 120.0
@@ -60,7 +60,7 @@ class CoordinatedTable:
 
     def start(self, *options: str) -> subprocess.Popen[bytes]:
         """Start a coordinator; what it says goes on in one file."""
-        spark = [f"--spark-conf={key}={value}" for key, value in LOCAL_SPARK.items()]
+        spark = spark_words(LOCAL_SPARK)
         command = self.command(
             *("upsert", "coordinate", self.name, "--checkpoint", str(self.folder / "checkpoint")),
             *(*spark, "--buckets=8", *options),

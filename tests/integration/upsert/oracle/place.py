@@ -23,7 +23,7 @@ from tests.support.kafka import Kafka, realtime_table
 from tests.support.kafka_topics import Topic
 from tests.support.pinot_services import HOSTED_TENANT
 from tests.support.pinotctl import pinotctl
-from tests.support.spark import LOCAL_SPARK
+from tests.support.spark import LOCAL_SPARK, spark_words
 from tests.support.wait import wait_for
 
 PARTITIONS = 4
@@ -70,7 +70,7 @@ class Place:
 
     def start_coordinator(self) -> None:
         """Start it, or start it again where its checkpoint is."""
-        spark = [f"--spark-conf={key}={value}" for key, value in LOCAL_SPARK.items()]
+        spark = spark_words(LOCAL_SPARK)
         words = ["upsert", "coordinate", self.name, "--checkpoint", str(self.folder / "checkpoint")]
         command = pinotctl(*words, *spark, "--buckets=16", controller=self.pinot.controller_url)
         environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "SPARK_LOCAL_IP": "127.0.0.1"}

@@ -155,6 +155,14 @@ def test_zookeeper_away(world: World) -> None:
         world.version("other")
 
 
+def test_a_table_that_comes_after_it_was_asked_for_in_other_letters(world: World) -> None:
+    assert world.version("new_realtime") is None
+    world.zookeeper.table("new_REALTIME", **CUSTOM)
+    world.knowledge.refresh()
+    with pytest.raises(NoMarkError):
+        world.version("new_realtime")
+
+
 def test_a_table_that_becomes_one_or_gets_an_offline_half(world: World) -> None:
     world.tell(3)
     assert world.version("new") is None
