@@ -97,7 +97,7 @@ class Runner(Program):
 
     def _answer(self, *, may_be_dead: bool = False) -> dict[str, Any]:
         answer = self.answer()
-        assert answer or may_be_dead, f"the run's process is gone:\n{self.said()}"
+        assert answer is not None or may_be_dead, f"the run's process is gone:\n{self.said()}"
         return answer or {}
 
 

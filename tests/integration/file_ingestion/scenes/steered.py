@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import select
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,11 +10,10 @@ from typing import Any
 
 from tests.integration.file_ingestion.scenes.scheduler_program import STEP_S
 from tests.support.cluster import PinotCluster
+from tests.support.program import Program
 
 EVERY_4_HOURS = "0 0 */4 * * ?"
 _HOURS = 4
-# Far above any run; the runs themselves are waited for as long as they take.
-_HANGS_AFTER_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -51,7 +45,7 @@ class Triggered:
         return self.error or ""
 
 
-class SteeredScheduler:
+class SteeredScheduler(Program):
     """One such process. Its time begins at 07:50 of a day, and never goes back.
 
     Args:
@@ -61,34 +55,18 @@ class SteeredScheduler:
 
     def __init__(self, pinot: PinotCluster, log: Path) -> None:
         self._now = datetime(2024, 6, 1, tzinfo=UTC)
-        self._log = log
         self._owed = 1  # answers; the first says that it is ready
-        with log.open("w") as said:
-            self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "tests.integration.file_ingestion.scenes.scheduler_program"),
-                    *(pinot.controller_url, pinot.zookeeper_address, pinot.cluster_name),
-                ],
-                env={**os.environ, "TZ": "UTC"},
-                cwd=Path(__file__).parents[4],
-                text=True,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=said,
-            )
+        super().__init__(
+            "tests.integration.file_ingestion.scenes.scheduler_program",
+            *(pinot.controller_url, pinot.zookeeper_address, pinot.cluster_name),
+            log=log,
+            TZ="UTC",
+        )
 
     @property
     def pid(self) -> int:
         """The process."""
-        return self._process.pid
-
-    def close(self) -> None:
-        """End the process after what it does now."""
-        try:
-            self._process.communicate(timeout=60)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.communicate()
+        return self.process.pid
 
     def begin(self, table: str) -> None:
         """Take a table's schedule up, on a new day at 07:50."""
@@ -140,7 +118,7 @@ class SteeredScheduler:
         self._send(until=until.timestamp(), lock_wait_s=lock_wait_s)
 
     def _triggered(self, run: Mapping[str, Any]) -> Triggered:
-        assert "report" in run or "error" in run, f"a run failed unexpectedly:\n{self._said()}"
+        assert "report" in run or "error" in run, f"a run failed unexpectedly:\n{self.said()}"
         error = run.get("error") or {}
         return Triggered(
             at=f"{datetime.fromtimestamp(run['at'], UTC):%H:%M}",
@@ -151,19 +129,11 @@ class SteeredScheduler:
         )
 
     def _send(self, **command: Any) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(command) + "\n")
-        self._process.stdin.flush()
+        self.send(command)
         self._owed += 1
 
     def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        ready, _, _ = select.select([self._process.stdout], [], [], _HANGS_AFTER_S)
-        line = self._process.stdout.readline() if ready else ""
-        assert line, f"the scheduler does not answer:\n{self._said()}"
+        answer = self.answer()
+        assert answer is not None, f"the scheduler does not answer:\n{self.said()}"
         self._owed -= 1
-        answer: dict[str, Any] = json.loads(line)
         return answer
-
-    def _said(self) -> str:
-        return self._log.read_text()[-5000:]
