@@ -57,7 +57,7 @@ class Cluster:
 
     def rest(self, method: str, path: str, **more: Any) -> Any:
         url, headers = f"{self.local.controller_url}/{path}", {"Accept": "application/json"}
-        answer = requests.request(method, url, headers=headers, timeout=30, **more)
+        answer = requests.request(method, url, headers=headers, timeout=300, **more)
         answer.raise_for_status()
         return answer.json()
 
@@ -185,7 +185,7 @@ def test_an_interrupted_start_leaves_nothing(cluster: Cluster, number: signal.Si
     launcher = cluster.start("up", "--port-base", str(cluster.base))
     wait_for(lambda: "controller" in cluster.pids(), "the controller's process")
     launcher.send_signal(number)
-    launcher.communicate(timeout=60)
+    launcher.communicate(timeout=300)
     assert launcher.returncode == 130
     assert cluster.pids() == {}
     assert all(_is_free(port) for port in cluster.local.ports.named().values())

@@ -27,7 +27,7 @@ from tests.support.s3 import S3Access
 from tests.support.service import Backend, RunningService, wait_ready
 from tests.support.wait import add_describer, remove_describer, wait_for
 
-_READY_TIMEOUT_S = 120.0
+_READY_TIMEOUT_S = 300.0
 _LOG_LINES = 25
 _REST_TIMEOUT_S = 10.0
 

@@ -14,8 +14,8 @@ from tests.support.service import HOME, Program, RunningService, Service, wait_r
 from tests.support.slot import Port, Slot
 
 ADDRESS = "127.0.0.51"
-_TOOL_TIMEOUT_S = 60
-_READY_TIMEOUT_S = 120.0
+_TOOL_TIMEOUT_S = 300
+_READY_TIMEOUT_S = 300.0
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 __all__ = ["Topic", "read_committed"]
 
-_TIMEOUT_S = 60.0
+_TIMEOUT_S = 300.0
 _MANY = 5000
 
 

@@ -18,7 +18,7 @@ from tests.support.s3_program import S3UnavailableError, s3_program
 from tests.support.service import Backend, wait_ready
 from tests.support.slot import Slot, take_slot
 
-_READY_TIMEOUT_S = 60.0
+_READY_TIMEOUT_S = 300.0
 
 
 def chosen_backend() -> tuple[str, str]:

@@ -26,7 +26,7 @@ BARE_PYTHON = str(Path(sys.base_prefix, "bin", f"python{sys.version_info[0]}.{sy
 
 _PROJECT = Path(__file__).parents[2]
 _PACKAGES = ("controller_client", "jvm_bridge", "minion_tasks", "spark_connectors", "pyspark_pinot")
-_START_TIMEOUT_S = 120.0
+_START_TIMEOUT_S = 300.0
 _END_TIMEOUT_S = 30.0
 
 

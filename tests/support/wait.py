@@ -24,7 +24,7 @@ class WaitError(AssertionError):
 def wait_for(
     predicate: Callable[[], T],
     what: str,
-    timeout_s: float = 60.0,
+    timeout_s: float = 300.0,
     *,
     interval_s: float = _POLL_INTERVAL_S,
     times: int = 1,

@@ -171,7 +171,7 @@ class Place:
             return not left
 
         try:
-            wait_for(gone, "what faults left to be gone", timeout_s=120)
+            wait_for(gone, "what faults left to be gone", timeout_s=300)
         except WaitError as error:
             error.add_note(f"left: {left}")
             raise

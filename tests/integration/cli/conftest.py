@@ -84,6 +84,6 @@ def _build(folder: Path, name: str, schema: object, table: object) -> tuple[Path
         str(order),
         str(tars),
     ]
-    built = subprocess.run(program, capture_output=True, text=True, check=False, timeout=120)
+    built = subprocess.run(program, capture_output=True, text=True, check=False, timeout=300)
     assert built.returncode == 0, built.stderr
     return tuple(Path(line) for line in built.stdout.splitlines())

@@ -216,7 +216,7 @@ def test_table_and_schema_delete(run: Run, numbers: Numbers) -> None:
 def test_the_installed_script_and_a_controller_that_is_away() -> None:
     script = str(Path(sys.executable).with_name("pinotctl"))
     command = [script, "--controller", "http://127.0.0.1:1", "table", "list", "--output", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 1
     assert done.stdout == ""
     assert json.loads(done.stderr.splitlines()[-1])["error"]["type"] == "UnreachableError"

@@ -126,7 +126,7 @@ class StreamTable:
                 return False
 
         what = f"{len(self.produced)} rows of {self.name}, each once"
-        wait_for(seen, what, timeout_s=120, times=2 * self.replicas)
+        wait_for(seen, what, timeout_s=300, times=2 * self.replicas)
 
     def wait_consuming(self) -> None:
         """Wait until each partition has a consuming segment that a server has loaded."""
@@ -137,7 +137,7 @@ class StreamTable:
             loaded = [name for name in consuming if "CONSUMING" in view.get(name, {}).values()]
             return len(loaded) == self.partitions
 
-        wait_for(ready, f"{self.partitions} partitions of {self.name} to consume", timeout_s=120)
+        wait_for(ready, f"{self.partitions} partitions of {self.name} to consume", timeout_s=300)
 
     def drop(self) -> None:
         """Drop table, schema and topics."""

@@ -16,38 +16,38 @@ def test_a_block_pauses_and_resumes_what_it_paused_itself(make_stream_table: Mak
     table.produce(20)
     table.wait_rows()
     # The controller tells where ZooKeeper is.
-    with table.client.paused(table.table, reason="outer", timeout_s=120) as control:
+    with table.client.paused(table.table, reason="outer", timeout_s=300) as control:
         assert control.status().state is TableState.PAUSED
-        with paused(control, reason="inner", timeout_s=120):
+        with paused(control, reason="inner", timeout_s=300):
             table.produce(20)
             assert [each.reason for each in control.status().holders] == ["outer", "inner"]
         assert control.status().state is TableState.PAUSED, "the outer block goes on"
     table.wait_rows()
 
-    with pytest.raises(KeyError, match="of the block"), paused(control, timeout_s=120):
+    with pytest.raises(KeyError, match="of the block"), paused(control, timeout_s=300):
         raise KeyError("of the block")
     assert control.status().state is TableState.CONSUMING
 
-    with pytest.raises(KeyError), paused(control, timeout_s=120, resume_on_error=False):
+    with pytest.raises(KeyError), paused(control, timeout_s=300, resume_on_error=False):
         raise KeyError("of the block")
     assert control.status().state is TableState.PAUSED
-    resume(control, timeout_s=120)
+    resume(control, timeout_s=300)
 
-    with pytest.raises(ConflictError, match="resumed by somebody else"), paused(control, timeout_s=120):
-        resume(control, timeout_s=120)
+    with pytest.raises(ConflictError, match="resumed by somebody else"), paused(control, timeout_s=300):
+        resume(control, timeout_s=300)
     assert control.status().state is TableState.CONSUMING
 
     # A pause that somebody made by the controller alone has no name, and outlives the block.
     table.client.consumption.pause(table.table)
-    with paused(control, reason="a guest", timeout_s=120):
+    with paused(control, reason="a guest", timeout_s=300):
         status = control.status()
         assert (status.foreign, [each.reason for each in status.holders]) == (True, ["a guest"])
     status = control.status()
     assert (status.state, status.holders, status.foreign) == (TableState.PAUSED, (), False)
-    resume(control, timeout_s=120)
+    resume(control, timeout_s=300)
 
     # What is left written of a pause that others ended says nothing about their next one.
-    pause(control, reason="old", timeout_s=120)
+    pause(control, reason="old", timeout_s=300)
     table.client.consumption.resume(table.table)
     table.wait_consuming()
     table.client.consumption.pause(table.table)

@@ -102,8 +102,8 @@ def _scene(make: MakeTable, recipe: str) -> Scene:
         scene.new = table.new_topic(2)
         table.produce(20, topic=scene.new)
     elif recipe == "recreate":
-        pause(table.control(), timeout_s=120)
-        resume(table.control(), timeout_s=120)
+        pause(table.control(), timeout_s=300)
+        resume(table.control(), timeout_s=300)
         gone = min(table.control().ideal().consuming)
         table.client.segments.delete(table.table, [gone])
         table.client.segments.wait_gone(table.table, [gone], 60)
@@ -115,7 +115,7 @@ def _check_end(scene: Scene, recipe: str) -> None:
     assert read_plan(table.store, table.table) is None
     if recipe == "drain":
         assert control.status().state is TableState.PAUSED
-        resume(control, timeout_s=120)
+        resume(control, timeout_s=300)
     assert control.status().state is TableState.CONSUMING
     assert control.status().holders == ()
     table.produce(20, topic=scene.new)

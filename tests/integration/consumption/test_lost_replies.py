@@ -33,26 +33,26 @@ def test_lost_replies_and_lost_requests(make_stream_table: MakeTable, proxy: Fau
 
         # Applied, reply lost: seen in the ideal state, not sent again.
         proxy.drop_reply("POST", f"{path}/pauseConsumption")
-        pause(control, timeout_s=120)
+        pause(control, timeout_s=300)
         assert proxy.count("POST", f"{path}/pauseConsumption") == 1
         assert control.status().state is TableState.PAUSED
         table.produce(20)
 
         proxy.drop_reply("POST", f"{path}/resumeConsumption")
-        resume(control, timeout_s=120)
+        resume(control, timeout_s=300)
         table.wait_rows()
 
         # Not applied: it shows after a while that it was not, and it is sent again. The forced commit of an
         # open segment too.
         proxy.drop_request("POST", f"{path}/pauseConsumption")
         proxy.drop_request("POST", f"{path}/forceCommit")
-        pause(control, timeout_s=120)
+        pause(control, timeout_s=300)
         assert proxy.count("POST", f"{path}/pauseConsumption") == 3
         assert control.status().state is TableState.PAUSED
 
         # The controller's own answer in the place of one: it may have set the flag, or not.
         proxy.answer(500, "POST", f"{path}/resumeConsumption", times=1)
-        resume(control, timeout_s=120)
+        resume(control, timeout_s=300)
 
         new = table.new_topic(2)
         table.produce(20, topic=new)
@@ -61,7 +61,7 @@ def test_lost_replies_and_lost_requests(make_stream_table: MakeTable, proxy: Fau
             control,
             {"stream.kafka.topic.name": new.name},
             consume_from=ConsumeFrom.SMALLEST,
-            timeout_s=120,
+            timeout_s=300,
             say=lambda _text: None,
         )
         assert proxy.count("PUT", path) == 1

@@ -20,13 +20,13 @@ def test_rows_that_the_stream_dropped_are_told_with_their_offsets(make_stream_ta
     control = table.control()
     table.produce(40)
     table.wait_rows()
-    pause(control, timeout_s=120)
+    pause(control, timeout_s=300)
     numbers = table.produce(30)
     # Partition 0 has the even places of what was produced; its first ten rows go.
     table.topic.drop_before({0: 50})
     table.produced -= set(numbers[0::2][:10])
     assert [each.lost for each in control.status().partitions] == [(40, 50), None]
-    result = resume(control, timeout_s=120)
+    result = resume(control, timeout_s=300)
     assert result.jumps == (OffsetJump(0, "40", "50"),)
     assert str(result.jumps[0]) == (
         "partition 0 went on at offset 50: the 10 offsets 40 to 49 are not in the table"
@@ -41,21 +41,21 @@ def test_partitions_start_where_they_are_told(make_stream_table: MakeTable) -> N
     table.wait_rows()
     with pytest.raises(ConflictError, match="is not paused"):
         resume(control, consume_from={0: 0})
-    pause(control, timeout_s=120)
+    pause(control, timeout_s=300)
     with pytest.raises(RejectedError, match="no partition 7"):
         resume(control, consume_from={7: 0})
     with pytest.raises(RejectedError, match="does not have the offset 41"):
         resume(control, consume_from={0: 41})
     # Without a look at the stream it is not known, so it is Pinot that decides.
-    result = resume(table.control(watch_stream=False), consume_from={0: 10, 1: 40}, timeout_s=120)
+    result = resume(table.control(watch_stream=False), consume_from={0: 10, 1: 40}, timeout_s=300)
     assert result.jumps == (OffsetJump(0, "40", "10"),)
     wait_for(lambda: table.counts()[:2] == (150, 120), "the 30 rows that are read again")
     assert not [name for name in control.ideal().segments if not control.ideal().segments[name]]
     assert "OFFLINE" not in {state for each in control.ideal().segments.values() for state in each.values()}
 
-    pause(control, timeout_s=120)
+    pause(control, timeout_s=300)
     table.produce(10)
-    result = resume(control, consume_from=ConsumeFrom.LARGEST, timeout_s=120)
+    result = resume(control, consume_from=ConsumeFrom.LARGEST, timeout_s=300)
     assert [(each.partition, each.missing) for each in result.jumps] == [(0, 10), (1, 10), (2, 10)]
     assert table.counts()[:2] == (150, 120)
 
@@ -65,7 +65,7 @@ def test_a_topic_made_anew_is_not_read_from_the_old_offset(make_stream_table: Ma
     control = table.control()
     table.produce(40)
     table.wait_rows()
-    pause(control, timeout_s=120)
+    pause(control, timeout_s=300)
     table.topic.delete()
     table.topics.remove(table.topic)
 
@@ -81,7 +81,7 @@ def test_a_topic_made_anew_is_not_read_from_the_old_offset(make_stream_table: Ma
     table.produce(10)
     assert [each.ahead for each in control.status().partitions] == [True, True]
     with pytest.raises(RejectedError, match=r"partition 0 ends at 10, the table goes on at 40"):
-        resume(control, timeout_s=120)
+        resume(control, timeout_s=300)
     assert control.status().state is TableState.PAUSED
-    resume(control, consume_from=ConsumeFrom.SMALLEST, timeout_s=120)
+    resume(control, consume_from=ConsumeFrom.SMALLEST, timeout_s=300)
     table.wait_rows()

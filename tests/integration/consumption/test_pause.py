@@ -52,7 +52,7 @@ def test_rows_that_come_during_a_pause_are_read_after_it(make_stream_table: Make
     # Partitions that are to be held for themselves are shown, and stay so over Pinot's own changes of the
     # ideal state.
     set_paused_partitions(table.store, table.table, lambda held: held | {1})
-    assert len(force_commit(control, timeout_s=120)) == 3
+    assert len(force_commit(control, timeout_s=300)) == 3
     assert read_flags(table.store, table.table).paused_partitions == {1}
     table.wait_consuming()
     states = [each.state for each in control.status().partitions]
@@ -73,7 +73,7 @@ def test_a_pause_among_commits_is_finished_all_the_same(
         for _ in range(4):
             table.produce(40)
         at_pause = _committed(table)
-        pause(control, timeout_s=120)
+        pause(control, timeout_s=300)
         first = _committed(table)
         # A segment that was forgotten would go on, and rows would come that no offset accounts for.
         assert first >= at_pause
@@ -81,7 +81,7 @@ def test_a_pause_among_commits_is_finished_all_the_same(
         wait_for(lambda rows=first: table.counts()[0] == rows, "all committed rows, and no other")  # type: ignore[misc]  # a default that binds
         assert control.status().state is TableState.PAUSED
         assert _committed(table) == first
-        resume(control, timeout_s=120)
+        resume(control, timeout_s=300)
     table.wait_rows()
 
 
@@ -94,7 +94,7 @@ def test_five_pauses_at_once_are_one(make_stream_table: MakeTable, pinot: PinotC
     def call(number: int) -> bool:
         with pinot.client() as client:
             start.wait()
-            return pause(table.control(client, by=f"caller {number}"), timeout_s=120)
+            return pause(table.control(client, by=f"caller {number}"), timeout_s=300)
 
     with ThreadPoolExecutor(_CALLERS) as pool:
         began = list(pool.map(call, range(_CALLERS)))
@@ -103,7 +103,7 @@ def test_five_pauses_at_once_are_one(make_stream_table: MakeTable, pinot: PinotC
     assert status.state is TableState.PAUSED
     assert len(status.holders) == 1, "who asked first"
     table.produce(20)
-    resume(table.control(), timeout_s=120)
+    resume(table.control(), timeout_s=300)
     table.wait_rows()
 
 
@@ -116,7 +116,7 @@ def test_a_resume_while_it_pauses_wins(make_stream_table: MakeTable, pinot: Pino
     def pausing() -> None:
         with pinot.client() as client:
             try:
-                pause(table.control(client), timeout_s=120)
+                pause(table.control(client), timeout_s=300)
                 outcome.append("paused")
             except ConflictError as error:
                 outcome.append(error.message)

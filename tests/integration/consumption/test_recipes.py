@@ -39,16 +39,16 @@ def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: Ma
     said: list[str] = []
     change = {_TOPIC: new.name}
     with pytest.raises(ConfigError, match="not said what to change"):
-        change_stream(control, {}, consume_from=ConsumeFrom.SMALLEST, timeout_s=120, say=said.append)
+        change_stream(control, {}, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, say=said.append)
     with pytest.raises(ConfigError, match="not said where to begin"):
-        change_stream(control, change, consume_from=None, timeout_s=120, say=said.append)
+        change_stream(control, change, consume_from=None, timeout_s=300, say=said.append)
     with pytest.raises(NotFoundError, match="no topic"):
         change_stream(
-            control, {_TOPIC: "nope"}, consume_from=ConsumeFrom.SMALLEST, timeout_s=120, say=said.append
+            control, {_TOPIC: "nope"}, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, say=said.append
         )
     assert (
         change_stream(
-            control, change, consume_from=ConsumeFrom.SMALLEST, timeout_s=120, say=said.append, dry_run=True
+            control, change, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, say=said.append, dry_run=True
         )
         is None
     )
@@ -57,7 +57,7 @@ def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: Ma
 
     # Before, at, and after the move; what the old topic gets after it is not the table's.
     table.produce(20, topic=new)
-    change_stream(control, change, consume_from=ConsumeFrom.SMALLEST, timeout_s=120, say=said.append)
+    change_stream(control, change, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, say=said.append)
     table.partitions = 3
     table.produce(20, topic=new)
     table.wait_rows()
@@ -68,7 +68,7 @@ def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: Ma
     assert StreamConfig.of(table.client.tables.get(table.table)).topic == new.name
     assert control.status().state is TableState.CONSUMING
     assert read_plan(table.store, table.table) is None
-    again = change_stream(control, change, consume_from=None, timeout_s=120, say=said.append)
+    again = change_stream(control, change, consume_from=None, timeout_s=300, say=said.append)
     assert again == ResumeResult(changed=False), "is so already"
 
 
@@ -114,15 +114,15 @@ def test_a_finite_stream_is_read_to_its_end(make_stream_table: MakeTable) -> Non
     control = table.control()
     table.produce(500)
     said: list[str] = []
-    assert drain(control, until=None, timeout_s=120, say=said.append, dry_run=True) == {0: 500, 1: 500}
-    assert drain(control, until=None, timeout_s=120, say=said.append) == {0: 500, 1: 500}
+    assert drain(control, until=None, timeout_s=300, say=said.append, dry_run=True) == {0: 500, 1: 500}
+    assert drain(control, until=None, timeout_s=300, say=said.append) == {0: 500, 1: 500}
     status = control.status()
     assert [(each.state, each.committed_offset) for each in status.partitions] == [
         (PartitionState.PAUSED, "500")
     ] * 2
     assert [each.reason for each in status.holders] == ["drained"]
     table.wait_rows()
-    resume(control, timeout_s=120)
+    resume(control, timeout_s=300)
     with pytest.raises(WaitTimeoutError, match="partition 0 at 500 of 501"):
         drain(control, until={0: 501}, timeout_s=0.5, say=said.append)
     with pytest.raises(ConflictError, match="the recipe drain is under way"):
@@ -130,7 +130,7 @@ def test_a_finite_stream_is_read_to_its_end(make_stream_table: MakeTable) -> Non
             control, {_TOPIC: "other"}, consume_from=ConsumeFrom.SMALLEST, timeout_s=1, say=said.append
         )
     table.produce(1)
-    assert drain(control, until=None, timeout_s=120, say=said.append) == {0: 501}
+    assert drain(control, until=None, timeout_s=300, say=said.append) == {0: 501}
     table.wait_rows()
 
 
@@ -140,9 +140,9 @@ def test_deleted_consuming_segments_are_created_again(make_stream_table: MakeTab
     said: list[str] = []
     table.produce(20)
     table.wait_rows()
-    pause(control, timeout_s=120)
-    resume(control, timeout_s=120)
-    assert not recreate(control, timeout_s=120, say=said.append).changed
+    pause(control, timeout_s=300)
+    resume(control, timeout_s=300)
+    assert not recreate(control, timeout_s=300, say=said.append).changed
     table.produce(20)
     table.wait_rows()
     # One that followed a committed one. Its 20 rows are read again from the stream.
@@ -153,7 +153,7 @@ def test_deleted_consuming_segments_are_created_again(make_stream_table: MakeTab
         PartitionState.STOPPED,
         PartitionState.CONSUMING,
     ]
-    assert recreate(control, timeout_s=120, say=said.append).changed
+    assert recreate(control, timeout_s=300, say=said.append).changed
     assert said[-1] == "create a segment for partition 0 from 20"
     table.wait_rows()
 
@@ -177,7 +177,7 @@ def test_a_segment_in_error_is_recovered_and_a_new_column_is_there(make_stream_t
     schema = table.client.schemas.get(table.name).to_json()
     schema["dimensionFieldSpecs"].append({"name": "extra", "dataType": "STRING"})
     table.client.schemas.update(Schema.from_json(schema))
-    recover(control, timeout_s=120, say=said.append, reload=True)
+    recover(control, timeout_s=300, say=said.append, reload=True)
     assert control.status().state is TableState.CONSUMING
     first = max(table.produced) + 1
     table.topic.produce({0: [{"number": first, "source": "x", "extra": "new", "ts": 1_700_000_000_000}]})
@@ -214,7 +214,7 @@ def test_a_reset_leaves_all_rows_queryable(make_stream_table: MakeTable) -> None
     reader = threading.Thread(target=read)
     reader.start()
     try:
-        committed = reset(control, timeout_s=120, say=lambda _text: None)
+        committed = reset(control, timeout_s=300, say=lambda _text: None)
     finally:
         stop.set()
         reader.join()

@@ -30,11 +30,11 @@ def test_after_the_wait_queries_see_the_replacement(
             client.segments.upload_tar(table, segment.tar)
         with pytest.raises(WaitTimeoutError, match="queries 2 old segments and not 3 new ones"):
             wait_routed(client, table, present=names(new), absent=names(filled), timeout_s=0)
-    wait_routed(client, table, present=names(new), absent=names(filled), timeout_s=60)
+    wait_routed(client, table, present=names(new), absent=names(filled), timeout_s=300)
     assert content.seen() == content_of(new)
 
 
 def test_a_table_without_segments(client: ControllerClient, table: str) -> None:
-    wait_routed(client, table, present=(), absent=["some"], timeout_s=60)
+    wait_routed(client, table, present=(), absent=["some"], timeout_s=300)
     with pytest.raises(WaitTimeoutError, match="not 1 new ones"):
         wait_routed(client, table, present=["some"], absent=(), timeout_s=0)

@@ -14,7 +14,7 @@ from tests.support.wait import wait_for
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-_TIMEOUT_S = 120.0
+_TIMEOUT_S = 300.0
 
 
 class PeerTable(StreamTable):

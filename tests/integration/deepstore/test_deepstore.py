@@ -80,7 +80,7 @@ def test_an_outage_of_the_store(
     # Killed when its third tar is up and no url of that is written; then two at once.
     program = [sys.executable, "-m", "tests.integration.deepstore.repair_program"]
     place = [pinot.controller_url, pinot.zookeeper_address, pinot.cluster_name, table.table]
-    killed = subprocess.run([*program, *place, "3"], check=False, timeout=120)
+    killed = subprocess.run([*program, *place, "3"], check=False, timeout=300)
     assert killed.returncode == -signal.SIGKILL
     left = audit(table.table)["no url"]
     assert len(left) == 4
@@ -88,7 +88,7 @@ def test_an_outage_of_the_store(
         "deepstore", "repair", table.name, "--yes", "--output", "json", controller=pinot.controller_url
     )
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    told = [process.communicate(timeout=120)[0] for process in both]
+    told = [process.communicate(timeout=300)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
     outcomes = [each["outcome"] for text in told for each in json.loads(text)]
     assert outcomes.count("repaired") == len(left)

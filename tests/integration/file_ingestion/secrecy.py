@@ -37,7 +37,7 @@ def assert_hidden(pinot: PinotCluster, secrets: Sequence[str], *runs: Ran) -> No
 def _znodes(pinot: PinotCluster) -> Iterator[tuple[str, str]]:
     """Every znode of the cluster, Helix' own too, as text."""
     client = KazooClient(hosts=pinot.zookeeper_address)
-    client.start(timeout=30)
+    client.start(timeout=300)
     try:
         todo = [f"/{pinot.cluster_name}"]
         while todo:

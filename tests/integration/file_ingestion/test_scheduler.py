@@ -43,9 +43,9 @@ def test_files_become_queryable_without_any_command(
     table = ingestion_table.create()
     write_numbers(shared_folder, "first.csv", 0, 10)
     table.register(shared_folder, "csv", schedule="0/2 * * * * ?")
-    wait_for(lambda: table.count() == 10, "the rows of the first file", timeout_s=90)
+    wait_for(lambda: table.count() == 10, "the rows of the first file", timeout_s=300)
     write_numbers(shared_folder, "second.csv", 10, 10)
-    wait_for(lambda: table.count() == 20, "the rows of the second file", timeout_s=60)
+    wait_for(lambda: table.count() == 20, "the rows of the second file", timeout_s=300)
 
     # Told to end in the middle of a run, it ends the run first.
     with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
@@ -56,11 +56,11 @@ def test_files_become_queryable_without_any_command(
             return session is not None and session.is_open
 
         # The rows are seen before their session ends.
-        wait_for(lambda: not in_a_run(), "the end of the run of the second file", timeout_s=60)
+        wait_for(lambda: not in_a_run(), "the end of the run of the second file", timeout_s=300)
         write_numbers(shared_folder, "third.csv", 20, 20_000)
-        wait_for(in_a_run, "a run of the third file", timeout_s=60, interval_s=0.01)
+        wait_for(in_a_run, "a run of the third file", timeout_s=300, interval_s=0.01)
         scheduler.send_signal(signal.SIGTERM)
-        ran = ended(scheduler, timeout_s=90)
+        ran = ended(scheduler, timeout_s=300)
         last = sessions.latest()
     assert ran.code == 0, ran.err
     assert last is not None

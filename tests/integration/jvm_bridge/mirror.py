@@ -72,7 +72,7 @@ class Mirror:
                 if hold:
                     self.wfile.flush()
                     mirror.held.set()
-                    mirror.release.wait(timeout=60)
+                    mirror.release.wait(timeout=300)
                 self.wfile.write(content[half:])
 
             def log_message(self, *_: object) -> None:

@@ -27,7 +27,7 @@ REPOSITORY = Path(__file__).parents[3]
 # was killed is over soon.
 JAVA_OPTS = "-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dzk.session.timeout=4000"
 _START = {Program.PINOT: ("StartServer",), Program.PINOTCTL: ("serve", "server")}
-_TIMEOUT_S = 120.0
+_TIMEOUT_S = 300.0
 
 
 def free_ports(count: int) -> tuple[int, ...]:
@@ -95,7 +95,7 @@ class ServerProcess:
         """Give it its tenant before it joins, else it would be of the default tenant for a while."""
         tags = [f"{self.tenant}_REALTIME", f"{self.tenant}_OFFLINE"]
         instance = {"host": HOST, "port": str(self.ports[0]), "type": "SERVER", "tags": tags}
-        answer = requests.post(f"{self.pinot.controller_url}/instances", json=instance, timeout=30)
+        answer = requests.post(f"{self.pinot.controller_url}/instances", json=instance, timeout=300)
         if answer.status_code != requests.codes.conflict:  # one before it had the name
             answer.raise_for_status()
 
@@ -209,7 +209,7 @@ class ServerProcess:
         """Return what a tool of the JDK, attached to it, says."""
         tool = find_java().home / "bin" / "jcmd"
         done = subprocess.run(
-            [tool, str(self.pid), *words], capture_output=True, text=True, check=False, timeout=120
+            [tool, str(self.pid), *words], capture_output=True, text=True, check=False, timeout=300
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -40,7 +40,7 @@ def make_broker(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -
 
 def _answer(broker: BrokerProcess) -> object:
     url = f"http://{HOST}:{broker.ports[1]}/query/sql"
-    answer = requests.post(url, json={"sql": "select 1 + 1 from nowhere"}, timeout=30)
+    answer = requests.post(url, json={"sql": "select 1 + 1 from nowhere"}, timeout=300)
     return answer.json().get("resultTable")
 
 

@@ -32,7 +32,7 @@ def fetcher(tmp_path: Path, mirror: Mirror) -> subprocess.Popen[str]:
 
 
 def answer(process: subprocess.Popen[str]) -> dict[str, Any]:
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     found: dict[str, Any] = json.loads(output)
     return found
@@ -57,7 +57,7 @@ def test_two_processes_at_once_fetch_each_jar_once(tmp_path: Path, mirror: Mirro
 def test_a_killed_process_is_continued(tmp_path: Path, mirror: Mirror) -> None:
     mirror.hold_after = 5
     victim = fetcher(tmp_path, mirror)
-    assert mirror.held.wait(timeout=30)
+    assert mirror.held.wait(timeout=300)
     while len(list((tmp_path / "cache" / "repository").rglob("*.jar"))) < 5:
         assert victim.poll() is None
     victim.send_signal(signal.SIGKILL)
@@ -90,7 +90,7 @@ def test_a_busy_mirror_is_asked_again(tmp_path: Path, mirror: Mirror) -> None:
 def test_a_jar_that_the_mirror_lacks_is_named(tmp_path: Path, mirror: Mirror) -> None:
     del mirror.files["/maven/g/j3/1/j3-1.jar"]
     process = fetcher(tmp_path, mirror)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 1
     assert "SetupError: g:j3:1 cannot be fetched: it has no such jar" in errors
     assert mirror.url in errors
@@ -101,7 +101,7 @@ def test_a_mirror_that_cuts_the_answer_short_is_not_believed(tmp_path: Path, mir
     path = "/maven/g/j3/1/j3-1.jar"
     mirror.files[path] = mirror.files[path][:1000]
     process = fetcher(tmp_path, mirror)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 1
     assert "g:j3:1 has the sha256" in errors
     assert not list((tmp_path / "cache" / "repository").rglob("j3-1.jar"))

@@ -16,7 +16,7 @@ ROWS = 20
 FLUSH = {"realtime.segment.flush.threshold.rows": str(ROWS)}
 """Settings of the table's stream."""
 
-_TIMEOUT_S = 180.0
+_TIMEOUT_S = 300.0
 
 
 def urls(table: TopicTable) -> dict[str, str]:

@@ -23,7 +23,7 @@ from tests.support.kafka_topics import Topic
 from tests.support.pinot_services import HOSTED_TENANT
 from tests.support.wait import wait_for
 
-_TIMEOUT_S = 120.0
+_TIMEOUT_S = 300.0
 
 MakeTopicTable = Callable[..., "TopicTable"]
 
@@ -74,6 +74,17 @@ class TopicTable:
             found.setdefault(int(partition), []).append(int(number))
         return {partition: sorted(numbers) for partition, numbers in found.items()}
 
+    def settled(self) -> dict[int, list[int]]:
+        """Numbers that queries see, once they are the same on both replicas."""
+        answers: list[dict[int, list[int]]] = []
+
+        def same() -> bool:
+            answers.append(self.seen())
+            return answers[-1] == answers[max(0, len(answers) - 2)]
+
+        wait_for(same, f"{self.name} to answer alike", _TIMEOUT_S, times=5)
+        return answers[-1]
+
     def wait_seen(self, expected: dict[int, list[int]]) -> None:
         """Wait until queries see exactly these numbers, on both replicas."""
         what = f"{self.name} to hold {_counts(expected)}"
@@ -106,7 +117,7 @@ class TopicTable:
 
 def ask_controller(table: TopicTable, method: str, path: str, **parameters: str) -> None:
     """Make a call of the controller's that the client has no method for."""
-    answer = requests.request(method, f"{table.pinot.controller_url}/{path}", params=parameters, timeout=60)
+    answer = requests.request(method, f"{table.pinot.controller_url}/{path}", params=parameters, timeout=300)
     answer.raise_for_status()
 
 

@@ -11,7 +11,7 @@ from tests.support.pinot_services import COMMITS_FOLDER, DEEP_STORE_BUCKET
 from tests.support.s3_program import S3UnavailableError
 from tests.support.wait import wait_for
 
-_TIMEOUT_S = 120.0
+_TIMEOUT_S = 300.0
 _ROWS = 20
 
 

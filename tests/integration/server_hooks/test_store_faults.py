@@ -21,7 +21,7 @@ from tests.support.wait import wait_for
 
 __all__ = ["audit", "run"]
 
-_TIMEOUT_S = 120.0
+_TIMEOUT_S = 300.0
 _MOST_REPAIRS = 10
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]

@@ -17,7 +17,7 @@ from confluent_kafka import Message, Producer
 from controller_client.upsert.update_message import Events, VersionEnd, encode_end, encode_events
 from tests.support.kafka_topics import read_committed
 
-_TIMEOUT_S = 60.0
+_TIMEOUT_S = 300.0
 
 
 @dataclass(frozen=True, order=True)

@@ -47,7 +47,7 @@ def wait_version(hosted: BrokerClient, table: VersionedTable, rows: int) -> None
     wait_for(
         lambda: hosted.query(f"select count(*) from {table.name}").scalar() == rows,
         f"{rows} rows",
-        timeout_s=60,
+        timeout_s=300,
     )
 
 
@@ -140,4 +140,4 @@ def test_other_tables_pass(hosted: BrokerClient, pinot: PinotCluster, make_table
             return False
         return bool(found.rows) and found.scalar() == 1
 
-    wait_for(seen, "the row of a table that is none", timeout_s=60)
+    wait_for(seen, "the row of a table that is none", timeout_s=300)

@@ -96,7 +96,7 @@ class VersionedTable:
                 return False
             return bool(found.rows) and found.scalar() == self.produced
 
-        wait_for(seen, f"{self.produced} rows of {self.name}", timeout_s=120)
+        wait_for(seen, f"{self.produced} rows of {self.name}", timeout_s=300)
 
     def tell(self, marks: Mapping[str, int], **segments: str) -> None:
         """Have servers tell their marks, in their present sessions; in place of the hook in them."""

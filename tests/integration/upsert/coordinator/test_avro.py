@@ -19,7 +19,7 @@ from tests.integration.upsert.coordinator.topics import Message, Record, check_v
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
 _AVRO = "org.apache.pinot.plugin.inputformat.avro"
-_TIMEOUT_S = 60.0
+_TIMEOUT_S = 300.0
 _FIRST_MS = 1_700_000_000_000
 _SCHEMA = {
     "type": "record",

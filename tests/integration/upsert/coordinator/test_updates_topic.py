@@ -22,7 +22,7 @@ from tests.support.kafka import Kafka
 
 pytestmark = [pytest.mark.kafka]
 
-_TIMEOUT_S = 60.0
+_TIMEOUT_S = 300.0
 _RETENTION_MS = 3_600_000
 
 

@@ -12,7 +12,7 @@ from controller_client.consumption.stream_offsets import topic_partitions
 from controller_client.upsert.update_message import VersionEnd, decode
 from tests.support.kafka_topics import read_committed
 
-_TIMEOUT_S = 60.0
+_TIMEOUT_S = 300.0
 
 Place = tuple[int, int]
 """Partition and offset of a record."""

@@ -8,7 +8,7 @@ import uuid
 import numpy as np
 from confluent_kafka import Producer
 
-_TIMEOUT_S = 120.0
+_TIMEOUT_S = 300.0
 _FIRST_MS = 1_700_000_000_000
 _SPREAD_MS = 10_000_000
 _TRANSACTION = 500

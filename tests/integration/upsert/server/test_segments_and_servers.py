@@ -14,7 +14,7 @@ from tests.integration.upsert.server.conftest import MakeUpsertTable
 from tests.integration.upsert.server.upsert_table import UpsertTable
 from tests.support.wait import wait_for
 
-_TIMEOUT_S = 120.0
+_TIMEOUT_S = 300.0
 _SEED = 20
 
 

@@ -214,7 +214,7 @@ class UpsertTable:
     def ask_controller(self, method: str, path: str, **parameters: str) -> None:
         """Make a call of the controller's that the client has no method for."""
         url = f"{self.pinot.controller_url}/{path}"
-        requests.request(method, url, params=parameters, timeout=60).raise_for_status()
+        requests.request(method, url, params=parameters, timeout=300).raise_for_status()
 
     def delete(self) -> None:
         """Delete table and topics; nothing can be produced after that."""
