@@ -13,7 +13,8 @@ def visible_at(version: int) -> str:
     A row is there from the version that inserted it to the one that deleted it; -1 is none. Both are said
     under a NOT, the first under two, because servers leave out segments by the columns' greatest and least
     value in the segment's metadata, which do not change when a row is inserted or deleted; what is under a
-    NOT they leave in. There is one range of each column, since a server reads both value by value.
+    NOT they leave in. There is one range of each column, from 0 up to the version: for that the hook
+    ``upsert`` of servers keeps bitmaps.
 
     Args:
         version: The version, 0 or more.

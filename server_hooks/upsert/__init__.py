@@ -3,24 +3,25 @@
 The hook ``upsert`` reads a table's updates topic, and writes for each row which version inserted and which
 one deleted it. For that each row gets the offset of its message.
 
-====================  ================================================================================
-module                what
-====================  ================================================================================
-``classes_0_11``      what is changed in Pinot's classes; all byte code is there
-``pinot_segments``    what is read of Pinot's segments by reflection
-``offset_runs``       which row has which offset; plain Python, as are the next two
-``events``            events as columns, and what they do to a row
-``partition``         what is applied, pending and complete of one partition
-``updates_log``       messages on the own disk, written before they are applied
-``checkpoint``        up to which message the files of segments are on the disk
-``sealed_rows``       the columns of a sealed segment, in its file
-``consuming_rows``    the columns of a consuming segment, in Pinot's memory
-``table_state``       a table's partitions, logs and segments, for all threads
-``updates_topic``     the messages as Kafka has them
-``follower``          the thread of a table
-``table_updater``     one table: Pinot's calls, the topic and ZooKeeper together
-``hook``              the tables of the server
-====================  ================================================================================
+========================  ================================================================================
+module                    what
+========================  ================================================================================
+``classes_0_11``          what is changed in Pinot's classes; all byte code is there
+``version_bitmaps_0_11``  which rows a version inserted or deleted, as bitmaps for Pinot's filters
+``pinot_segments``        what is read of Pinot's segments by reflection
+``offset_runs``           which row has which offset; plain Python, as are the next two
+``events``                events as columns, and what they do to a row
+``partition``             what is applied, pending and complete of one partition
+``updates_log``           messages on the own disk, written before they are applied
+``checkpoint``            up to which message the files of segments are on the disk
+``sealed_rows``           the columns of a sealed segment, in its file
+``consuming_rows``        the columns of a consuming segment, in Pinot's memory
+``table_state``           a table's partitions, logs and segments, for all threads
+``updates_topic``         the messages as Kafka has them
+``follower``              the thread of a table
+``table_updater``         one table: Pinot's calls, the topic and ZooKeeper together
+``hook``                  the tables of the server
+========================  ================================================================================
 """
 
 from server_hooks.upsert.hook import UpsertHook

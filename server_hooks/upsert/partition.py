@@ -116,6 +116,7 @@ class Partition:
         self._done = _End(NIL, 0, 0)
         self._ends: deque[_End] = deque()
         self._position = 0
+        self._lowest = NIL
         if known.version != NIL:
             self._ends.append(_End(known.version, known.at_ms, self._needed))
 
@@ -128,6 +129,11 @@ class Partition:
     def position(self) -> int:
         """The offset of the input topic up to which this server has all rows, as far as it consumes them."""
         return self._position
+
+    def lowest_written(self) -> int:
+        """The least version that something was written about since the last call; NIL: nothing was."""
+        lowest, self._lowest = self._lowest, NIL
+        return lowest
 
     @property
     def pending(self) -> int:
@@ -234,6 +240,9 @@ class Partition:
 
     def _apply(self, events: EventColumns) -> None:
         found = np.zeros(len(events), np.bool_)
+        if len(events):
+            lowest = int(events.versions.min())
+            self._lowest = lowest if self._lowest == NIL else min(lowest, self._lowest)
         for part in self._consuming.values():
             found |= part.apply(events)
         if self._sealed and not found.all():

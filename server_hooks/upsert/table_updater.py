@@ -43,6 +43,7 @@ class TableUpdater:
         folder: For the table's logs.
         wait_s: How long a segment, or the start of the server, waits at most to be complete.
         guard: As of :class:`~server_hooks.upsert.follower.Follower`.
+        wrote: As of :class:`~server_hooks.upsert.table_state.TableState`.
         clock: Time.
 
     Raises:
@@ -59,10 +60,11 @@ class TableUpdater:
         *,
         wait_s: float,
         guard: Callable[[str], AbstractContextManager[None]],
+        wrote: Callable[[int], None],
         clock: Clock,
     ) -> None:
         self.table = config.name_with_type
-        self.state = TableState(folder, clock)
+        self.state = TableState(folder, clock, wrote)
         self._store = store
         self._instance = instance
         self._wait_s = wait_s

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from hypothesis import settings
@@ -41,6 +43,10 @@ class MemoryPart:
     def last(self) -> int:
         return self._runs.last
 
+    def columns(self) -> NDArray[np.int64]:
+        """As queries see them: of rows, too, that nobody has looked for yet."""
+        return self._columns[:, : len(self.indexed)]
+
     def refresh(self) -> None:
         self.position = self.told
         self._runs.extend(np.array(self.indexed[self._runs.count :], np.int64))
@@ -63,6 +69,20 @@ class MemoryPart:
         return self._runs.offsets(), froms, untils
 
 
+class Kept(NamedTuple):
+    """What a server keeps of a version: which of so many rows it had inserted and deleted."""
+
+    rows: Rows
+    looked_at: int
+    inserted: list[bool]
+    deleted: list[bool]
+
+
+def _kept(rows: Rows, columns: Iterable[NDArray[np.int64]], version: int, count: int) -> Kept:
+    inserted, deleted = (((each >= 0) & (each <= version))[:count].tolist() for each in columns)
+    return Kept(rows, len(inserted), inserted, deleted)
+
+
 class TableMachine(RuleBasedStateMachine):
     """One partition: rows come, are sealed, the server restarts with or without its disk."""
 
@@ -81,7 +101,8 @@ class TableMachine(RuleBasedStateMachine):
         self._start()
 
     def _start(self) -> None:
-        self.state = TableState(self.disk / "state", FakeClock())
+        self.kept: dict[tuple[int, int], Kept] = {}
+        self.state = TableState(self.disk / "state", FakeClock(), self._wrote)
         self.state.follow([_PARTITION])
         self.rows = {}
         self.read = self._taken_from(self.state.next_offsets()[_PARTITION])
@@ -91,6 +112,9 @@ class TableMachine(RuleBasedStateMachine):
         self.part = MemoryPart(f"s{len(self.sealed)}", len(self.sealed), start)
         self.state.attach_consuming(_PARTITION, self.part)
         self.state.count_now(_PARTITION)
+
+    def _wrote(self, version: int) -> None:
+        self.kept = {key: kept for key, kept in self.kept.items() if key[1] < version}
 
     def _load(self, name: str) -> None:
         self.rows[name] = SealedRows(name, self.folders[name], len(self.sealed[name]))
@@ -143,9 +167,9 @@ class TableMachine(RuleBasedStateMachine):
         self.state.refresh()
 
     @precondition(lambda self: self.part.indexed)
-    @rule(more=st.booleans())
-    def segment_is_sealed(self, more: bool) -> None:
-        """By another server, which may have indexed more."""
+    @rule(more=st.booleans(), ahead=st.booleans())
+    def segment_is_sealed(self, more: bool, ahead: bool) -> None:
+        """By another server, which may have indexed more; the next one may be queried before it is taken."""
         name, rows = self.part.name, list(self.part.indexed)
         if more and self.part.told < _MOST:
             rows.append(self.part.told)
@@ -154,6 +178,9 @@ class TableMachine(RuleBasedStateMachine):
         self._load(name)
         self.rows_have_their_first_versions()
         self.part = MemoryPart(f"s{len(self.sealed)}", len(self.sealed), rows[-1] + 1)
+        if ahead:
+            self.pinot_indexes_rows_or_drops_them([False])
+            self.what_was_kept_of_a_version_is_so_until_a_write_is_told()
         self.state.attach_consuming(_PARTITION, self.part)
 
     def _new_copy(self, name: str) -> None:
@@ -217,6 +244,19 @@ class TableMachine(RuleBasedStateMachine):
                         else {now.get(known, NIL), once.get(known, NIL)}
                     )
                     assert version in allowed, f"offset {offset}: {version}, not one of {allowed}"
+
+    @invariant()
+    def what_was_kept_of_a_version_is_so_until_a_write_is_told(self) -> None:
+        if not hasattr(self, "state"):
+            return
+        parts: list[Rows] = [self.part, *self.rows.values()]
+        for rows in parts:
+            columns = rows.columns() if isinstance(rows, MemoryPart) else rows.values()[1:]
+            for version in {max(0, self.state.mark().version), self.version, self.version + 1}:
+                kept = self.kept.get((id(rows), version))
+                if kept is not None:
+                    assert _kept(rows, columns, version, kept.looked_at) == kept
+                self.kept[id(rows), version] = _kept(rows, columns, version, _MOST)
 
     @invariant()
     def the_mark_names_no_row_that_is_not_here(self) -> None:

@@ -1,0 +1,281 @@
+"""Bitmaps of the rows that a version inserted or deleted, in the place of a scan: Pinot 0.11's filters.
+
+A query of an upsert table asks of each row whether ``$validFrom`` and ``$validUntil`` are between 0 and the
+mark. Pinot would read both columns for every query, row by row, and with them all other conditions. But the
+answer for a version that is complete does not change, so it is kept as a bitmap for each segment, column and
+version; only rows that were indexed since are looked at. A segment of which the bitmap says all or nothing
+is not looked at any more. Queries do not come through Python.
+
+Two versions are kept of each column, an eighth of a byte a row for each. What is written about a kept version
+all the same (a server that catches up, a version of the future that somebody asked for) drops its bitmaps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jpype
+
+from controller_client.errors import UnsupportedError
+from controller_client.upsert.columns import VALID_FROM, VALID_UNTIL
+from jvm_bridge.changed_classes import ChangedClasses
+
+__all__ = ["VersionBitmaps"]
+
+_PLAN = "org.apache.pinot.core.plan"
+_CLASS = f"{_PLAN}.PythonVersionBitmaps"
+_FILTERS = "org.apache.pinot.core.operator.filter"
+_BITMAP = "org.roaringbitmap.buffer.ImmutableRoaringBitmap"
+_SEGMENT = "org.apache.pinot.segment.spi.IndexSegment"
+_PAGE_ROWS = 10_000
+
+_MAP, _COUNT = "java.util.concurrent.ConcurrentHashMap", "java.util.concurrent.atomic.AtomicLong"
+_FIELDS = (
+    f"public static {_MAP} TABLES = new {_MAP}();",
+    *(f"public static {_COUNT} {name} = new {_COUNT}();" for name in ("HITS", "SCANS", "FAILURES")),
+    # Of IndexSegment, as long as Pinot has it: Object[4], two of each column, the newer one first; each is
+    # Object[] {version, rows that were looked at, bitmap}.
+    "private java.util.WeakHashMap segments = new java.util.WeakHashMap();",
+    "private volatile long writes;",
+)
+
+# Javassist compiles a Java without generics, boxing, lambdas and inner classes.
+_METHODS = (
+    f"""
+public static {_CLASS} of(String table) {{
+    {_CLASS} found = ({_CLASS}) TABLES.get(table);
+    if (found == null) {{
+        TABLES.putIfAbsent(table, new {_CLASS}());
+        found = ({_CLASS}) TABLES.get(table);
+    }}
+    return found;
+}}
+""",
+    f"""
+private Object[] kept({_SEGMENT} segment) {{
+    synchronized (this.segments) {{
+        Object[] found = (Object[]) this.segments.get(segment);
+        if (found == null) {{
+            found = new Object[4];
+            this.segments.put(segment, found);
+        }}
+        return found;
+    }}
+}}
+""",
+    f"""
+private static {_BITMAP} scan(
+        {_SEGMENT} segment, String column, long version, int first, int rows, {_BITMAP} known) {{
+    SCANS.incrementAndGet();
+    org.apache.pinot.segment.spi.index.reader.ForwardIndexReader reader =
+        segment.getDataSource(column).getForwardIndex();
+    org.apache.pinot.segment.spi.index.reader.ForwardIndexReaderContext context = reader.createContext();
+    int[] numbers = new int[{_PAGE_ROWS}];
+    long[] values = new long[{_PAGE_ROWS}];
+    long[] words = null;
+    for (int start = first; start < rows; start += {_PAGE_ROWS}) {{
+        int count = Math.min({_PAGE_ROWS}, rows - start);
+        for (int number = 0; number < count; number++) {{
+            numbers[number] = start + number;
+        }}
+        reader.readValuesSV(numbers, count, values, context);
+        for (int number = 0; number < count; number++) {{
+            long value = values[number];
+            if (value >= 0L && value <= version) {{
+                if (words == null) {{
+                    words = new long[(rows + 63) >>> 6];
+                }}
+                int row = start + number;
+                words[row >>> 6] = words[row >>> 6] | (1L << (row & 63));
+            }}
+        }}
+    }}
+    if (context != null) {{
+        context.close();
+    }}
+    if (words == null) {{
+        return known != null ? known : new org.roaringbitmap.buffer.MutableRoaringBitmap();
+    }}
+    org.roaringbitmap.buffer.MutableRoaringBitmap found =
+        org.roaringbitmap.buffer.BufferBitSetUtil.bitmapOf(words);
+    if (known != null) {{
+        found.or(known);
+    }}
+    found.runOptimize();
+    return found;
+}}
+""",
+    # Rows whose value in the column is of 0 to the version, among the first so many rows.
+    f"""
+public {_BITMAP} bitmap({_SEGMENT} segment, String column, long version, int rows) {{
+    Object[] kept = this.kept(segment);
+    int place = column.equals("{VALID_FROM}") ? 0 : 2;
+    {_BITMAP} known = null;
+    int scanned = 0;
+    synchronized (kept) {{
+        for (int number = place; number < place + 2; number++) {{
+            Object[] slot = (Object[]) kept[number];
+            if (slot != null && ((Long) slot[0]).longValue() == version) {{
+                scanned = ((Integer) slot[1]).intValue();
+                known = ({_BITMAP}) slot[2];
+            }}
+        }}
+    }}
+    if (known != null && scanned >= rows) {{
+        HITS.incrementAndGet();
+        if (known.isEmpty() || known.last() < rows) {{
+            return known;
+        }}
+        org.roaringbitmap.buffer.MutableRoaringBitmap less = known.toMutableRoaringBitmap();
+        less.remove((long) rows, 1L << 32);
+        return less;
+    }}
+    long before = this.writes;
+    {_BITMAP} found = scan(segment, column, version, scanned, rows, known);
+    Object[] made = new Object[] {{Long.valueOf(version), Integer.valueOf(rows), found}};
+    synchronized (kept) {{
+        // Who writes counts first and drops then: what was written while this looked is not kept.
+        if (this.writes == before) {{
+            Object[] newer = (Object[]) kept[place];
+            if (newer == null || ((Long) newer[0]).longValue() != version) {{
+                kept[place + 1] = newer;
+            }}
+            kept[place] = made;
+        }}
+    }}
+    return found;
+}}
+""",
+    # Given a filter that begins with NOT or is a predicate; null where it is none of ours.
+    f"""
+public static {_FILTERS}.BaseFilterOperator operator(
+        {_SEGMENT} segment,
+        org.apache.pinot.core.query.request.context.QueryContext query,
+        org.apache.pinot.common.request.context.FilterContext filter,
+        int rows) {{
+    try {{
+        boolean negated = false;
+        org.apache.pinot.common.request.context.FilterContext inner = filter;
+        while (inner.getType().name().equals("NOT")) {{
+            inner = (org.apache.pinot.common.request.context.FilterContext) inner.getChildren().get(0);
+            negated = !negated;
+        }}
+        if (!inner.getType().name().equals("PREDICATE")) {{
+            return null;
+        }}
+        if (!(inner.getPredicate()
+                instanceof org.apache.pinot.common.request.context.predicate.RangePredicate)) {{
+            return null;
+        }}
+        org.apache.pinot.common.request.context.predicate.RangePredicate range =
+            (org.apache.pinot.common.request.context.predicate.RangePredicate) inner.getPredicate();
+        String column = range.getLhs().getIdentifier();
+        boolean ours = "{VALID_FROM}".equals(column) || "{VALID_UNTIL}".equals(column);
+        if (!ours || !range.isLowerInclusive() || !range.isUpperInclusive()
+                || !range.getLowerBound().equals("0") || range.getUpperBound().equals("*")) {{
+            return null;
+        }}
+        long version = Long.parseLong(range.getUpperBound());
+        {_CLASS} table = of(query.getTableName());
+        {_BITMAP} found = table.bitmap(segment, column, version, rows);
+        int count = negated ? rows - found.getCardinality() : found.getCardinality();
+        if (count == 0) {{
+            return {_FILTERS}.EmptyFilterOperator.getInstance();
+        }}
+        if (count == rows) {{
+            return new {_FILTERS}.MatchAllFilterOperator(rows);
+        }}
+        return new {_FILTERS}.BitmapBasedFilterOperator(found, negated, rows);
+    }} catch (Throwable error) {{
+        FAILURES.incrementAndGet();
+        return null;
+    }}
+}}
+""",
+    """
+public synchronized void wrote(long version) {
+    this.writes = this.writes + 1L;
+    synchronized (this.segments) {
+        java.util.Iterator each = this.segments.values().iterator();
+        while (each.hasNext()) {
+            Object[] kept = (Object[]) each.next();
+            synchronized (kept) {
+                for (int number = 0; number < 4; number++) {
+                    Object[] slot = (Object[]) kept[number];
+                    if (slot != null && ((Long) slot[0]).longValue() >= version) {
+                        kept[number] = null;
+                    }
+                }
+            }
+        }
+    }
+}
+""",
+    """
+public static void forget(String table) {
+    TABLES.remove(table);
+}
+""",
+)
+
+
+class VersionBitmaps:
+    """Puts the bitmaps into Pinot's filters; before Pinot loads them.
+
+    Raises:
+        UnsupportedError: This Pinot is built otherwise, or the class is in use already.
+    """
+
+    def __init__(self) -> None:
+        try:
+            classes = ChangedClasses(f"{_PLAN}.PlanNode")
+            made = classes.pool.makeClass(_CLASS)
+            for field in _FIELDS:
+                classes.add_field(made, field)
+            made.addConstructor(jpype.JClass("javassist.CtNewConstructor").defaultConstructor(made))
+            methods = jpype.JClass("javassist.CtNewMethod")
+            for source in _METHODS:
+                made.addMethod(methods.make(source, made))
+            classes.load(made)
+            filters = classes.get(f"{_PLAN}.FilterPlanNode")
+            filters.getDeclaredMethod("constructPhysicalOperator").insertBefore(
+                f"{{ {_FILTERS}.BaseFilterOperator ours ="
+                f" {_CLASS}.operator(this._indexSegment, this._queryContext, $1, $2);"
+                " if (ours != null) { return ours; } }"
+            )
+            classes.load(filters)
+        except (jpype.JException, TypeError, LookupError) as error:
+            raise UnsupportedError(
+                f"upsert tables cannot be queried in this version of Pinot: {error}",
+                expected="Pinot 0.11",
+                remedy="run the server without the hook upsert, or see which other hook uses these classes",
+            ) from error
+        self._java: Any = jpype.JClass(_CLASS)
+
+    def wrote(self, table: str, version: int) -> None:
+        """Something was written about a version or later ones; to be called after it.
+
+        Args:
+            table: Name with type.
+            version: The least version that was written.
+        """
+        self._java.of(table).wrote(version)
+
+    def forget(self, table: str) -> None:
+        """A table is gone."""
+        self._java.forget(table)
+
+    @property
+    def scans(self) -> int:
+        """How often a column was read, or a part of it."""
+        return int(self._java.SCANS.get())
+
+    @property
+    def hits(self) -> int:
+        """How often a bitmap was there."""
+        return int(self._java.HITS.get())
+
+    @property
+    def failures(self) -> int:
+        """How often a bitmap could not be made; Pinot scanned instead."""
+        return int(self._java.FAILURES.get())

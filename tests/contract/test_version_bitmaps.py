@@ -1,0 +1,142 @@
+"""Pinot's filters with our bitmaps find the rows that a scan of the columns would, whatever is written."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller_client.upsert.columns import NIL, VALID_FROM, VALID_UNTIL
+from controller_client.upsert.visibility import visible_at
+from tests.support.program import Program
+
+pytestmark = pytest.mark.jvm
+
+_STEPS = 100
+
+
+class Model:
+    """The rows of a segment beside the segment itself."""
+
+    def __init__(self, program: Program) -> None:
+        self.values: list[int] = []
+        self.froms: list[int] = []
+        self.untils: list[int] = []
+        self._program = program
+
+    def _ask(self, order: Mapping[str, Any]) -> dict[str, Any]:
+        self._program.send(order)
+        answer = self._program.answer()
+        assert answer is not None, self._program.said()
+        return answer
+
+    def add(self, values: list[int]) -> None:
+        self.values += values
+        self.froms += [NIL] * len(values)
+        self.untils += [NIL] * len(values)
+        self._ask({"do": "add", "values": values})
+
+    def write(self, column: str, versions: dict[int, int]) -> None:
+        known = self.froms if column == VALID_FROM else self.untils
+        for row, version in versions.items():
+            known[row] = version
+        self._ask({"do": "write", "column": column, "versions": list(versions.items())})
+        self._ask({"do": "tell", "version": min(versions.values())})
+
+    def visible(self, version: int) -> list[int]:
+        return [
+            row
+            for row, (first, last) in enumerate(zip(self.froms, self.untils, strict=True))
+            if 0 <= first <= version and not 0 <= last <= version
+        ]
+
+    def check(self, version: int, above: int | None) -> None:
+        where = visible_at(version) if above is None else f"a > {above} AND {visible_at(version)}"
+        found = self._ask({"do": "ask", "where": where})
+        expected = [row for row in self.visible(version) if above is None or self.values[row] > above]
+        assert found["rows"] == expected
+        assert found["count"] in (None, len(expected))
+        if above is None:
+            assert found["count"] is not None, "Pinot does not count by the bitmaps"
+
+    def asked(self, where: str) -> list[int]:
+        rows: list[int] = self._ask({"do": "ask", "where": where})["rows"]
+        return rows
+
+    def counters(self) -> dict[str, int]:
+        return self._ask({"do": "count"})
+
+
+@contextmanager
+def _model(kind: str, folder: Path) -> Iterator[Model]:
+    program = Program("tests.contract.version_bitmap_program", kind, str(folder), log=folder / "log")
+    try:
+        yield Model(program)
+    finally:
+        program.close()
+
+
+@pytest.mark.parametrize("kind", ["consuming", "sealed"])
+def test_random_writes_and_questions(kind: str, tmp_path: Path) -> None:
+    chance = random.Random(8)
+    with _model(kind, tmp_path) as model:
+        # More than the rows of one page, and of one container of a bitmap.
+        model.add([chance.randrange(100) for _ in range(66_000)])
+        for step in range(_STEPS):
+            deed = chance.randrange(4)
+            if deed == 0 and kind == "consuming":
+                model.add([chance.randrange(100) for _ in range(chance.randrange(1, 200))])
+            elif deed == 1:
+                column = chance.choice([VALID_FROM, VALID_UNTIL])
+                first = chance.randrange(len(model.values))
+                rows = range(first, min(len(model.values), first + chance.choice([1, 100, 30_000])))
+                model.write(column, {row: chance.randrange(NIL, 6) + step // 25 for row in rows})
+            else:
+                model.check(chance.randrange(8), chance.choice([None, None, 50]))
+        counters = model.counters()
+        assert counters["failures"] == 0
+        assert counters["hits"] > 0
+        assert counters["scans"] > 0
+
+
+@pytest.mark.parametrize("kind", ["consuming", "sealed"])
+def test_a_version_is_scanned_once_until_something_is_written_about_it(kind: str, tmp_path: Path) -> None:
+    with _model(kind, tmp_path) as model:
+        model.add(list(range(10)))
+        model.write(VALID_FROM, dict.fromkeys(range(9), 0))
+        model.write(VALID_UNTIL, {3: 2})
+        for version in (2, 3):
+            model.check(version, None)
+        scans = model.counters()["scans"]
+        for version in (2, 3, 2, 3):
+            model.check(version, None)
+        assert model.counters()["scans"] == scans
+        # About a later version: what is kept of the two stays.
+        model.write(VALID_UNTIL, {4: 4})
+        model.check(3, None)
+        assert model.counters()["scans"] == scans
+        model.write(VALID_UNTIL, {5: 3})
+        model.check(2, None)
+        assert model.counters()["scans"] == scans
+        model.check(3, None)
+        assert model.counters()["scans"] > scans
+
+
+def test_other_conditions_on_the_columns_are_pinots(tmp_path: Path) -> None:
+    with _model("consuming", tmp_path) as model:
+        model.add(list(range(6)))
+        model.write(VALID_FROM, {row: row for row in range(6)})
+        for where, expected in {
+            f'"{VALID_FROM}" > 2': [3, 4, 5],
+            f'NOT "{VALID_FROM}" >= 2': [0, 1],
+            f'"{VALID_FROM}" BETWEEN 1 AND 3': [1, 2, 3],
+            f'"{VALID_FROM}" = 2 OR a = 4': [2, 4],
+            f'NOT ("{VALID_UNTIL}" BETWEEN 0 AND 9 OR a < 3)': [3, 4, 5],
+            f'"{VALID_FROM}" BETWEEN 0 AND 9223372036854775807': [0, 1, 2, 3, 4, 5],
+            "NOT a BETWEEN 0 AND 3": [4, 5],
+        }.items():
+            assert model.asked(where) == expected, where

@@ -1,0 +1,167 @@
+"""Asks one segment of an upsert table through Pinot's filters; run as a child process that takes orders."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import jpype
+import pyarrow as pa
+
+from controller_client.upsert.columns import NIL, SYSTEM_COLUMNS, VALID_FROM, VALID_UNTIL
+from jvm_bridge.builder import SegmentBuilder
+from jvm_bridge.jvm import start_jvm
+from jvm_bridge.tar import unpack_tar
+from server_hooks.upsert import classes_0_11
+from server_hooks.upsert.sealed_rows import map_column
+from server_hooks.upsert.version_bitmaps_0_11 import VersionBitmaps
+from tests.contract.tables import schema_of, table_config
+
+TABLE = "u_REALTIME"
+_NAME = "u__0__0__20260101T0000Z"
+_PLANS = "org.apache.pinot.core.plan"
+_QUERIES = "org.apache.pinot.core.query.request.context.utils.QueryContextConverterUtils"
+_LOCAL = "org.apache.pinot.segment.local"
+
+
+class _Segment(Protocol):
+    """A segment in this process."""
+
+    pinot: Any
+
+    def add(self, values: list[int]) -> None:
+        """Index rows."""
+        ...
+
+    def write(self, column: str, row: int, version: int) -> None:
+        """Write a version."""
+        ...
+
+
+class _Consuming:
+    def __init__(self, folder: Path) -> None:
+        sets = jpype.JClass("java.util.Collections").emptySet()
+        schema = jpype.JClass("org.apache.pinot.spi.data.Schema").fromString(json.dumps(_schema()))
+        config = (
+            jpype.JClass(f"{_LOCAL}.realtime.impl.RealtimeSegmentConfig").Builder()
+            .setTableNameWithType(TABLE)
+            .setSegmentName(_NAME)
+            .setStreamName("t")
+            .setSchema(schema)
+            .setCapacity(1000)
+            .setAvgNumMultiValues(1)
+            .setNoDictionaryColumns(jpype.JClass("java.util.HashSet")(list(SYSTEM_COLUMNS)))
+            .setJsonIndexColumns(sets)
+            .setVarLengthDictionaryColumns(sets)
+            .setInvertedIndexColumns(sets)
+            .setSegmentZKMetadata(
+                jpype.JClass("org.apache.pinot.common.metadata.segment.SegmentZKMetadata")(_NAME)
+            )
+            .setMemoryManager(jpype.JClass(f"{_LOCAL}.io.writer.impl.DirectMemoryManager")(_NAME))
+            .setStatsHistory(
+                jpype.JClass(f"{_LOCAL}.realtime.impl.RealtimeSegmentStatsHistory").deserialzeFrom(
+                    jpype.JClass("java.io.File")(str(folder / "statistics"))
+                )
+            )
+            .build()
+        )  # fmt: skip
+        self.pinot = jpype.JClass(f"{_LOCAL}.indexsegment.mutable.MutableSegmentImpl")(config, None)
+
+    def add(self, values: list[int]) -> None:
+        for value in values:
+            row = jpype.JClass("org.apache.pinot.spi.data.readers.GenericRow")()
+            row.putValue("a", jpype.JInt(value))
+            for column in SYSTEM_COLUMNS:
+                row.putValue(column, jpype.JClass("java.lang.Long")(NIL))
+            self.pinot.index(row, None)
+
+    def write(self, column: str, row: int, version: int) -> None:
+        self.pinot.getDataSource(column).getForwardIndex().setLong(row, version)
+
+
+class _Sealed:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.pinot: Any = None
+        self._columns: dict[str, Any] = {}
+
+    def add(self, values: list[int]) -> None:
+        config = table_config(
+            indexing={"noDictionaryColumns": list(SYSTEM_COLUMNS)},
+            fieldConfigList=[
+                {"name": name, "encodingType": "RAW", "compressionCodec": "PASS_THROUGH"}
+                for name in SYSTEM_COLUMNS
+            ],
+        )
+        nils = pa.array([NIL] * len(values), pa.int64())
+        table = pa.table({"a": pa.array(values, pa.int32()), **dict.fromkeys(SYSTEM_COLUMNS, nils)})
+        built = SegmentBuilder(config, _schema(), self._folder).from_arrow(table, _NAME)
+        folder = unpack_tar(built.tar_path, self._folder)
+        self._columns = {
+            column: map_column(folder, column, mode="r+") for column in (VALID_FROM, VALID_UNTIL)
+        }
+        mapped = jpype.JClass("org.apache.pinot.spi.utils.ReadMode").mmap
+        loader = jpype.JClass(f"{_LOCAL}.indexsegment.immutable.ImmutableSegmentLoader")
+        self.pinot = loader.load(jpype.JClass("java.io.File")(str(folder)), mapped)
+
+    def write(self, column: str, row: int, version: int) -> None:
+        self._columns[column][row] = version
+
+
+class _Nobody:
+    """Hears what Pinot tells the hook, of which there is none here."""
+
+    def before_add(self, table: Any, segment: Any) -> None: ...
+    def consuming(self, table: Any, segment: str) -> None: ...
+    def removed(self, table: Any, segment: str) -> None: ...
+    def before_open(self) -> None: ...
+
+
+def main() -> None:
+    """Take orders for a segment: ``consuming`` or ``sealed`` are the first word, the second is a folder."""
+    kind, folder = sys.argv[1], Path(sys.argv[2])
+    start_jvm()
+    classes_0_11.install(_Nobody())
+    bitmaps = VersionBitmaps()
+    segment: _Segment = _Consuming(folder) if kind == "consuming" else _Sealed(folder)
+    for line in sys.stdin:
+        answer = _obey(json.loads(line), segment, bitmaps)
+        print(json.dumps(answer), flush=True)  # noqa: T201  # read by the test
+
+
+def _obey(order: Mapping[str, Any], segment: _Segment, bitmaps: VersionBitmaps) -> dict[str, Any]:
+    match order["do"]:
+        case "add":
+            segment.add(order["values"])
+        case "write":
+            for row, version in order["versions"]:
+                segment.write(order["column"], row, version)
+        case "tell":
+            bitmaps.wrote(TABLE, order["version"])
+        case "ask":
+            return _ask(segment.pinot, order["where"])
+    return {"scans": bitmaps.scans, "hits": bitmaps.hits, "failures": bitmaps.failures}
+
+
+def _ask(segment: Any, where: str) -> dict[str, Any]:
+    """The rows that a condition finds, and their number by the way that Pinot takes for a count."""
+    query = jpype.JClass(_QUERIES).getQueryContext(f"SELECT a FROM {TABLE} WHERE {where}")
+    operator = jpype.JClass(f"{_PLANS}.FilterPlanNode")(segment, query).run()
+    rows = operator.nextBlock().getBlockDocIdSet().iterator()
+    found = []
+    while (row := int(rows.next())) >= 0:
+        found.append(row)
+    again = jpype.JClass(f"{_PLANS}.FilterPlanNode")(segment, query).run()
+    count = int(again.getNumMatchingDocs()) if again.canOptimizeCount() else None
+    return {"rows": found, "count": count, "operator": str(operator.toExplainString())}
+
+
+def _schema() -> dict[str, Any]:
+    return {**schema_of({"a": "INT", **dict.fromkeys(SYSTEM_COLUMNS, "LONG")}), "schemaName": "t"}
+
+
+if __name__ == "__main__":
+    main()
