@@ -7,7 +7,7 @@ one deleted it. For that each row gets the offset of its message.
 module                    what
 ========================  ================================================================================
 ``classes_0_11``          what is changed in Pinot's classes; all byte code is there
-``version_bitmaps_0_11``  which rows a version inserted or deleted, as bitmaps for Pinot's filters
+``version_filters_0_11``  the condition of a version: not before it is complete here, and by bitmaps
 ``pinot_segments``        what is read of Pinot's segments by reflection
 ``offset_runs``           which row has which offset; plain Python, as are the next two
 ``events``                events as columns, and what they do to a row

@@ -21,7 +21,7 @@ from controller_client.zookeeper.table_config import read_table_config, table_co
 from jvm_bridge.role_host import HostedServerView
 from server_hooks.upsert.classes_0_11 import install
 from server_hooks.upsert.table_updater import TableUpdater
-from server_hooks.upsert.version_bitmaps_0_11 import VersionBitmaps
+from server_hooks.upsert.version_filters_0_11 import VersionFilters
 
 __all__ = ["NAME", "UpsertHook"]
 
@@ -53,7 +53,7 @@ class UpsertHook:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
         install(self)
-        self._bitmaps = VersionBitmaps()
+        self._filters = VersionFilters()
 
     def before_start(self, server: HostedServerView) -> None:
         """Read the configuration; segments come after this."""
@@ -71,9 +71,10 @@ class UpsertHook:
         metrics = server.starter.getServerInstance().getServerMetrics()
         gauge(metrics, f"pythonHook.{NAME}.tables", lambda: len(self._updaters()))
         gauge(metrics, f"pythonHook.{NAME}.pendingEvents", self._pending)
-        gauge(metrics, f"pythonHook.{NAME}.versionScans", lambda: self._bitmaps.scans)
-        gauge(metrics, f"pythonHook.{NAME}.versionHits", lambda: self._bitmaps.hits)
-        gauge(metrics, f"pythonHook.{NAME}.versionFailures", lambda: self._bitmaps.failures)
+        gauge(metrics, f"pythonHook.{NAME}.versionScans", lambda: self._filters.scans)
+        gauge(metrics, f"pythonHook.{NAME}.versionHits", lambda: self._filters.hits)
+        gauge(metrics, f"pythonHook.{NAME}.versionFailures", lambda: self._filters.failures)
+        gauge(metrics, f"pythonHook.{NAME}.queriesRefused", lambda: self._filters.refused)
 
     def stopping(self, server: HostedServerView) -> None:
         """End the threads; what was written into segments is on the disk then."""
@@ -148,7 +149,8 @@ class UpsertHook:
             folder / str(created),
             wait_s=self._wait_s,
             guard=partial(server.errors.guard, NAME),
-            wrote=partial(self._bitmaps.wrote, table),
+            wrote=partial(self._filters.wrote, table),
+            complete=partial(self._filters.complete, table),
             clock=SystemClock(),
         )
 
@@ -186,7 +188,7 @@ class UpsertHook:
                 updater = self._tables.pop(table, None)
             if updater is not None:
                 updater.stop()
-                self._bitmaps.forget(table)
+                self._filters.forget(table)
                 self._clean(table)
 
     def _clean(self, table: str) -> None:

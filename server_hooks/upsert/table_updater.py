@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ class TableUpdater:
         wait_s: How long a segment, or the start of the server, waits at most to be complete.
         guard: As of :class:`~server_hooks.upsert.follower.Follower`.
         wrote: As of :class:`~server_hooks.upsert.table_state.TableState`.
+        complete: Told up to which version this server is complete, before ZooKeeper is.
         clock: Time.
 
     Raises:
@@ -61,6 +63,7 @@ class TableUpdater:
         wait_s: float,
         guard: Callable[[str], AbstractContextManager[None]],
         wrote: Callable[[int], None],
+        complete: Callable[[int], None],
         clock: Clock,
     ) -> None:
         self.table = config.name_with_type
@@ -68,6 +71,7 @@ class TableUpdater:
         self._store = store
         self._instance = instance
         self._wait_s = wait_s
+        self._complete = complete
         self._clock = clock
         self._is_open = False
         self._missing: frozenset[str] = frozenset()
@@ -193,11 +197,20 @@ class TableUpdater:
         }
 
     def _catch_up(self, what: str) -> int:
-        """Wait until this server is complete up to the mark that queries may be asked with; returns that."""
-        target = self._others_mark()
-        if not self.state.wait_for(lambda: self.state.mark().version >= target, self._wait_s):
-            self._let_through(what, target)
+        """Wait until this server is complete up to the mark that queries may be asked with; returns that.
+
+        That mark goes on meanwhile; what it does after the last look, queries wait for.
+        """
+        deadline = self._clock.monotonic() + self._wait_s
+        while self.state.mark().version < (target := self._others_mark()):
+            left_s = deadline - self._clock.monotonic()
+            if not self.state.wait_for(partial(self._has, target), left_s):
+                self._let_through(what, target)
+                break
         return target
+
+    def _has(self, version: int) -> bool:
+        return self.state.mark().version >= version
 
     def _others_mark(self) -> int:
         """No query is asked with a newer one: what the others told, and this server in an earlier life."""
@@ -217,6 +230,7 @@ class TableUpdater:
     def _publish(self) -> None:
         """Write the record where it changed; in the table's thread, and in one that opens the table."""
         mark = self.state.mark()
+        self._complete(mark.version)
         if not self._is_open:
             return
         progress = self.state.progress()

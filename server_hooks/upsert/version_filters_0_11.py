@@ -1,13 +1,20 @@
-"""Bitmaps of the rows that a version inserted or deleted, in the place of a scan: Pinot 0.11's filters.
+"""What a server does with the condition of a version: Pinot 0.11's filters.
 
 A query of an upsert table asks of each row whether ``$validFrom`` and ``$validUntil`` are between 0 and the
-mark. Pinot would read both columns for every query, row by row, and with them all other conditions. But the
-answer for a version that is complete does not change, so it is kept as a bitmap for each segment, column and
-version; only rows that were indexed since are looked at. A segment of which the bitmap says all or nothing
-is not looked at any more. Queries do not come through Python.
+mark. Two things are added to that.
 
-Two versions are kept of each column, an eighth of a byte a row for each. What is written about a kept version
-all the same (a server that catches up, a version of the future that somebody asked for) drops its bitmaps.
+*A server that is not complete up to the version does not answer.* Brokers learn at a time of their own that a
+server is there, or there again, so one may be asked at a version that was taken while it was away. It waits
+for the version for a moment, and refuses the query when it does not come: the answer would lack rows.
+
+*Bitmaps in the place of a scan.* Pinot would read both columns for every query, row by row, and with them all
+other conditions. But what a version has inserted and deleted does not change once it is complete, so it is
+kept as a bitmap for each segment, column and version; only rows that were indexed since are looked at. A
+segment of which the bitmap says all or nothing is not looked at any more. Two versions are kept of each
+column, an eighth of a byte a row for each. What is written about a kept version all the same (a segment that
+is brought up to the present, a version of the future that somebody asks for) drops its bitmaps.
+
+Queries do not come through Python.
 """
 
 from __future__ import annotations
@@ -17,26 +24,34 @@ from typing import Any
 import jpype
 
 from controller_client.errors import UnsupportedError
-from controller_client.upsert.columns import VALID_FROM, VALID_UNTIL
+from controller_client.upsert.columns import NIL, VALID_FROM, VALID_UNTIL
 from jvm_bridge.changed_classes import ChangedClasses
 
-__all__ = ["VersionBitmaps"]
+__all__ = ["VersionFilters"]
 
 _PLAN = "org.apache.pinot.core.plan"
-_CLASS = f"{_PLAN}.PythonVersionBitmaps"
+_CLASS = f"{_PLAN}.PythonVersionFilters"
 _FILTERS = "org.apache.pinot.core.operator.filter"
 _BITMAP = "org.roaringbitmap.buffer.ImmutableRoaringBitmap"
 _SEGMENT = "org.apache.pinot.segment.spi.IndexSegment"
 _PAGE_ROWS = 10_000
+_WAIT_MS = 5_000
 
 _MAP, _COUNT = "java.util.concurrent.ConcurrentHashMap", "java.util.concurrent.atomic.AtomicLong"
+_REFUSAL = "org.apache.pinot.spi.exception.BadQueryRequestException"
 _FIELDS = (
+    f"public static volatile long WAIT_MS = {_WAIT_MS}L;",
     f"public static {_MAP} TABLES = new {_MAP}();",
-    *(f"public static {_COUNT} {name} = new {_COUNT}();" for name in ("HITS", "SCANS", "FAILURES")),
+    *(
+        f"public static {_COUNT} {name} = new {_COUNT}();"
+        for name in ("HITS", "SCANS", "FAILURES", "REFUSED")
+    ),
     # Of IndexSegment, as long as Pinot has it: Object[4], two of each column, the newer one first; each is
     # Object[] {version, rows that were looked at, bitmap}.
     "private java.util.WeakHashMap segments = new java.util.WeakHashMap();",
     "private volatile long writes;",
+    f"private volatile long complete = {NIL}L;",
+    "private final Object completed = new Object();",
 )
 
 # Javassist compiles a Java without generics, boxing, lambdas and inner classes.
@@ -146,6 +161,34 @@ public {_BITMAP} bitmap({_SEGMENT} segment, String column, long version, int row
     return found;
 }}
 """,
+    # The condition of a rewritten query, NOT (NOT ...), is one of a version that must be complete here.
+    f"""
+private void await(long version, String table) {{
+    if (this.complete >= version) {{
+        return;
+    }}
+    long end = System.nanoTime() + WAIT_MS * 1000000L;
+    synchronized (this.completed) {{
+        while (this.complete < version) {{
+            long left = (end - System.nanoTime()) / 1000000L;
+            if (left <= 0L) {{
+                REFUSED.incrementAndGet();
+                throw new {_REFUSAL}("this server is complete up to version " + this.complete + " of " + table
+                    + ", and version " + version + " is asked for: ask again");
+            }}
+            this.completed.wait(left);
+        }}
+    }}
+}}
+""",
+    """
+public void complete(long version) {
+    synchronized (this.completed) {
+        this.complete = version;
+        this.completed.notifyAll();
+    }
+}
+""",
     # Given a filter that begins with NOT or is a predicate; null where it is none of ours.
     f"""
 public static {_FILTERS}.BaseFilterOperator operator(
@@ -177,6 +220,9 @@ public static {_FILTERS}.BaseFilterOperator operator(
         }}
         long version = Long.parseLong(range.getUpperBound());
         {_CLASS} table = of(query.getTableName());
+        if (column.equals("{VALID_FROM}") && filter != inner && !negated) {{
+            table.await(version, query.getTableName());
+        }}
         {_BITMAP} found = table.bitmap(segment, column, version, rows);
         int count = negated ? rows - found.getCardinality() : found.getCardinality();
         if (count == 0) {{
@@ -186,6 +232,8 @@ public static {_FILTERS}.BaseFilterOperator operator(
             return new {_FILTERS}.MatchAllFilterOperator(rows);
         }}
         return new {_FILTERS}.BitmapBasedFilterOperator(found, negated, rows);
+    }} catch ({_REFUSAL} refused) {{
+        throw refused;
     }} catch (Throwable error) {{
         FAILURES.incrementAndGet();
         return null;
@@ -219,8 +267,8 @@ public static void forget(String table) {
 )
 
 
-class VersionBitmaps:
-    """Puts the bitmaps into Pinot's filters; before Pinot loads them.
+class VersionFilters:
+    """Puts ours into Pinot's filters; before Pinot loads them.
 
     Raises:
         UnsupportedError: This Pinot is built otherwise, or the class is in use already.
@@ -261,6 +309,19 @@ class VersionBitmaps:
         """
         self._java.of(table).wrote(version)
 
+    def complete(self, table: str, version: int) -> None:
+        """The server is complete up to a version; to be called before anybody else is told.
+
+        Args:
+            table: Name with type.
+            version: The version.
+        """
+        self._java.of(table).complete(version)
+
+    def wait_for(self, milliseconds: int) -> None:
+        """How long queries wait from now on for a version that is not complete here."""
+        self._java.WAIT_MS = milliseconds
+
     def forget(self, table: str) -> None:
         """A table is gone."""
         self._java.forget(table)
@@ -279,3 +340,8 @@ class VersionBitmaps:
     def failures(self) -> int:
         """How often a bitmap could not be made; Pinot scanned instead."""
         return int(self._java.FAILURES.get())
+
+    @property
+    def refused(self) -> int:
+        """How many times a query was refused since its version was not complete here."""
+        return int(self._java.REFUSED.get())

@@ -17,13 +17,14 @@ from jvm_bridge.jvm import start_jvm
 from jvm_bridge.tar import unpack_tar
 from server_hooks.upsert import classes_0_11
 from server_hooks.upsert.sealed_rows import map_column
-from server_hooks.upsert.version_bitmaps_0_11 import VersionBitmaps
+from server_hooks.upsert.version_filters_0_11 import VersionFilters
 from tests.contract.tables import schema_of, table_config
 
 TABLE = "u_REALTIME"
 _NAME = "u__0__0__20260101T0000Z"
 _PLANS = "org.apache.pinot.core.plan"
 _QUERIES = "org.apache.pinot.core.query.request.context.utils.QueryContextConverterUtils"
+_WAIT_MS = 50
 _LOCAL = "org.apache.pinot.segment.local"
 
 
@@ -125,31 +126,42 @@ def main() -> None:
     kind, folder = sys.argv[1], Path(sys.argv[2])
     start_jvm()
     classes_0_11.install(_Nobody())
-    bitmaps = VersionBitmaps()
+    filters = VersionFilters()
+    filters.wait_for(_WAIT_MS)
     segment: _Segment = _Consuming(folder) if kind == "consuming" else _Sealed(folder)
     for line in sys.stdin:
-        answer = _obey(json.loads(line), segment, bitmaps)
+        answer = _obey(json.loads(line), segment, filters)
         print(json.dumps(answer), flush=True)  # noqa: T201  # read by the test
 
 
-def _obey(order: Mapping[str, Any], segment: _Segment, bitmaps: VersionBitmaps) -> dict[str, Any]:
+def _obey(order: Mapping[str, Any], segment: _Segment, filters: VersionFilters) -> dict[str, Any]:
     match order["do"]:
         case "add":
             segment.add(order["values"])
         case "write":
             for row, version in order["versions"]:
                 segment.write(order["column"], row, version)
+        case "complete":
+            filters.complete(TABLE, order["version"])
         case "tell":
-            bitmaps.wrote(TABLE, order["version"])
+            filters.wrote(TABLE, order["version"])
         case "ask":
             return _ask(segment.pinot, order["where"])
-    return {"scans": bitmaps.scans, "hits": bitmaps.hits, "failures": bitmaps.failures}
+    return {
+        "scans": filters.scans,
+        "hits": filters.hits,
+        "failures": filters.failures,
+        "refused": filters.refused,
+    }
 
 
 def _ask(segment: Any, where: str) -> dict[str, Any]:
     """The rows that a condition finds, and their number by the way that Pinot takes for a count."""
     query = jpype.JClass(_QUERIES).getQueryContext(f"SELECT a FROM {TABLE} WHERE {where}")
-    operator = jpype.JClass(f"{_PLANS}.FilterPlanNode")(segment, query).run()
+    try:
+        operator = jpype.JClass(f"{_PLANS}.FilterPlanNode")(segment, query).run()
+    except jpype.JException as error:
+        return {"error": str(error)}
     rows = operator.nextBlock().getBlockDocIdSet().iterator()
     found = []
     while (row := int(rows.next())) >= 0:

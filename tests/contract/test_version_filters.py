@@ -1,4 +1,4 @@
-"""Pinot's filters with our bitmaps find the rows that a scan of the columns would, whatever is written."""
+"""Pinot's filters with ours find the rows that a scan of the columns would, or the query is refused."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tests.support.program import Program
 pytestmark = pytest.mark.jvm
 
 _STEPS = 100
+_LAST = 1_000
 
 
 class Model:
@@ -27,6 +28,10 @@ class Model:
         self.froms: list[int] = []
         self.untils: list[int] = []
         self._program = program
+        self.complete(_LAST)
+
+    def complete(self, version: int) -> None:
+        self._ask({"do": "complete", "version": version})
 
     def _ask(self, order: Mapping[str, Any]) -> dict[str, Any]:
         self._program.send(order)
@@ -63,9 +68,10 @@ class Model:
         if above is None:
             assert found["count"] is not None, "Pinot does not count by the bitmaps"
 
-    def asked(self, where: str) -> list[int]:
-        rows: list[int] = self._ask({"do": "ask", "where": where})["rows"]
-        return rows
+    def asked(self, where: str) -> list[int] | str:
+        answer = self._ask({"do": "ask", "where": where})
+        found: list[int] | str = answer.get("error") or answer["rows"]
+        return found
 
     def counters(self) -> dict[str, int]:
         return self._ask({"do": "count"})
@@ -73,7 +79,7 @@ class Model:
 
 @contextmanager
 def _model(kind: str, folder: Path) -> Iterator[Model]:
-    program = Program("tests.contract.version_bitmap_program", kind, str(folder), log=folder / "log")
+    program = Program("tests.contract.version_filter_program", kind, str(folder), log=folder / "log")
     try:
         yield Model(program)
     finally:
@@ -140,3 +146,20 @@ def test_other_conditions_on_the_columns_are_pinots(tmp_path: Path) -> None:
             "NOT a BETWEEN 0 AND 3": [4, 5],
         }.items():
             assert model.asked(where) == expected, where
+
+
+def test_a_version_that_is_not_complete_here_is_refused(tmp_path: Path) -> None:
+    with _model("consuming", tmp_path) as model:
+        model.add(list(range(6)))
+        model.write(VALID_FROM, {row: row for row in range(6)})
+        model.complete(2)
+        assert model.asked(visible_at(2)) == [0, 1, 2]
+        assert model.asked(visible_at(1)) == [0, 1]
+        refused = model.asked(f"a > 1 AND {visible_at(3)}")
+        assert "this server is complete up to version 2 of u_REALTIME, and version 3 is asked for" in refused
+        assert model.counters()["refused"] == 1
+        model.complete(3)
+        assert model.asked(visible_at(3)) == [0, 1, 2, 3]
+        # It may fall: a server that was let through is behind again.
+        model.complete(NIL)
+        assert "complete up to version -1" in model.asked(visible_at(0))
