@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from controller_client.errors import PinotPluginError
 from tests.integration.upsert.server.conftest import MakeUpsertTable
+from tests.support.wait import wait_for
 
 
 def test_rows_know_their_offsets_and_versions_replace_them(make_upsert_table: MakeUpsertTable) -> None:
@@ -36,3 +40,20 @@ def test_rows_know_their_offsets_and_versions_replace_them(make_upsert_table: Ma
     third = table.model.coordinate()
     table.wait_mark(third)
     assert table.visible(first) == sorted(table.model.visible[first])
+
+
+def test_a_server_refuses_a_version_that_is_not_complete_there(
+    make_upsert_table: MakeUpsertTable,
+) -> None:
+    """As a broker asks that took the version while the server was away."""
+    table = make_upsert_table()
+    table.produce(0, ["k1", "k2", "k1"])
+    first = table.model.coordinate()
+    table.wait_checked(first)
+    with pytest.raises(PinotPluginError, match=f"complete up to version {first} of {table.full_name}"):
+        table.visible(first + 1)
+    table.produce(0, ["k2"])
+    second = table.model.coordinate()
+    # Asked at once: the first answer that comes is right.
+    found = wait_for(lambda: table.visible(second), f"an answer at version {second}")
+    assert found == sorted(table.model.visible[second])
