@@ -16,7 +16,7 @@ from tests.support.program import Program
 
 pytestmark = pytest.mark.jvm
 
-_STEPS = 100
+_STEPS = 60
 _LAST = 1_000
 
 
@@ -100,7 +100,7 @@ def test_random_writes_and_questions(kind: str, tmp_path: Path) -> None:
                 column = chance.choice([VALID_FROM, VALID_UNTIL])
                 first = chance.randrange(len(model.values))
                 rows = range(first, min(len(model.values), first + chance.choice([1, 100, 30_000])))
-                model.write(column, {row: chance.randrange(NIL, 6) + step // 25 for row in rows})
+                model.write(column, {row: chance.randrange(NIL, 6) + step // 15 for row in rows})
             else:
                 model.check(chance.randrange(8), chance.choice([None, None, 50]))
         counters = model.counters()
