@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import jpype
 
-__all__ = ["ChangedClasses"]
+from controller_client.errors import UnsupportedError
+
+__all__ = ["ChangedClasses", "changing"]
+
+
+@contextmanager
+def changing(problem: str, *, remedy: str) -> Iterator[None]:
+    """Say what Java, or a class that is otherwise, refuses; around all that changes Pinot 0.11's classes.
+
+    Args:
+        problem: What cannot be done then.
+        remedy: What to do.
+
+    Raises:
+        UnsupportedError: This Pinot is built otherwise, or a class is in use already.
+    """
+    try:
+        yield
+    except (jpype.JException, TypeError, LookupError) as error:
+        raise UnsupportedError(f"{problem}: {error}", expected="Pinot 0.11", remedy=remedy) from error
 
 
 class ChangedClasses:
@@ -28,6 +49,10 @@ class ChangedClasses:
     def add_field(self, changed: Any, declaration: str) -> None:
         """Give a class one more field, declared as in Java's source."""
         changed.addField(jpype.JClass("javassist.CtField").make(declaration, changed))
+
+    def add_method(self, changed: Any, source: str) -> None:
+        """Give a class one more method, in Java's source; the fields and methods that it uses come before."""
+        changed.addMethod(jpype.JClass("javassist.CtNewMethod").make(source, changed))
 
     def load(self, changed: Any) -> Any:
         """Load a changed class; returns it as Java's ``Class``. Fails where it is loaded already."""

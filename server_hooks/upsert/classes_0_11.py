@@ -23,9 +23,8 @@ from typing import Any, Protocol
 
 import jpype
 
-from controller_client.errors import UnsupportedError
 from controller_client.upsert.columns import OFFSET, SYSTEM_COLUMNS
-from jvm_bridge.changed_classes import ChangedClasses
+from jvm_bridge.changed_classes import ChangedClasses, changing
 from jvm_bridge.java_interface import overrides
 
 __all__ = ["Listener", "install"]
@@ -89,7 +88,10 @@ def install(listener: Listener) -> None:
     Raises:
         UnsupportedError: This Pinot is built otherwise, or a class is in use already.
     """
-    try:
+    with changing(
+        "upsert tables cannot be served by this version of Pinot",
+        remedy="run the server without the hook upsert, or look whether another hook uses these classes",
+    ):
         classes = ChangedClasses("org.apache.pinot.spi.stream.MessageBatch")
         kept = classes.get(_KEPT_COLUMNS)
         ours = " || ".join(f'"{column}".equals($1)' for column in SYSTEM_COLUMNS)
@@ -106,12 +108,6 @@ def install(listener: Listener) -> None:
         loaded.getField(_LISTENER).set(None, target)
         for each in (consuming, realtime, executor):
             classes.load(each)
-    except (jpype.JException, TypeError, LookupError) as error:
-        raise UnsupportedError(
-            f"upsert tables cannot be served by this version of Pinot: {error}",
-            expected="Pinot 0.11",
-            remedy="run the server without the hook upsert, or look whether another hook uses these classes",
-        ) from error
 
 
 def _changed_tables(classes: ChangedClasses) -> Any:
@@ -127,7 +123,7 @@ def _changed_consuming(classes: ChangedClasses) -> Any:
     classes.add_field(changed, f"private long {_OFFSET_FIELD};")
     editor = classes.pool.makeClass("org.apache.pinot.spi.stream.PythonOffsetEditor")
     editor.setSuperclass(classes.get("javassist.expr.ExprEditor"))
-    editor.addMethod(jpype.JClass("javassist.CtNewMethod").make(_EDITOR, editor))
+    classes.add_method(editor, _EDITOR)
     made = classes.load(editor).getDeclaredConstructor().newInstance()
     changed.getDeclaredMethod("processStreamEvents").instrument(made)
     return changed

@@ -21,7 +21,7 @@ from controller_client.zookeeper.table_config import read_table_config, table_co
 from jvm_bridge.role_host import HostedServerView
 from server_hooks.upsert.classes_0_11 import install
 from server_hooks.upsert.table_updater import TableUpdater
-from server_hooks.upsert.version_filters_0_11 import VersionFilters
+from server_hooks.upsert.version_filters_0_11 import COUNTERS, VersionFilters
 
 __all__ = ["NAME", "UpsertHook"]
 
@@ -71,10 +71,8 @@ class UpsertHook:
         metrics = server.starter.getServerInstance().getServerMetrics()
         gauge(metrics, f"pythonHook.{NAME}.tables", lambda: len(self._updaters()))
         gauge(metrics, f"pythonHook.{NAME}.pendingEvents", self._pending)
-        gauge(metrics, f"pythonHook.{NAME}.versionScans", lambda: self._filters.scans)
-        gauge(metrics, f"pythonHook.{NAME}.versionHits", lambda: self._filters.hits)
-        gauge(metrics, f"pythonHook.{NAME}.versionFailures", lambda: self._filters.failures)
-        gauge(metrics, f"pythonHook.{NAME}.queriesRefused", lambda: self._filters.refused)
+        for name in COUNTERS:
+            gauge(metrics, f"pythonHook.{NAME}.{name}", partial(self._filters.count, name))
 
     def stopping(self, server: HostedServerView) -> None:
         """End the threads; what was written into segments is on the disk then."""

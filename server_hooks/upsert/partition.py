@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -105,8 +105,14 @@ class Partition:
             they are indexed.
     """
 
-    def __init__(self, known: LogSummary) -> None:
-        """Args: known: What was taken in an earlier life of the server, and is in the log."""
+    def __init__(self, known: LogSummary, wrote: Callable[[int], None]) -> None:
+        """Make one without segments.
+
+        Args:
+            known: What was taken in an earlier life of the server, and is in the log.
+            wrote: Told after something was written about a version or later ones, in the thread that wrote.
+        """
+        self._wrote = wrote
         self.counts = False
         self._sealed: dict[str, Rows] = {}
         self._consuming: dict[str, ConsumingPart] = {}
@@ -116,7 +122,6 @@ class Partition:
         self._done = _End(NIL, 0, 0)
         self._ends: deque[_End] = deque()
         self._position = 0
-        self._lowest = NIL
         if known.version != NIL:
             self._ends.append(_End(known.version, known.at_ms, self._needed))
 
@@ -129,11 +134,6 @@ class Partition:
     def position(self) -> int:
         """The offset of the input topic up to which this server has all rows, as far as it consumes them."""
         return self._position
-
-    def lowest_written(self) -> int:
-        """The least version that something was written about since the last call; NIL: nothing was."""
-        lowest, self._lowest = self._lowest, NIL
-        return lowest
 
     @property
     def pending(self) -> int:
@@ -199,6 +199,7 @@ class Partition:
         if before is not None:
             rows.take_over(*before.values())
         rows.apply(self._pending)
+        self._wrote(0)
         self._consuming.pop(rows.name, None)
         self._sealed[rows.name] = rows
 
@@ -240,9 +241,6 @@ class Partition:
 
     def _apply(self, events: EventColumns) -> None:
         found = np.zeros(len(events), np.bool_)
-        if len(events):
-            lowest = int(events.versions.min())
-            self._lowest = lowest if self._lowest == NIL else min(lowest, self._lowest)
         for part in self._consuming.values():
             found |= part.apply(events)
         if self._sealed and not found.all():
@@ -250,6 +248,7 @@ class Partition:
         if self._consuming:
             waiting = ~found & (events.offsets >= self._position)
             self._pending = self._pending.plus(events.where(waiting))
+        self._wrote(int(events.versions.min()))
 
     def _apply_sealed(self, events: EventColumns, done: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Segments of a partition have offsets apart from each other, so an event is about one of them."""

@@ -32,7 +32,7 @@ class TableState:
     Args:
         folder: Its logs and its checkpoint; made where it is not there.
         clock: Time.
-        wrote: Told after something was written about a version or later ones, in the thread that wrote.
+        wrote: As of :class:`~server_hooks.upsert.partition.Partition`.
 
     Raises:
         OSError: The disk refuses.
@@ -79,7 +79,6 @@ class TableState:
             # Under the lock, so that who reads the log to its end misses nothing that is applied.
             self._logs[number].append(messages)
             self._partitions[number].take([message for _, _, message in messages])
-            self._tell(self._partitions[number])
             self._changed.notify_all()
 
     def refresh(self) -> None:
@@ -87,7 +86,6 @@ class TableState:
         with self._changed:
             for partition in self._partitions.values():
                 partition.refresh()
-                self._tell(partition)
             self._changed.notify_all()
 
     def mark(self) -> Complete:
@@ -147,7 +145,6 @@ class TableState:
             if partition.rows_of(rows.name) is None:
                 _replay(log, rows, since)
             partition.attach_sealed(rows)
-            self._wrote(0)
             self._signatures[rows.name] = mine
             self._changed.notify_all()
 
@@ -164,7 +161,6 @@ class TableState:
                     message for _, message in log.read(row=part.first) if isinstance(message, Events)
                 )
                 partition.attach_consuming(part, events.where(events.offsets >= part.first))
-                self._wrote(0)
                 self._changed.notify_all()
 
     def detach(self, names: Collection[str]) -> None:
@@ -254,17 +250,11 @@ class TableState:
         for log in list(self._logs.values()):
             log.drop_before(time_s)
 
-    def _tell(self, partition: Partition) -> None:
-        """Before the mark is asked for: until then nobody counts on what was written."""
-        lowest = partition.lowest_written()
-        if lowest != NIL:
-            self._wrote(lowest)
-
     def _open(self, number: int) -> tuple[Partition, UpdatesLog]:
         if number not in self._partitions:
             log = UpdatesLog(self._folder / str(number))
             self._logs[number] = log
-            self._partitions[number] = Partition(log.summary())
+            self._partitions[number] = Partition(log.summary(), self._wrote)
         return self._partitions[number], self._logs[number]
 
 

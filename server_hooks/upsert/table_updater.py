@@ -44,7 +44,7 @@ class TableUpdater:
         folder: For the table's logs.
         wait_s: How long a segment, or the start of the server, waits at most to be complete.
         guard: As of :class:`~server_hooks.upsert.follower.Follower`.
-        wrote: As of :class:`~server_hooks.upsert.table_state.TableState`.
+        wrote: As of :class:`~server_hooks.upsert.partition.Partition`.
         complete: Told up to which version this server is complete, before ZooKeeper is.
         clock: Time.
 

@@ -23,11 +23,14 @@ from typing import Any
 
 import jpype
 
-from controller_client.errors import UnsupportedError
 from controller_client.upsert.columns import NIL, VALID_FROM, VALID_UNTIL
-from jvm_bridge.changed_classes import ChangedClasses
+from jvm_bridge.changed_classes import ChangedClasses, changing
 
-__all__ = ["VersionFilters"]
+__all__ = ["COUNTERS", "VersionFilters"]
+
+COUNTERS = ("versionHits", "versionScans", "versionFailures", "queriesRefused")
+"""Bitmaps that were there; that were made or made longer; that could not be made, so that Pinot scanned; and
+queries that were refused since their version was not complete here."""
 
 _PLAN = "org.apache.pinot.core.plan"
 _CLASS = f"{_PLAN}.PythonVersionFilters"
@@ -40,12 +43,9 @@ _WAIT_MS = 5_000
 _MAP, _COUNT = "java.util.concurrent.ConcurrentHashMap", "java.util.concurrent.atomic.AtomicLong"
 _REFUSAL = "org.apache.pinot.spi.exception.BadQueryRequestException"
 _FIELDS = (
-    f"public static volatile long WAIT_MS = {_WAIT_MS}L;",
+    "public static volatile long waitMs;",
     f"public static {_MAP} TABLES = new {_MAP}();",
-    *(
-        f"public static {_COUNT} {name} = new {_COUNT}();"
-        for name in ("HITS", "SCANS", "FAILURES", "REFUSED")
-    ),
+    *(f"public static {_COUNT} {name} = new {_COUNT}();" for name in COUNTERS),
     # Of IndexSegment, as long as Pinot has it: Object[4], two of each column, the newer one first; each is
     # Object[] {version, rows that were looked at, bitmap}.
     "private java.util.WeakHashMap segments = new java.util.WeakHashMap();",
@@ -81,7 +81,7 @@ private Object[] kept({_SEGMENT} segment) {{
     f"""
 private static {_BITMAP} scan(
         {_SEGMENT} segment, String column, long version, int first, int rows, {_BITMAP} known) {{
-    SCANS.incrementAndGet();
+    versionScans.incrementAndGet();
     org.apache.pinot.segment.spi.index.reader.ForwardIndexReader reader =
         segment.getDataSource(column).getForwardIndex();
     org.apache.pinot.segment.spi.index.reader.ForwardIndexReaderContext context = reader.createContext();
@@ -137,7 +137,7 @@ public {_BITMAP} bitmap({_SEGMENT} segment, String column, long version, int row
         }}
     }}
     if (known != null && scanned >= rows) {{
-        HITS.incrementAndGet();
+        versionHits.incrementAndGet();
         if (known.isEmpty() || known.last() < rows) {{
             return known;
         }}
@@ -167,12 +167,12 @@ private void await(long version, String table) {{
     if (this.complete >= version) {{
         return;
     }}
-    long end = System.nanoTime() + WAIT_MS * 1000000L;
+    long end = System.nanoTime() + waitMs * 1000000L;
     synchronized (this.completed) {{
         while (this.complete < version) {{
             long left = (end - System.nanoTime()) / 1000000L;
             if (left <= 0L) {{
-                REFUSED.incrementAndGet();
+                queriesRefused.incrementAndGet();
                 throw new {_REFUSAL}("this server is complete up to version " + this.complete + " of " + table
                     + ", and version " + version + " is asked for: ask again");
             }}
@@ -235,7 +235,7 @@ public static {_FILTERS}.BaseFilterOperator operator(
     }} catch ({_REFUSAL} refused) {{
         throw refused;
     }} catch (Throwable error) {{
-        FAILURES.incrementAndGet();
+        versionFailures.incrementAndGet();
         return null;
     }}
 }}
@@ -270,20 +270,25 @@ public static void forget(String table) {
 class VersionFilters:
     """Puts ours into Pinot's filters; before Pinot loads them.
 
+    Args:
+        wait_ms: How long queries wait for a version that is not complete here.
+
     Raises:
         UnsupportedError: This Pinot is built otherwise, or the class is in use already.
     """
 
-    def __init__(self) -> None:
-        try:
+    def __init__(self, *, wait_ms: int = _WAIT_MS) -> None:
+        with changing(
+            "upsert tables cannot be queried in this version of Pinot",
+            remedy="run the server without the hook upsert, or see which other hook uses these classes",
+        ):
             classes = ChangedClasses(f"{_PLAN}.PlanNode")
             made = classes.pool.makeClass(_CLASS)
             for field in _FIELDS:
                 classes.add_field(made, field)
             made.addConstructor(jpype.JClass("javassist.CtNewConstructor").defaultConstructor(made))
-            methods = jpype.JClass("javassist.CtNewMethod")
             for source in _METHODS:
-                made.addMethod(methods.make(source, made))
+                classes.add_method(made, source)
             classes.load(made)
             filters = classes.get(f"{_PLAN}.FilterPlanNode")
             filters.getDeclaredMethod("constructPhysicalOperator").insertBefore(
@@ -292,13 +297,8 @@ class VersionFilters:
                 " if (ours != null) { return ours; } }"
             )
             classes.load(filters)
-        except (jpype.JException, TypeError, LookupError) as error:
-            raise UnsupportedError(
-                f"upsert tables cannot be queried in this version of Pinot: {error}",
-                expected="Pinot 0.11",
-                remedy="run the server without the hook upsert, or see which other hook uses these classes",
-            ) from error
         self._java: Any = jpype.JClass(_CLASS)
+        self._java.waitMs = wait_ms
 
     def wrote(self, table: str, version: int) -> None:
         """Something was written about a version or later ones; to be called after it.
@@ -318,30 +318,10 @@ class VersionFilters:
         """
         self._java.of(table).complete(version)
 
-    def wait_for(self, milliseconds: int) -> None:
-        """How long queries wait from now on for a version that is not complete here."""
-        self._java.WAIT_MS = milliseconds
-
     def forget(self, table: str) -> None:
         """A table is gone."""
         self._java.forget(table)
 
-    @property
-    def scans(self) -> int:
-        """How often a column was read, or a part of it."""
-        return int(self._java.SCANS.get())
-
-    @property
-    def hits(self) -> int:
-        """How often a bitmap was there."""
-        return int(self._java.HITS.get())
-
-    @property
-    def failures(self) -> int:
-        """How often a bitmap could not be made; Pinot scanned instead."""
-        return int(self._java.FAILURES.get())
-
-    @property
-    def refused(self) -> int:
-        """How many times a query was refused since its version was not complete here."""
-        return int(self._java.REFUSED.get())
+    def count(self, name: str) -> int:
+        """What one of :data:`COUNTERS` is at."""
+        return int(getattr(self._java, name).get())

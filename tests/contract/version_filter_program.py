@@ -17,7 +17,7 @@ from jvm_bridge.jvm import start_jvm
 from jvm_bridge.tar import unpack_tar
 from server_hooks.upsert import classes_0_11
 from server_hooks.upsert.sealed_rows import map_column
-from server_hooks.upsert.version_filters_0_11 import VersionFilters
+from server_hooks.upsert.version_filters_0_11 import COUNTERS, VersionFilters
 from tests.contract.tables import schema_of, table_config
 
 TABLE = "u_REALTIME"
@@ -126,8 +126,7 @@ def main() -> None:
     kind, folder = sys.argv[1], Path(sys.argv[2])
     start_jvm()
     classes_0_11.install(_Nobody())
-    filters = VersionFilters()
-    filters.wait_for(_WAIT_MS)
+    filters = VersionFilters(wait_ms=_WAIT_MS)
     segment: _Segment = _Consuming(folder) if kind == "consuming" else _Sealed(folder)
     for line in sys.stdin:
         answer = _obey(json.loads(line), segment, filters)
@@ -147,12 +146,7 @@ def _obey(order: Mapping[str, Any], segment: _Segment, filters: VersionFilters) 
             filters.wrote(TABLE, order["version"])
         case "ask":
             return _ask(segment.pinot, order["where"])
-    return {
-        "scans": filters.scans,
-        "hits": filters.hits,
-        "failures": filters.failures,
-        "refused": filters.refused,
-    }
+    return {name: filters.count(name) for name in COUNTERS}
 
 
 def _ask(segment: Any, where: str) -> dict[str, Any]:

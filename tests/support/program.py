@@ -58,6 +58,13 @@ class Program:
         answer: dict[str, Any] | None = json.loads(line) if line else None
         return answer
 
+    def ask(self, order: Mapping[str, Any]) -> dict[str, Any]:
+        """Give it an order that has one answer, and return that."""
+        self.send(order)
+        answer = self.answer()
+        assert answer is not None, f"it has ended:\n{self.said()}"
+        return answer
+
     def said(self) -> str:
         """Return the end of what it wrote to stderr."""
         return self._log.read_text()[-5000:]
