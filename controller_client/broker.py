@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from types import TracebackType
@@ -160,14 +159,14 @@ class BrokerClient:
             request["queryOptions"] = ";".join(f"{key}={_option(value)}" for key, value in settings.items())
         # The broker answers a time-out itself, in JSON: give it the time to.
         read_timeout_s = None if timeout_s is None else timeout_s + 5.0
-        document, url = self._ask(request, read_timeout_s)
+        document, transport = self._ask(request, read_timeout_s)
         stats = _stats(document)
-        _check(document, stats, url, allow_partial=allow_partial)
+        _check(document, stats, transport, allow_partial=allow_partial)
         columns, rows = _table(document.get("resultTable"))
-        return QueryResult(columns, rows, stats, url)
+        return QueryResult(columns, rows, stats, transport.base_url)
 
-    def _ask(self, request: dict[str, str], read_timeout_s: float | None) -> tuple[dict[str, Any], str]:
-        def one_round() -> tuple[dict[str, Any], str]:
+    def _ask(self, request: dict[str, str], read_timeout_s: float | None) -> tuple[dict[str, Any], Transport]:
+        def one_round() -> tuple[dict[str, Any], Transport]:
             failed: NotAppliedError | None = None
             for transport in list(self._transports):
                 try:
@@ -188,7 +187,7 @@ class BrokerClient:
                     self._transports.append(transport)
                 else:
                     # Decimal keeps BIG_DECIMAL exact: Pinot writes it as a number.
-                    return json.loads(response.content, parse_float=Decimal), transport.base_url
+                    return transport.json_of(response, parse_float=Decimal) or {}, transport
             if failed is None:
                 raise NotAppliedError("no broker is known")
             raise TransientFailureError(failed, "no broker answered")
@@ -223,11 +222,13 @@ def _stats(document: Mapping[str, Any]) -> QueryStats:
     )
 
 
-def _check(document: Mapping[str, Any], stats: QueryStats, url: str, *, allow_partial: bool) -> None:
+def _check(
+    document: Mapping[str, Any], stats: QueryStats, transport: Transport, *, allow_partial: bool
+) -> None:
     exceptions = document.get("exceptions") or []
     fatal = [fault for fault in exceptions if fault.get("errorCode") not in _PARTIAL_CODES]
     if fatal:
-        raise QueryError(_texts(fatal), where=url)
+        raise QueryError(_texts(fatal, transport.clean), where=transport.base_url)
     missing = stats.servers_responded < stats.servers_queried or stats.partial or bool(exceptions)
     # Each queried segment is processed or pruned by its server, LIMIT or not; only a plan (which has a column
     # of this name) processes none.
@@ -235,16 +236,16 @@ def _check(document: Mapping[str, Any], stats: QueryStats, url: str, *, allow_pa
     columns = (document.get("resultTable") or {}).get("dataSchema", {}).get("columnNames", ())
     missing = missing or (seen < stats.segments_queried and "Operator_Id" not in columns)
     if missing and not allow_partial:
-        told = f": {_texts(exceptions)}" if exceptions else ""
+        reported = f": {_texts(exceptions, transport.clean)}" if exceptions else ""
         raise PartialResultError(
             f"{stats.servers_responded} of {stats.servers_queried} servers answered, with {seen} of"
-            f" {stats.segments_queried} segments{told}",
-            where=url,
+            f" {stats.segments_queried} segments{reported}",
+            where=transport.base_url,
             remedy="look whether all servers are up, then ask again; allow_partial takes the answer as it is",
         )
 
 
-def _texts(exceptions: Sequence[Mapping[str, Any]]) -> str:
+def _texts(exceptions: Sequence[Mapping[str, Any]], clean: Callable[[str], str]) -> str:
     """Take the brokers' words without Java's stack."""
     texts = []
     for fault in exceptions:
@@ -253,7 +254,7 @@ def _texts(exceptions: Sequence[Mapping[str, Any]]) -> str:
             for line in str(fault.get("message", "")).splitlines()
             if not line.startswith(("\tat ", "...", "\t..."))
         ]
-        texts.append(f"{fault.get('errorCode')} {' '.join(lines)[:_LONGEST_TEXT]}")
+        texts.append(f"{fault.get('errorCode')} {clean(' '.join(lines))[:_LONGEST_TEXT]}")
     return "; ".join(texts)
 
 

@@ -67,18 +67,38 @@ class BasicAuth:
     def header(self) -> str:
         """Return the value of the header ``Authorization``; a secret."""
         pair = f"{self.username}:{self.password.reveal()}"
-        return "Basic " + base64.b64encode(pair.encode()).decode()
+        # What is no UTF-8 in the environment is sent as the bytes that it is.
+        return "Basic " + base64.b64encode(pair.encode("utf-8", "surrogateescape")).decode()
+
+    def secrets(self) -> tuple[str, ...]:
+        """Return what must not be shown, in any encoding."""
+        return (self.password.reveal(), f"{self.username}:{self.password.reveal()}")
 
 
 @dataclass(frozen=True)
 class BearerToken:
-    """A token, sent as ``Authorization: Bearer``."""
+    """A token, sent as ``Authorization: Bearer``.
+
+    Raises:
+        ConfigError: It holds a character that no header can carry, e.g. a line break.
+    """
 
     token: Secret
+
+    def __post_init__(self) -> None:
+        if not all("!" <= character <= "~" for character in self.token.reveal()):
+            raise ConfigError(
+                "the token holds a character that cannot be sent: a blank, a line break or no ASCII",
+                expected="a bearer token as it was issued, without 'Bearer' before it",
+            )
 
     def header(self) -> str:
         """Return the value of the header ``Authorization``; a secret."""
         return f"Bearer {self.token.reveal()}"
+
+    def secrets(self) -> tuple[str, ...]:
+        """Return what must not be shown, in any encoding."""
+        return (self.token.reveal(),)
 
 
 Auth = BasicAuth | BearerToken

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from controller_client.errors import ConfigError
+from controller_client.redaction import MASK, mask_text
 
 __all__ = ["DEFAULT_CONTROLLER_URL", "SETTINGS", "Resolved", "Setting", "Settings", "profile_path"]
 
 DEFAULT_CONTROLLER_URL = "http://localhost:9000"
-_MASK = "********"
-_USER_INFO = re.compile(r"(://)[^/@\s]*@")
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ class Resolved:
         """The value as it may be shown: a secret is masked, also one that is written into a URL."""
         if self.value is None:
             return None
-        return _MASK if self.setting.secret else _USER_INFO.sub(rf"\1{_MASK}@", self.value)
+        return MASK if self.setting.secret else mask_text(self.value)
 
 
 class Settings(Mapping[str, Resolved]):

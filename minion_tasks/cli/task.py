@@ -19,10 +19,11 @@ from controller_client.cli.options import (
 )
 from controller_client.clock import SystemClock
 from controller_client.errors import ConfigError, NotFoundError
+from controller_client.redaction import masked
 from minion_tasks.cli.plan import plan, purge
 from minion_tasks.cli.session import session
 from minion_tasks.cli.tools import run_tools, tell
-from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams, mask_secrets
+from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams
 from minion_tasks.file_ingestion.progress import SessionProgress, read_progress
 from minion_tasks.file_ingestion.registration import load_params, offline_table
 from minion_tasks.file_ingestion.run import RunReport, run_task
@@ -79,7 +80,7 @@ def register(
     else:
         cli.client().tables.set_task_config(name, TASK_TYPE, configs)
         cli.out.note(f"{TASK_TYPE} is registered with {name}")
-    cli.out.record(mask_secrets(configs))
+    cli.out.record(masked(configs))
 
 
 @task.command()
@@ -109,7 +110,7 @@ def show(cli: CliContext, table: str) -> None:
     configs = cli.client().tables.task_config(name, TASK_TYPE)
     if configs is None:
         raise NotFoundError(f"{name} has no {TASK_TYPE}", remedy="add one with 'pinotctl task register'")
-    cli.out.record(mask_secrets(configs))
+    cli.out.record(masked(configs))
 
 
 @task.command()
