@@ -50,6 +50,7 @@ from controller_client.errors import (
     RejectedError,
     UnreachableError,
 )
+from controller_client.zookeeper.kazoo_log import hide_contents
 
 __all__ = ["SESSION_TIMEOUT_S", "ZooKeeperConnection"]
 
@@ -89,6 +90,7 @@ class ZooKeeperConnection:
     ) -> None:
         if not address.strip():
             raise ConfigError("the ZooKeeper address is empty", expected="host:port,...[/chroot]")
+        hide_contents()
         self.address = address
         self.timeout_s = timeout_s
         self._monotonic = monotonic
