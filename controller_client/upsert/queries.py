@@ -16,7 +16,14 @@ from controller_client.upsert.asking import version_for
 from controller_client.upsert.ends import VersionEnds
 from controller_client.upsert.marks import MarkKeeper, read_mark
 from controller_client.upsert.rewriting import options_in, rewrite
-from controller_client.upsert.tables import REWRITTEN, QueriedTable, VersionOptions, find_table
+from controller_client.upsert.tables import (
+    REWRITTEN,
+    TABLES_PATH,
+    QueriedTable,
+    TableNames,
+    VersionOptions,
+    find_table,
+)
 from controller_client.zookeeper import PropertyStore
 
 __all__ = ["UpsertQueries", "UpsertResult"]
@@ -62,6 +69,7 @@ class UpsertQueries:
         self._ttl_s = mark_ttl_s
         self._clock: Clock = clock or SystemClock()
         self._open = ExitStack()
+        self._names: tuple[float, TableNames] | None = None
         self._tables: dict[str, tuple[float, QueriedTable | None]] = {}
         self._marks: dict[str, tuple[float, int]] = {}
         self._keepers: dict[str, MarkKeeper] = {}
@@ -130,7 +138,7 @@ class UpsertQueries:
                 versions[table.table] = version_for(table, asked, self._mark(table.table), self._ends_of)
             return versions[table.table]
 
-        rewritten = rewrite(sql, version_of)
+        rewritten = rewrite(sql, version_of, exists=lambda name: bool(self._table_names().alike(name)))
         if versions:
             sent[REWRITTEN] = True
         elif asked.skip:
@@ -140,10 +148,17 @@ class UpsertQueries:
 
     def _table(self, name: str) -> QueriedTable | None:
         now = self._clock.monotonic()
-        known = self._tables.get(name)
-        if known is None or known[0] + self._ttl_s < now:
-            known = self._tables[name] = (now, find_table(self._store, name))
-        return known[1]
+        # Names come from queries, so those of before are not kept.
+        self._tables = {key: kept for key, kept in self._tables.items() if now <= kept[0] + self._ttl_s}
+        if name not in self._tables:
+            self._tables[name] = (now, find_table(self._store, name))
+        return self._tables[name][1]
+
+    def _table_names(self) -> TableNames:
+        now = self._clock.monotonic()
+        if self._names is None or self._names[0] + self._ttl_s < now:
+            self._names = (now, TableNames(self._store.children(TABLES_PATH)))
+        return self._names[1]
 
     def _mark(self, table: str) -> int:
         now = self._clock.monotonic()

@@ -158,6 +158,20 @@ class ZooKeeperConnection:
         stat = self._read(path, lambda kazoo: kazoo.exists_async(path, watch=changed))
         return None if stat is None else int(stat.version)
 
+    def watch_children(self, path: str, changed: Callable[[Any], None]) -> list[str]:
+        """Names of the children, sorted, none where the znode is not there; and one call when they change.
+
+        Args:
+            path: The znode.
+            changed: As of :meth:`watch`; called for a child that comes or goes, not for one that changes.
+        """
+        while True:
+            names = self._read(path, lambda kazoo: kazoo.get_children_async(path, watch=changed))
+            if names is not None:
+                return sorted(names)
+            if self.watch(path, changed) is None:
+                return []
+
     def creation_order(self, path: str) -> int | None:
         """ZooKeeper's number of the transaction that made the znode, or None where there is none."""
         stat = self._read(path, lambda kazoo: kazoo.exists_async(path))

@@ -122,6 +122,28 @@ def test_the_version_of_a_table_may_refuse() -> None:
         rewrite("select a from u", refuse)
 
 
+def test_words_that_are_no_table_are_not_asked_for() -> None:
+    asked = []
+
+    def version_of(name: str) -> int | None:
+        asked.append(name)
+        return 7 if name == "v" else None
+
+    words = ", ".join(f"c{number}" for number in range(100))
+    sql = f"select {words}, x.a from t as x join v on x.a = v.a"
+    assert rewrite(sql, version_of, exists=lambda name: name == "w") == sql
+    assert asked == ["t"], "what comes after FROM"
+    with pytest.raises(RefusedQueryError, match="upsert table v"):
+        rewrite(sql, version_of, exists=lambda name: name == "v")
+    assert asked == ["t", "t", "v"]
+
+
+def test_a_query_that_is_nested_too_deeply_is_refused() -> None:
+    sql = "select a from (" * 2_000 + "select a from u" + ")" * 2_000
+    with pytest.raises(RefusedQueryError, match="nested too deeply"):
+        rewrite(sql, version_of)
+
+
 def test_options() -> None:
     assert options_in(
         "SET a = 'b'; SET c=1; select x = y from t where a = 'SET q=1' option(d=true, e = 5)"
