@@ -6,7 +6,7 @@ have applied the call; 130 interrupted by Ctrl-C.
 
 from __future__ import annotations
 
-import json
+import io
 import sys
 import traceback
 from collections.abc import Sequence
@@ -18,7 +18,9 @@ from controller_client._version import __version__
 from controller_client.cli.context import CliContext
 from controller_client.cli.lazy import LazyGroup, missing_dependency
 from controller_client.cli.settings import SETTINGS
+from controller_client.cli.terminal import json_text, printable_lines
 from controller_client.errors import PinotPluginError
+from controller_client.redaction import mask_text
 
 __all__ = ["cli", "main"]
 
@@ -39,6 +41,9 @@ class RootGroup(LazyGroup):
         """
         arguments = list(sys.argv[1:] if args is None else args)
         context: CliContext = extra.setdefault("obj", CliContext())
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # What a terminal's encoding lacks is shown as an escape; it is no reason to fail half-way.
+            sys.stdout.reconfigure(errors="backslashreplace")
         extra["standalone_mode"] = False
         try:
             result = super().main(arguments, *rest, **extra)
@@ -74,7 +79,7 @@ def _report(error: Exception, context: CliContext, *, as_json: bool) -> int:
     if isinstance(error, ModuleNotFoundError) and context.entry_point is not None:
         error = missing_dependency(context.entry_point, error)
     if context.verbose and not isinstance(error, click.ClickException):
-        traceback.print_exception(error, file=sys.stderr)
+        click.echo(_shown("".join(traceback.format_exception(error))), err=True, nl=False)
     if isinstance(error, PinotPluginError):
         code = error.exit_code
         details = {
@@ -89,10 +94,9 @@ def _report(error: Exception, context: CliContext, *, as_json: bool) -> int:
     elif isinstance(error, click.ClickException):
         code = error.exit_code
         details = {"type": type(error).__name__, "message": error.format_message()}
-        if not as_json:
-            error.show()
-            return code
-        text = ""
+        shown = io.StringIO()
+        error.show(shown)
+        text = shown.getvalue().rstrip("\n")
     else:
         code = 1
         message = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -105,9 +109,18 @@ def _report(error: Exception, context: CliContext, *, as_json: bool) -> int:
         if not context.verbose:
             text += "\n  Run it again as 'pinotctl -v ...' for the traceback, and please report it."
     if as_json:
-        text = json.dumps({"error": {**details, "exit_code": code}}, ensure_ascii=False)
-    click.echo(text, err=True)
+        hidden = {
+            key: mask_text(value) if isinstance(value, str) else value for key, value in details.items()
+        }
+        click.echo(json_text({"error": {**hidden, "exit_code": code}}), err=True)
+    else:
+        click.echo(_shown(text), err=True)
     return code
+
+
+def _shown(text: str) -> str:
+    """What others wrote may be in an error: no secrets of theirs, and nothing that steers the terminal."""
+    return printable_lines(mask_text(text))
 
 
 def _root(profile: str | None, verbose: int, **flags: str | None) -> None:

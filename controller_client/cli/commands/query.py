@@ -76,7 +76,7 @@ def query(
             }
         )
     elif cli.out.format is OutputFormat.CSV:
-        click.echo(_csv(names, result), nl=False)
+        cli.out.document(_csv(names, result))
     elif names:
         cli.out.table(names, result.rows)
     stats = result.stats
