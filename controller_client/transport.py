@@ -31,7 +31,7 @@ from requests.auth import AuthBase
 from controller_client.clock import Clock, SystemClock
 from controller_client.config import Auth, BrokerConfig, ControllerConfig
 from controller_client.error_map import classify
-from controller_client.errors import PinotPluginError
+from controller_client.errors import ConfigError, PinotPluginError
 from controller_client.http_faults import translate
 from controller_client.multipart import FilePart
 from controller_client.redaction import Redactor
@@ -47,6 +47,9 @@ _LONGEST_ANSWER = 100_000
 """Of an answer that is an error no more is read, in characters."""
 
 
+_NOT_IN_NAME = re.compile("[/\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
 class _Authorization(AuthBase):
     """Puts credentials on a request."""
 
@@ -59,7 +62,17 @@ class _Authorization(AuthBase):
 
 
 def path_of(*parts: str) -> str:
-    """Join parts of a path, each quoted, so that a name with a slash or a blank stays one part."""
+    """Join names to a path, each quoted, so that one with a blank or a question mark stays one part.
+
+    Raises:
+        ConfigError: A name is none: empty, ``.`` or ``..``, with a slash or a control character.
+    """
+    for part in parts:
+        if part in (".", "..") or not part.strip() or _NOT_IN_NAME.search(part):
+            raise ConfigError(
+                f"{part[:_LONGEST_TEXT]!r} is no name",
+                expected="the name of a table, segment, instance ...: without slashes and control characters",
+            )
     return "".join("/" + quote(part, safe="") for part in parts)
 
 
@@ -93,6 +106,8 @@ class Transport:
         self._auth = _Authorization(config.auth) if config.auth is not None else None
         self._redact = Redactor(config.auth.secrets() if config.auth is not None else ())
         self._rng = rng or random.Random()  # noqa: S311 - jitter is no secret
+        if url.startswith("https:"):
+            config.tls.check()
 
     def close(self) -> None:
         """Close the connections, if the session is this object's own."""

@@ -7,6 +7,7 @@ have applied the call; 130 interrupted by Ctrl-C.
 from __future__ import annotations
 
 import io
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -15,11 +16,12 @@ from typing import Any, NoReturn
 import click
 
 from controller_client._version import __version__
+from controller_client.cli.arguments import check_values
 from controller_client.cli.context import CliContext
 from controller_client.cli.lazy import LazyGroup, missing_dependency
 from controller_client.cli.settings import SETTINGS
 from controller_client.cli.terminal import json_text, printable_lines
-from controller_client.errors import PinotPluginError
+from controller_client.errors import ConfigError, PinotPluginError, SetupError
 from controller_client.redaction import mask_text
 
 __all__ = ["cli", "main"]
@@ -46,9 +48,15 @@ class RootGroup(LazyGroup):
             sys.stdout.reconfigure(errors="backslashreplace")
         extra["standalone_mode"] = False
         try:
+            if any("\0" in each for each in arguments):
+                raise ConfigError("an argument holds a NUL", expected="text, or the name of a file")
             result = super().main(arguments, *rest, **extra)
         except click.Abort:
             sys.exit(INTERRUPTED)
+        except BrokenPipeError:
+            # Nobody reads on, as in "pinotctl ... | head": Python would say so once more when it ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
         except Exception as error:  # noqa: BLE001  # the last line: an error becomes a message and a code
             sys.exit(_report(error, context, as_json=_wants_json(arguments)))
         finally:
@@ -78,6 +86,11 @@ def _report(error: Exception, context: CliContext, *, as_json: bool) -> int:
     """Write an error to stderr and return the exit code."""
     if isinstance(error, ModuleNotFoundError) and context.entry_point is not None:
         error = missing_dependency(context.entry_point, error)
+    if isinstance(error, OSError) and error.filename is not None and not isinstance(error, PinotPluginError):
+        where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
+        reported = SetupError(f"a file cannot be used: {error.strerror}", where=where)
+        reported.__cause__ = error
+        error = reported
     if context.verbose and not isinstance(error, click.ClickException):
         click.echo(_shown("".join(traceback.format_exception(error))), err=True, nl=False)
     if isinstance(error, PinotPluginError):
@@ -160,6 +173,7 @@ cli = RootGroup(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 click.version_option(__version__, prog_name="pinotctl")(cli)
+check_values(cli)
 
 
 @cli.command(name="write-reference", hidden=True)

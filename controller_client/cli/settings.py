@@ -173,7 +173,7 @@ def _read_profile(path: Path, name: str | None) -> dict[str, str]:
         if name is None:
             return {}
         raise ConfigError(f"there is no file of profiles, so no profile {name}", where=str(path)) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"the file of profiles cannot be read: {error}", where=str(path)) from error
     if name is None and "default" not in document:
         return {}
@@ -209,14 +209,13 @@ def _secret_of(setting: Setting, value: str, source: str) -> str:
     """The value itself, or for a secret the content of the file that it names, without the line's end."""
     if not setting.secret:
         return value
-    path = Path(value).expanduser()
     try:
-        secret = path.read_text(encoding="utf-8").rstrip("\r\n")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        secret = Path(value).expanduser().read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: there is no such home
+        reason = getattr(error, "strerror", None) or "not UTF-8 text, or no file"
         raise ConfigError(
-            f"the file of {setting.name} cannot be read: {reason}", where=f"{path} ({source})"
+            f"the file of {setting.name} cannot be read: {reason}", where=f"{value} ({source})"
         ) from error
     if not secret:
-        raise ConfigError(f"the file of {setting.name} is empty", where=f"{path} ({source})")
+        raise ConfigError(f"the file of {setting.name} is empty", where=f"{value} ({source})")
     return secret

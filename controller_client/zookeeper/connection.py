@@ -43,13 +43,13 @@ from kazoo.protocol.states import KazooState
 
 from controller_client.errors import (
     AuthError,
-    ConfigError,
     ConflictError,
     NotFoundError,
     OutcomeUnknownError,
     RejectedError,
     UnreachableError,
 )
+from controller_client.zookeeper.address import check_path, parse_hosts
 from controller_client.zookeeper.kazoo_log import hide_contents
 
 __all__ = ["SESSION_TIMEOUT_S", "ZooKeeperConnection"]
@@ -77,7 +77,7 @@ class ZooKeeperConnection:
         monotonic: Seconds of a clock that never goes back.
 
     Raises:
-        ConfigError: The address is empty.
+        ConfigError: The address is none.
     """
 
     def __init__(
@@ -88,8 +88,7 @@ class ZooKeeperConnection:
         timeout_s: float = 10.0,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        if not address.strip():
-            raise ConfigError("the ZooKeeper address is empty", expected="host:port,...[/chroot]")
+        parse_hosts(address)
         hide_contents()
         self.address = address
         self.timeout_s = timeout_s
@@ -290,6 +289,7 @@ class ZooKeeperConnection:
 
     def _read(self, path: str, call: Callable[[Any], Any]) -> Any:
         """One read, repeated while replies are lost; None where the znode is not there."""
+        check_path(path)
         deadline = self._deadline()
         while True:
             self._connected_by(deadline)
@@ -301,6 +301,8 @@ class ZooKeeperConnection:
                 self._check_deadline(path, deadline, error)
 
     def _read_page(self, paths: Sequence[str]) -> list[tuple[bytes, int] | None]:
+        for path in paths:
+            check_path(path)
         deadline = self._deadline()
         while True:
             self._connected_by(deadline)
@@ -322,6 +324,7 @@ class ZooKeeperConnection:
 
     def _write(self, path: str, deadline: float, call: Callable[[Any], Any]) -> Any:
         """One write, sent at most once; its lost reply is the caller's to settle."""
+        check_path(path)
         self._connected_by(deadline)
         try:
             return call(self._kazoo).get(timeout=max(0.0, deadline - self._monotonic()))

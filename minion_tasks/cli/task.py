@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from controller_client.cli.arguments import key_values, read_json_object
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import (
     confirm,
@@ -215,18 +215,11 @@ def _show_progress(cli: CliContext, now: SessionProgress) -> None:
 def _read_configs(file: Path | None, settings: tuple[str, ...]) -> dict[str, str]:
     configs: dict[str, str] = {}
     if file is not None:
-        try:
-            content = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ConfigError(f"{file} is not JSON: {error}") from error
-        if not isinstance(content, dict) or not all(isinstance(value, str) for value in content.values()):
+        with file.open(encoding="utf-8") as opened:
+            content = read_json_object(opened)
+        if not all(isinstance(value, str) for value in content.values()):
             raise ConfigError(
                 f"{file} does not hold an object of strings", expected='{"inputDirURI": "s3://…", …}'
             )
         configs.update(content)
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals or not key:
-            raise ConfigError(f"--set {setting!r} is not KEY=VALUE")
-        configs[key] = value
-    return configs
+    return configs | key_values(settings, "--set")

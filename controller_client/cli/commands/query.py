@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
-from controller_client.cli.arguments import key_values
+from controller_client.cli.arguments import key_values, read_stdin
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import output_option
 from controller_client.cli.output import OutputFormat, cell_text
@@ -54,7 +53,7 @@ def query(
     fewer servers or segments than asked is an error unless --allow-partial is given. With --upsert the
     options skipUpsert=true, asOfVersion=N and asOfTimestamp=MS are heard.
     """
-    text = sys.stdin.read() if sql == "-" else sql
+    text = read_stdin() if sql == "-" else sql
     wanted = key_values(options, "--option")
     versions: Mapping[str, int] = {}
     if upsert:

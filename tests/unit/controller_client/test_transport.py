@@ -17,6 +17,7 @@ import pytest
 from controller_client.config import BasicAuth, BearerToken, ControllerConfig, Secret
 from controller_client.errors import (
     AuthError,
+    ConfigError,
     ConflictError,
     NotAppliedError,
     NotFoundError,
@@ -332,4 +333,10 @@ def test_a_missing_download_is_not_found(make: Make) -> None:
 
 
 def test_parts_of_a_path_are_quoted() -> None:
-    assert path_of("segments", "a b/c", "ü%") == "/segments/a%20b%2Fc/%C3%BC%25"
+    assert path_of("segments", "a b?c", "ü%") == "/segments/a%20b%3Fc/%C3%BC%25"
+
+
+@pytest.mark.parametrize("name", ["", " ", ".", "..", "../x", "a/b", "a\x1bb", "a\x00", "a\x9f", "a\udcff"])
+def test_what_is_no_name_makes_no_path(name: str) -> None:
+    with pytest.raises(ConfigError, match="is no name"):
+        path_of("tables", name)

@@ -15,6 +15,7 @@ from controller_client.zookeeper import ZooKeeperConnection
 def test_what_znodes_hold_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     ZooKeeperConnection("127.0.0.1:1")
     caplog.set_level(1)
+    caplog.set_level(1, logger="kazoo")
     log = KazooClient("127.0.0.1:1").logger
     stat = ZnodeStat(*range(11))
     secret = b"hush"
