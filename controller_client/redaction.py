@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from urllib.parse import quote, quote_plus
 
-__all__ = ["MASK", "SECRETS_IN_TEXT", "Redactor", "is_secret", "mask_text", "masked"]
+__all__ = ["MASK", "MASKED_IN_JAVA", "SECRETS_IN_TEXT", "Redactor", "is_secret", "mask_text", "masked"]
 
 MASK = "***"
 
@@ -34,11 +34,15 @@ SECRETS_IN_TEXT = (
     rf"({_KEY}\s*,\s*value:\s*)[^\r\n]+"
     # KEY=VALUE, "KEY": "VALUE", KEY -> VALUE; not "Unexpected token: FROM".
     rf"""|({_KEY}\\?["']?\s*(?:=|:|->)\s*)"""
-    r"""(?:\\"[^"\\]*(?:\\")?|"(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s,;&)\]}"'\\]+)"""
+    # Possessive, since Java's search would else need a stack as deep as the value is long.
+    r"""(?:\\"[^"\\\r\n]*+(?:\\")?|"(?:[^"\\\r\n]|\\.)*+"?|'[^'\r\n]*+'?|[^\s,;&)\]}"'\\]+)"""
     r"|(\b(?i:Basic|Bearer|Digest|Negotiate)\s+)(?=\S+?[A-Z0-9=])[\w+/=.~-]{6,}"
     r"""|(://)[^/@\s"']+(?=@)"""
 )
 """What is secret in any text, for Python and Java alike: a group before it, in whichever alternative."""
+
+MASKED_IN_JAVA = f"$1$2$3$4{MASK}"
+"""What Java's ``Matcher.replaceAll`` puts in the place of :data:`SECRETS_IN_TEXT`."""
 
 _IN_TEXT = re.compile(SECRETS_IN_TEXT)
 

@@ -13,8 +13,8 @@ import click
 
 from controller_client.cli.output import Output
 from controller_client.cli.settings import Settings
-from controller_client.cli.terminal import LogFormatter
 from controller_client.errors import ConfigError, NotFoundError
+from controller_client.terminal import LogFormatter
 
 if TYPE_CHECKING:
     # At run time these are imported by the command that needs them: requests, pydantic and kazoo take their

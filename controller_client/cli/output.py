@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import click
 
-from controller_client.cli.terminal import json_text, printable, printable_lines
+from controller_client.terminal import json_text, printable, printable_lines
 
 __all__ = ["Output", "OutputFormat", "Progress", "cell_text"]
 

@@ -67,8 +67,10 @@ class HostedRole:
 
         from jvm_bridge.role_host.configuration import read_configuration
         from jvm_bridge.role_host.java_log import log_through_java
+        from jvm_bridge.role_host.masked_log import mask_log
         from jvm_bridge.role_host.shutdown import at_shutdown
 
+        mask_log()
         log_through_java()
         jpype.JClass("org.apache.pinot.spi.plugin.PluginManager").get().init()
         properties = read_configuration(self._kind, self._arguments)

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from controller_client.cli.output import Output
-from controller_client.cli.terminal import printable
 from controller_client.clock import Clock
 from controller_client.consumption.pause_record import Holder
 from controller_client.consumption.status import PartitionStatus, TableStatus
+from controller_client.terminal import printable
 
 __all__ = ["COLUMNS", "as_json", "rows", "show", "watch"]
 

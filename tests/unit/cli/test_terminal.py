@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from controller_client.cli.options import confirm
 from controller_client.cli.output import Output, OutputFormat
-from controller_client.cli.terminal import LogFormatter, json_text, printable, printable_lines
 from controller_client.errors import NotFoundError, PinotPluginError
+from controller_client.terminal import LogFormatter, json_text, printable, printable_lines
 from tests.unit.cli.test_errors import fail
 
 __all__ = ["fail"]
