@@ -147,8 +147,9 @@ class BrokerClient:
 
         Raises:
             QueryError: The broker answered with exceptions: wrong SQL, unknown table or column, a time-out.
-            PartialResultError: Servers or segments are missing, so the numbers are not the table's. A broker
-                that does not know of a dead server's segments at all cannot tell: compare ``total_docs``.
+            PartialResultError: Servers or segments are missing, so the numbers are not the table's; segments
+                also where they lack a column. A broker that does not know of a dead server's segments at all
+                cannot tell: compare ``total_docs``.
             NotAppliedError: No broker could be reached.
         """
         settings = dict(options or {})
@@ -229,6 +230,16 @@ def _check(
     fatal = [fault for fault in exceptions if fault.get("errorCode") not in _PARTIAL_CODES]
     if fatal:
         raise QueryError(_texts(fatal, transport.clean), where=transport.base_url)
+    if stats.segments_invalid and not allow_partial:
+        # Pinot calls it no error, and answers with the rows of the others, or with none.
+        raise PartialResultError(
+            f"{stats.segments_invalid} segments lack a column that the query names, and are left out of the"
+            " answer",
+            expected="segments with all columns of the schema",
+            where=transport.base_url,
+            remedy="reload the table's segments, e.g. by 'pinotctl schema update --reload', or leave the"
+            " column out; allow_partial takes the answer as it is",
+        )
     missing = stats.servers_responded < stats.servers_queried or stats.partial or bool(exceptions)
     # Each queried segment is processed or pruned by its server, LIMIT or not; only a plan (which has a column
     # of this name) processes none.

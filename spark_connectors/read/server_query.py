@@ -22,7 +22,7 @@ from spark_connectors.options import ReadOptions
 from spark_connectors.read.data_table import DataTable, decode
 from spark_connectors.read.plan import ServerAddress
 
-__all__ = ["METHOD", "ServerAnswer", "ServerConnection", "ServerQuery", "check_columns", "messages"]
+__all__ = ["METHOD", "ServerAnswer", "ServerConnection", "ServerQuery", "messages"]
 
 METHOD = "/org.apache.pinot.common.proto.PinotQueryServer/Submit"
 _IN_MEMORY_BYTES = 64 * 2**20
@@ -152,7 +152,7 @@ class ServerAnswer:
             if _LACKING_CODES.issuperset(self._problems):
                 raise PartialResultError(f"{server}: {text}", where=str(server))
             raise QueryError(text, where=str(server), remedy="look at 'filter' and 'columns'")
-        check_columns(told.get("numSegmentsPrunedByInvalid", 0), str(server))
+        _check_columns(told.get("numSegmentsPrunedByInvalid", 0), str(server))
         queried = told.get("numSegmentsQueried", -1)
         seen = told.get("numSegmentsProcessed", 0) + told.get("numSegmentsPrunedByServer", 0)
         enough = limit is not None and self.rows >= limit
@@ -176,7 +176,7 @@ class ServerAnswer:
         self._file.close()
 
 
-def check_columns(invalid_segments: int, where: str) -> None:
+def _check_columns(invalid_segments: int, where: str) -> None:
     """Refuse an answer from which segments were left out since they lack a column: Pinot calls that no error.
 
     Raises:
