@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,11 +18,16 @@ from controller_client.errors import NotAppliedError, PartialResultError, QueryE
 from controller_client.retry import RetryPolicy, TransientFailureError, call_with_retry
 from controller_client.transport import Transport
 
-__all__ = ["BrokerClient", "Column", "QueryResult", "QueryStats"]
+__all__ = ["UNKNOWN_TABLE", "BrokerClient", "Column", "QueryResult", "QueryStats"]
+
+UNKNOWN_TABLE = 190
+"""Pinot's number of the error that the table of a query is not there."""
 
 # Codes of org.apache.pinot.common.exception.QueryException that say that part of the data is missing.
 _PARTIAL_CODES = frozenset({210, 230, 235, 305, 427})
 _LONGEST_TEXT = 1_000
+# "org.apache.calcite.runtime.CalciteContextException: " says nothing beside the text that follows.
+_JAVA_NAMES = re.compile(r"\b(?:[a-z]\w*\.){2,}[A-Z]\w*: ")
 _ONE_ATTEMPT = RetryPolicy(attempts=1)
 
 
@@ -229,12 +235,16 @@ def _check(
     exceptions = document.get("exceptions") or []
     fatal = [fault for fault in exceptions if fault.get("errorCode") not in _PARTIAL_CODES]
     if fatal:
-        raise QueryError(_texts(fatal, transport.clean), where=transport.base_url)
+        error = QueryError(_texts(fatal, transport.clean), where=transport.base_url)
+        error.codes = frozenset(int(fault.get("errorCode") or 0) for fault in fatal)
+        if UNKNOWN_TABLE in error.codes:
+            error.remedy = "see 'pinotctl table list'; a new table is known to brokers some moments later"
+        raise error
     if stats.segments_invalid and not allow_partial:
         # Pinot calls it no error, and answers with the rows of the others, or with none.
         raise PartialResultError(
-            f"{stats.segments_invalid} segments lack a column that the query names, and are left out of the"
-            " answer",
+            f"{stats.segments_invalid} of {stats.segments_queried} segments lack a column that the query"
+            " names, and are left out of the answer",
             expected="segments with all columns of the schema",
             where=transport.base_url,
             remedy="reload the table's segments, e.g. by 'pinotctl schema update --reload', or leave the"
@@ -265,7 +275,10 @@ def _texts(exceptions: Sequence[Mapping[str, Any]], clean: Callable[[str], str])
             for line in str(fault.get("message", "")).splitlines()
             if not line.startswith(("\tat ", "...", "\t..."))
         ]
-        texts.append(f"{fault.get('errorCode')} {clean(' '.join(lines))[:_LONGEST_TEXT]}")
+        text = _JAVA_NAMES.sub("", clean(" ".join(lines)))
+        if fault.get("errorCode") == UNKNOWN_TABLE:
+            text = "there is no such table"
+        texts.append(f"{fault.get('errorCode')} {text[:_LONGEST_TEXT]}")
     return "; ".join(texts)
 
 

@@ -299,11 +299,11 @@ class Transport:
         if 200 <= status < 300:
             return
         text = self._text_of(response)
-        error_class, remedy = classify(method, path, status, text, read_only=reads)
-        error = error_class(
-            text or f"{method} answered {status} without a text",
+        verdict = classify(method, path, status, text, read_only=reads)
+        error = verdict.error(
+            verdict.message or text or f"{method} answered {status} without a text",
             where=f"{method} {self.base_url}{path} ({status})",
-            remedy=remedy,
+            remedy=verdict.remedy,
             http_status=status,
         )
         if reads and status in _RETRY_STATUSES:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from controller_client.errors import ConfigError, NotFoundError
+from controller_client.errors import ConfigError
 from controller_client.table_names import TableType
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ def table_with_type(client: ControllerClient, name: str) -> str:
     """
     if name.endswith(tuple(f"_{table_type}" for table_type in TableType)):
         if not client.tables.exists(name):
-            raise NotFoundError(f"there is no table {name}", where=client.config.url)
+            raise client.tables.unknown(name)
         return name
     found = [f"{name}_{each}" for each in TableType if client.tables.exists(f"{name}_{each}")]
     if not found:
-        raise NotFoundError(f"there is no table {name}", where=client.config.url)
+        raise client.tables.unknown(name)
     if len(found) > 1:
         raise ConfigError(f"there are two tables {name}", expected=f"one of {' and '.join(found)}")
     return found[0]

@@ -16,6 +16,7 @@ from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.models import Schema
+from controller_client.nearest import did_you_mean
 
 __all__ = ["schema"]
 
@@ -41,7 +42,11 @@ def list_(cli: CliContext) -> None:
 @pass_cli
 def show(cli: CliContext, name: str) -> None:
     """Show a schema's fields; with --output json the schema as Pinot has it."""
-    found = cli.client().schemas.get(name)
+    try:
+        found = cli.client().schemas.get(name)
+    except NotFoundError as error:
+        error.remedy = did_you_mean(name, cli.client().schemas.list(), otherwise="see 'pinotctl schema list'")
+        raise
     if cli.out.is_json:
         cli.out.json(found.to_json())
         return

@@ -4,6 +4,7 @@ import pytest
 
 from controller_client.errors import QueryError
 from controller_client.upsert.rewriting import RefusedQueryError, options_in, rewrite
+from controller_client.upsert.sql_text import table_names
 from controller_client.upsert.visibility import visible_at
 
 CONDITION = visible_at(7)
@@ -142,6 +143,21 @@ def test_a_query_that_is_nested_too_deeply_is_refused() -> None:
     sql = "select a from (" * 2_000 + "select a from u" + ")" * 2_000
     with pytest.raises(RefusedQueryError, match="nested too deeply"):
         rewrite(sql, version_of)
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("select * from a", ["a"]),
+        ('select * from db."b c" join db.d_OFFLINE on x = y', ["b c", "d_OFFLINE"]),
+        ("select 'from x' from (select y from z) -- from w", ["z"]),
+        ("select 1", []),
+        ("select * from", []),
+        ("select * from a union select * from a", ["a"]),
+    ],
+)
+def test_names_of_tables(sql: str, names: list[str]) -> None:
+    assert table_names(sql) == names
 
 
 def test_options() -> None:
