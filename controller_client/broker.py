@@ -18,7 +18,7 @@ from controller_client.errors import NotAppliedError, PartialResultError, QueryE
 from controller_client.retry import RetryPolicy, TransientFailureError, call_with_retry
 from controller_client.transport import Transport
 
-__all__ = ["UNKNOWN_TABLE", "BrokerClient", "Column", "QueryResult", "QueryStats"]
+__all__ = ["UNKNOWN_TABLE", "BrokerClient", "Column", "QueryResult", "QueryStats", "without_java"]
 
 UNKNOWN_TABLE = 190
 """Pinot's number of the error that the table of a query is not there."""
@@ -267,19 +267,18 @@ def _check(
 
 
 def _texts(exceptions: Sequence[Mapping[str, Any]], clean: Callable[[str], str]) -> str:
-    """Take the brokers' words without Java's stack."""
     texts = []
     for fault in exceptions:
-        lines = [
-            line
-            for line in str(fault.get("message", "")).splitlines()
-            if not line.startswith(("\tat ", "...", "\t..."))
-        ]
-        text = _JAVA_NAMES.sub("", clean(" ".join(lines)))
-        if fault.get("errorCode") == UNKNOWN_TABLE:
-            text = "there is no such table"
-        texts.append(f"{fault.get('errorCode')} {text[:_LONGEST_TEXT]}")
+        code = fault.get("errorCode")
+        text = "there is no such table" if code == UNKNOWN_TABLE else str(fault.get("message", ""))
+        texts.append(f"{code} {clean(without_java(text))[:_LONGEST_TEXT]}")
     return "; ".join(texts)
+
+
+def without_java(message: str) -> str:
+    """Return a message of Pinot's on one line, without Java's stack and the names of its exceptions."""
+    lines = [line for line in message.splitlines() if not line.startswith(("\tat ", "...", "\t..."))]
+    return _JAVA_NAMES.sub("", " ".join(lines))
 
 
 def _table(table: Mapping[str, Any] | None) -> tuple[tuple[Column, ...], tuple[tuple[Any, ...], ...]]:

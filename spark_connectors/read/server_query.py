@@ -16,8 +16,10 @@ from typing import IO, Any
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from controller_client.broker import without_java
 from controller_client.config import Auth, Tls
 from controller_client.errors import AuthError, NotAppliedError, PartialResultError, QueryError
+from controller_client.redaction import mask_text
 from spark_connectors.options import ReadOptions
 from spark_connectors.read.data_table import DataTable, decode
 from spark_connectors.read.plan import ServerAddress
@@ -148,7 +150,7 @@ class ServerAnswer:
         """Compare what came with what was asked; errors as of :meth:`ServerConnection.ask`."""
         told = self._last.metadata
         if self._problems:
-            text = "; ".join(f"{code} {_told(message)}" for code, message in self._problems.items())
+            text = "; ".join(f"{code} {_shown(message)}" for code, message in self._problems.items())
             if _LACKING_CODES.issuperset(self._problems):
                 raise PartialResultError(f"{server}: {text}", where=str(server))
             raise QueryError(text, where=str(server), remedy="look at 'filter' and 'columns'")
@@ -203,10 +205,8 @@ def _channel(server: ServerAddress, tls: Tls | None) -> grpc.Channel:
     return grpc.secure_channel(target, credentials, options=_UNLIMITED)
 
 
-def _told(message: str) -> str:
-    """Take Pinot's words without Java's stack."""
-    lines = [line for line in message.splitlines() if not line.startswith(("\tat ", "...", "\t..."))]
-    return " ".join(lines)[:_LONGEST_TEXT]
+def _shown(message: str) -> str:
+    return mask_text(without_java(message))[:_LONGEST_TEXT]
 
 
 def _literal(value: str) -> str:

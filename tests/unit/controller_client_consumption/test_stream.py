@@ -170,6 +170,11 @@ def test_access_that_only_java_has_leaves_the_offsets_unknown(values: dict[str, 
         client_settings(values)
 
 
+def test_settings_that_the_other_client_refuses_leave_the_offsets_unknown() -> None:
+    with pytest.raises(StreamUnknownError, match="offsets of the stream are not known"):
+        open_look(StreamConfig({**STREAM, "security.protocol": "no such"}))
+
+
 def test_other_streams_are_not_looked_at() -> None:
     with pytest.raises(StreamUnknownError, match="'kinesis'"):
         open_look(StreamConfig({"streamType": "kinesis"}))
