@@ -17,7 +17,8 @@ from typing import Any, Protocol
 
 import click
 
-from controller_client.terminal import json_text, printable, printable_lines
+from controller_client.terminal import json_text, visible_lines
+from controller_client.visible_text import visible
 
 __all__ = ["Output", "OutputFormat", "Progress", "cell_text"]
 
@@ -85,7 +86,7 @@ class Output:
 
     def line(self, text: str) -> None:
         """Write one line of data: for what goes on, line after line."""
-        click.echo(printable(text))
+        click.echo(visible(text))
 
     def json_line(self, value: Any) -> None:
         """Write a JSON value on one line: for what goes on, value after value."""
@@ -93,11 +94,11 @@ class Output:
 
     def document(self, text: str) -> None:
         """Write a document, e.g. CSV: to the letter, but on a terminal without control characters."""
-        click.echo(printable_lines(text) if sys.stdout.isatty() else text, nl=False)
+        click.echo(visible_lines(text) if sys.stdout.isatty() else text, nl=False)
 
     def note(self, text: str) -> None:
         """Write a message for the user to stderr."""
-        click.echo(printable_lines(text), err=True)
+        click.echo(visible_lines(text), err=True)
 
     @contextmanager
     def progress(self, text: str, *, total: int | None = None, unit: str = "") -> Iterator[Progress]:
@@ -130,9 +131,9 @@ class Output:
         table = Table(box=SIMPLE_HEAD if terminal else None, show_header=show_header, pad_edge=False)
         for column in columns:
             # Text, not str: a name or a value is data, and data such as "[red]" must not become markup.
-            table.add_column(Text(printable(column)), overflow="fold")
+            table.add_column(Text(visible(column)), overflow="fold")
         for row in rows:
-            table.add_row(*(Text(printable(cell_text(value))) for value in row))
+            table.add_row(*(Text(visible(cell_text(value))) for value in row))
         if terminal:
             console.print(table)
         else:
@@ -171,7 +172,7 @@ class _PlainProgress:
 
     def _show(self) -> None:
         counted = f"{self._done}" if self._total is None else f"{self._done}/{self._total}"
-        line = printable(f"{self._text}: {counted} {self._unit}".rstrip())
+        line = visible(f"{self._text}: {counted} {self._unit}".rstrip())
         if line != self._last:
             self._write(line)
             self._last = line
@@ -191,7 +192,7 @@ def _bar(text: str, total: int | None, unit: str) -> Iterator[Progress]:
         TimeElapsedColumn(),
     )
     with RichProgress(*columns, console=Console(file=sys.stderr), transient=False) as display:
-        task = display.add_task(printable(text), total=total)
+        task = display.add_task(visible(text), total=total)
 
         class Bar:
             def advance(self, count: int = 1) -> None:
@@ -200,7 +201,7 @@ def _bar(text: str, total: int | None, unit: str) -> Iterator[Progress]:
             def update(
                 self, *, done: int | None = None, total: int | None = None, text: str | None = None
             ) -> None:
-                shown = None if text is None else printable(text)
+                shown = None if text is None else visible(text)
                 display.update(task, completed=done, total=total, description=shown)
 
         yield Bar()

@@ -22,7 +22,7 @@ from controller_client.cli.lazy import LazyGroup, missing_dependency
 from controller_client.cli.settings import SETTINGS
 from controller_client.errors import ConfigError, PinotPluginError, SetupError
 from controller_client.redaction import mask_text
-from controller_client.terminal import json_text, printable_lines
+from controller_client.terminal import json_text, visible_lines
 
 __all__ = ["cli", "main"]
 
@@ -133,7 +133,7 @@ def _report(error: Exception, context: CliContext, *, as_json: bool) -> int:
 
 def _shown(text: str) -> str:
     """What others wrote may be in an error: no secrets of theirs, and nothing that steers the terminal."""
-    return printable_lines(mask_text(text))
+    return visible_lines(mask_text(text))
 
 
 def _root(profile: str | None, verbose: int, **flags: str | None) -> None:

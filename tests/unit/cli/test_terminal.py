@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from controller_client.cli.options import confirm
 from controller_client.cli.output import Output, OutputFormat
 from controller_client.errors import NotFoundError, PinotPluginError
-from controller_client.terminal import LogFormatter, json_text, printable, printable_lines
+from controller_client.terminal import LogFormatter, json_text, visible_lines
+from controller_client.visible_text import visible
 from tests.unit.cli.test_errors import fail
 
 __all__ = ["fail"]
@@ -40,18 +41,18 @@ _STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202
 
 @given(st.text())
 def test_no_text_steers_a_terminal(text: str) -> None:
-    assert not _STEERS.search(printable(text))
-    assert "\n" not in printable(text)
-    assert not _STEERS.search(printable_lines(text))
+    assert not _STEERS.search(visible(text))
+    assert "\n" not in visible(text)
+    assert not _STEERS.search(visible_lines(text))
     assert not _STEERS.search(json_text([text]))
     assert json.loads(json_text({"a": [text]})) == {"a": [text]}
 
 
 def test_other_letters_stay() -> None:
-    text = "Zürich 東京 \U0001f6eb [red] a\tb"
-    assert printable(text) == printable_lines(text) == text
+    text = "Zürich 東京 \U0001f6eb [red]"
+    assert visible(text) == visible_lines(text) == text
     assert json_text("Zürich 東京") == '"Zürich 東京"'
-    assert printable("a\nb\rc\x1b\u202e") == "a\\nb\\rc\\x1b\\u202e"
+    assert visible("a\nb\rc\x1b\u202e") == "a\\nb\\rc\\x1b\\u202e"
 
 
 @NAMES
