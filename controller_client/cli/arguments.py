@@ -34,7 +34,7 @@ _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
 class _Checked:
-    """A parameter's callback, after a look at the value that works for any command."""
+    """Checks a value in ways that fit any parameter, then calls the parameter's own callback."""
 
     def __init__(self, callback: Callable[..., Any] | None) -> None:
         self._callback = callback
@@ -50,7 +50,7 @@ class _Checked:
 
 
 def check_values(command: click.Command) -> click.Command:
-    """Let a command, and those below it, refuse values that no command can do anything with.
+    """Let a command, and those below it, refuse values that no command can use.
 
     These are texts with a NUL or with bytes that are no UTF-8 (names of files may have them, and are of other
     types), and numbers that are none or endless.

@@ -153,14 +153,13 @@ class StreamChange:
         return _with_kept(table, None)
 
     def is_repeated(self, changes: Values, table: TableConfig) -> bool:
-        """Return whether a caller asks for this change again; secrets are compared where they are applied."""
-        present = StreamConfig.of(table).values
-        applied = self.is_applied(table)
-        wanted = {**present, **self.new}
-        unknown = () if applied else self.secret_keys
-        return changes.keys() >= set(self.keys) and all(
-            wanted.get(key) == value for key, value in changes.items() if key not in unknown
-        )
+        """Return whether a caller asks for this change again, or for a part of it.
+
+        Secrets are compared where they are applied; else any will do.
+        """
+        wanted = {**StreamConfig.of(table).values, **self.new}
+        unknown = () if self.is_applied(table) else self.secret_keys
+        return all(wanted.get(key) == value for key, value in changes.items() if key not in unknown)
 
     def _has(self, table: TableConfig, values: Values) -> bool:
         present = StreamConfig.of(table).values
@@ -176,9 +175,12 @@ class StreamChange:
             )
 
     def _kept(self, table: TableConfig) -> dict[str, str | None] | None:
-        text = _custom_configs(table.to_json()).get(KEPT_SECRETS, "")
-        kept: dict[str, str | None] | None = json.loads(text).get(self.change_id) if text else None
-        return kept
+        try:
+            kept = json.loads(_custom_configs(table.to_json()).get(KEPT_SECRETS, "{}"))
+        except ValueError:
+            return None
+        found: dict[str, str | None] | None = kept.get(self.change_id) if isinstance(kept, dict) else None
+        return found
 
 
 def _with_kept(table: TableConfig, kept: Mapping[str, Values] | None) -> TableConfig:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -69,7 +70,6 @@ class UpsertQueries:
         self._ttl_s = mark_ttl_s
         self._clock: Clock = clock or SystemClock()
         self._open = ExitStack()
-        self._names: tuple[float, TableNames] | None = None
         self._tables: dict[str, tuple[float, QueriedTable | None]] = {}
         self._marks: dict[str, tuple[float, int]] = {}
         self._keepers: dict[str, MarkKeeper] = {}
@@ -138,7 +138,9 @@ class UpsertQueries:
                 versions[table.table] = version_for(table, asked, self._mark(table.table), self._ends_of)
             return versions[table.table]
 
-        rewritten = rewrite(sql, version_of, exists=lambda name: bool(self._table_names().alike(name)))
+        # Read once, and only for a query that is not understood.
+        names = functools.cache(lambda: TableNames(self._store.children(TABLES_PATH)))
+        rewritten = rewrite(sql, version_of, exists=lambda name: bool(names().alike(name)))
         if versions:
             sent[REWRITTEN] = True
         elif asked.skip:
@@ -153,12 +155,6 @@ class UpsertQueries:
         if name not in self._tables:
             self._tables[name] = (now, find_table(self._store, name))
         return self._tables[name][1]
-
-    def _table_names(self) -> TableNames:
-        now = self._clock.monotonic()
-        if self._names is None or self._names[0] + self._ttl_s < now:
-            self._names = (now, TableNames(self._store.children(TABLES_PATH)))
-        return self._names[1]
 
     def _mark(self, table: str) -> int:
         now = self._clock.monotonic()

@@ -1,4 +1,4 @@
-"""What a look at a table with many segments costs, counted in names that are read."""
+"""What the inspection of a table with many segments costs, counted in names that are read."""
 
 from __future__ import annotations
 
