@@ -29,7 +29,7 @@ __all__ = [
 _DEEPEST = 100
 """Levels of a JSON document; Pinot's own have fewer than ten."""
 
-_LONGEST_TIME_S = 1e9
+_GREATEST_NUMBER = 1e9
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -41,8 +41,8 @@ class _Checked:
 
     def __call__(self, ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
         for each in value if isinstance(value, tuple) else (value,):
-            if isinstance(each, float) and not abs(each) <= _LONGEST_TIME_S:
-                raise click.BadParameter(f"{each} is no number up to {_LONGEST_TIME_S:,.0f}.", ctx, parameter)
+            if isinstance(each, float) and not abs(each) <= _GREATEST_NUMBER:
+                raise click.BadParameter(f"{each} is no number up to {_GREATEST_NUMBER:,.0f}.", ctx, parameter)
             is_text = isinstance(each, str) and isinstance(parameter.type, click.types.StringParamType)
             if is_text and _NO_TEXT.search(each):
                 raise click.BadParameter(f"{each!r} holds a character that is no text.", ctx, parameter)

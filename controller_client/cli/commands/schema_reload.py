@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from controller_client.cli.context import CliContext
+from controller_client.errors import NotFoundError
 from controller_client.table_names import TableType
 
 if TYPE_CHECKING:
@@ -19,9 +21,10 @@ def tables_of_schema(client: ControllerClient, schema: str) -> list[str]:
     schemas = set(client.schemas.list())
     found = []
     for name in sorted(name for each in TableType for name in client.tables.list(each)):
-        names = client.tables.get(name).schema_names
-        if next((each for each in names if each in schemas), None) == schema:
-            found.append(name)
+        with suppress(NotFoundError):  # one that is deleted meanwhile
+            names = client.tables.get(name).schema_names
+            if next((each for each in names if each in schemas), None) == schema:
+                found.append(name)
     return found
 
 
