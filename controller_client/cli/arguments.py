@@ -42,7 +42,8 @@ class _Checked:
     def __call__(self, ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
         for each in value if isinstance(value, tuple) else (value,):
             if isinstance(each, float) and not abs(each) <= _GREATEST_NUMBER:
-                raise click.BadParameter(f"{each} is no number up to {_GREATEST_NUMBER:,.0f}.", ctx, parameter)
+                message = f"{each} is no number up to {_GREATEST_NUMBER:,.0f}."
+                raise click.BadParameter(message, ctx, parameter)
             is_text = isinstance(each, str) and isinstance(parameter.type, click.types.StringParamType)
             if is_text and _NO_TEXT.search(each):
                 raise click.BadParameter(f"{each!r} holds a character that is no text.", ctx, parameter)

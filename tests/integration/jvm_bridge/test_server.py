@@ -34,7 +34,7 @@ _STOCK, _HOSTED = Program.PINOT, Program.PINOTCTL
 # A server waits that long without a query before it leaves, and takes no longer for one.
 _DRAIN = {"pinot.server.query.executor.timeout": "2000"}
 # Pinot lists its configuration in its log.
-_SECRET = {"pinot.server.storage.factory.s3.secretKey": "hush-hush"}
+_SECRET = {"pinot.server.storage.factory.other.secretKey": "hush-hush"}
 # The stock command tells a wrong argument by its exit code only with this.
 _EXIT = "-Dpinot.admin.system.exit=true"
 
@@ -189,7 +189,7 @@ def test_it_is_seen_as_a_stock_server_is_though_its_hooks_fail(twins: Twins) -> 
         assert text in log
     assert "hook raises failed before the start; the server goes on" in log
     assert "hush" not in log
-    assert "key: pinot.server.storage.factory.s3.secretkey, value: ***" in log.lower()
+    assert "key: pinot.server.storage.factory.other.secretkey, value: ***" in log.lower()
 
 
 def test_the_hook_of_the_documents_does_what_they_say(twins: Twins) -> None:
