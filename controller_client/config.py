@@ -75,7 +75,8 @@ class BasicAuth:
 
     def secrets(self) -> tuple[str, ...]:
         """Return what must not be shown, in any encoding."""
-        return (self.password.reveal(), f"{self.username}:{self.password.reveal()}")
+        password = self.password.reveal()
+        return (password, f"{self.username}:{password}") if password else ()
 
 
 @dataclass(frozen=True)
