@@ -50,6 +50,7 @@ from controller_client.errors import (
     UnreachableError,
 )
 from controller_client.zookeeper.address import check_path, parse_hosts
+from controller_client.zookeeper.faults import changed_meanwhile, missing, unreachable
 from controller_client.zookeeper.kazoo_log import hide_contents
 
 __all__ = ["SESSION_TIMEOUT_S", "ZooKeeperConnection"]
@@ -226,9 +227,9 @@ class ZooKeeperConnection:
                 )
                 return int(stat.version)
             except BadVersionError:
-                raise self._moved(path, expected_version) from None
+                raise changed_meanwhile(self._where(path), expected_version) from None
             except NoNodeError:
-                raise self._missing(path) from None
+                raise missing(self._where(path)) from None
             except _LOST_REPLY as error:
                 found = self._settle(path, error)
                 if found is None:
@@ -239,7 +240,7 @@ class ZooKeeperConnection:
                 if version == expected_version + 1:
                     if content == data:
                         return version
-                    raise self._moved(path, expected_version) from error
+                    raise changed_meanwhile(self._where(path), expected_version) from error
                 if version != expected_version:
                     raise OutcomeUnknownError(
                         "the reply to a write was lost, and others have written since",
@@ -265,11 +266,11 @@ class ZooKeeperConnection:
                 self._write(path, deadline, lambda kazoo: kazoo.delete_async(path, version=version))
                 return
             except BadVersionError:
-                raise self._moved(path, version) from None
+                raise changed_meanwhile(self._where(path), version) from None
             except NoNodeError:
                 if lost:
                     return
-                raise self._missing(path) from None
+                raise missing(self._where(path)) from None
             except NotEmptyError:
                 raise ConflictError(
                     "the znode has children", where=self._where(path), remedy="delete it with recursive=True"
@@ -403,22 +404,7 @@ class ZooKeeperConnection:
             raise self._unreachable(f"did not answer for {path} ({type(error).__name__})") from error
 
     def _unreachable(self, what: str) -> UnreachableError:
-        return UnreachableError(
-            f"ZooKeeper {what} within {self.timeout_s:g} s",
-            where=self.address,
-            remedy="check that it runs and that the address is right",
-        )
-
-    def _moved(self, path: str, expected_version: int) -> ConflictError:
-        return ConflictError(
-            "the znode was changed by somebody else meanwhile",
-            expected=f"version {expected_version}",
-            where=self._where(path),
-            remedy="read it again and apply the change to what is there now",
-        )
-
-    def _missing(self, path: str) -> NotFoundError:
-        return NotFoundError("there is no such znode", where=self._where(path))
+        return unreachable(self.address, what, self.timeout_s)
 
     def _where(self, path: str) -> str:
         return f"{path} in ZooKeeper {self.address}"
