@@ -121,8 +121,13 @@ class TableNames:
     def __init__(self, tables: Iterable[str]) -> None:
         self._realtime: dict[str, list[str]] = {}
         for table in sorted(tables):
+            of_name = self._realtime.setdefault(raw_name(table).lower(), [])
             if table.endswith(_REALTIME):
-                self._realtime.setdefault(raw_name(table).lower(), []).append(table)
+                of_name.append(table)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether a name may mean any table, a realtime or an offline one."""
+        return raw_name(name).lower() in self._realtime
 
     def alike(self, name: str) -> Sequence[str]:
         """Return the realtime tables (with type) that a name may mean: the same letters, small or capital."""

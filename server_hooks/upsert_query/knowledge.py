@@ -72,9 +72,11 @@ class Knowledge:
             ConfigError: The table's settings are not whole.
         """
         names = self._table_names()
-        if not names.alike(name):
+        if name not in names:
             # It may have come this moment. Nothing is kept of it: queries may name anything.
             return find_table(self._store, name)
+        if not names.alike(name):
+            return None  # an offline table alone
         known = self._tables.get(names.key(name))
         return known.found if known else self._read_table(name)
 

@@ -196,6 +196,21 @@ def test_words_of_queries_cost_nothing_and_names_of_no_table_are_not_kept() -> N
     assert _asks(64) == _asks(16)
 
 
+def test_an_offline_table_costs_nothing(world: World) -> None:
+    world.zookeeper.table("off_OFFLINE")
+    assert world.version("off") is None
+    world.zookeeper.is_away = True
+    reads = world.zookeeper.reads
+    for name in ("off", "OFF", "off_OFFLINE"):
+        assert world.version(name) is None
+    assert world.zookeeper.reads == reads
+    world.zookeeper.is_away = False
+    world.zookeeper.table("off_REALTIME", **CUSTOM)
+    world.knowledge.refresh()
+    with pytest.raises(RefusedQueryError, match="offline table"):
+        world.version("off")
+
+
 def test_a_table_that_is_dropped_and_made_again(world: World) -> None:
     world.tell(3)
     assert world.version() == 3
