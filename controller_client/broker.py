@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from types import TracebackType
@@ -18,11 +18,16 @@ from controller_client.errors import NotAppliedError, PartialResultError, QueryE
 from controller_client.retry import RetryPolicy, TransientFailureError, call_with_retry
 from controller_client.transport import Transport
 
-__all__ = ["BrokerClient", "Column", "QueryResult", "QueryStats"]
+__all__ = ["UNKNOWN_TABLE", "BrokerClient", "Column", "QueryResult", "QueryStats", "without_java"]
+
+UNKNOWN_TABLE = 190
+"""Pinot's number of the error that the table of a query is not there."""
 
 # Codes of org.apache.pinot.common.exception.QueryException that say that part of the data is missing.
 _PARTIAL_CODES = frozenset({210, 230, 235, 305, 427})
 _LONGEST_TEXT = 1_000
+# "org.apache.calcite.runtime.CalciteContextException: " says nothing beside the text that follows.
+_JAVA_NAMES = re.compile(r"\b(?:[a-z]\w*\.){2,}[A-Z]\w*: ")
 _ONE_ATTEMPT = RetryPolicy(attempts=1)
 
 
@@ -148,8 +153,9 @@ class BrokerClient:
 
         Raises:
             QueryError: The broker answered with exceptions: wrong SQL, unknown table or column, a time-out.
-            PartialResultError: Servers or segments are missing, so the numbers are not the table's. A broker
-                that does not know of a dead server's segments at all cannot tell: compare ``total_docs``.
+            PartialResultError: Servers or segments are missing, so the numbers are not the table's; segments
+                also where they lack a column. A broker that does not know of a dead server's segments at all
+                cannot tell: compare ``total_docs``.
             NotAppliedError: No broker could be reached.
         """
         settings = dict(options or {})
@@ -160,14 +166,14 @@ class BrokerClient:
             request["queryOptions"] = ";".join(f"{key}={_option(value)}" for key, value in settings.items())
         # The broker answers a time-out itself, in JSON: give it the time to.
         read_timeout_s = None if timeout_s is None else timeout_s + 5.0
-        document, url = self._ask(request, read_timeout_s)
+        document, transport = self._ask(request, read_timeout_s)
         stats = _stats(document)
-        _check(document, stats, url, allow_partial=allow_partial)
+        _check(document, stats, transport, allow_partial=allow_partial)
         columns, rows = _table(document.get("resultTable"))
-        return QueryResult(columns, rows, stats, url)
+        return QueryResult(columns, rows, stats, transport.base_url)
 
-    def _ask(self, request: dict[str, str], read_timeout_s: float | None) -> tuple[dict[str, Any], str]:
-        def one_round() -> tuple[dict[str, Any], str]:
+    def _ask(self, request: dict[str, str], read_timeout_s: float | None) -> tuple[dict[str, Any], Transport]:
+        def one_round() -> tuple[dict[str, Any], Transport]:
             failed: NotAppliedError | None = None
             for transport in list(self._transports):
                 try:
@@ -188,7 +194,7 @@ class BrokerClient:
                     self._transports.append(transport)
                 else:
                     # Decimal keeps BIG_DECIMAL exact: Pinot writes it as a number.
-                    return json.loads(response.content, parse_float=Decimal), transport.base_url
+                    return transport.json_of(response, parse_float=Decimal) or {}, transport
             if failed is None:
                 raise NotAppliedError("no broker is known")
             raise TransientFailureError(failed, "no broker answered")
@@ -223,11 +229,27 @@ def _stats(document: Mapping[str, Any]) -> QueryStats:
     )
 
 
-def _check(document: Mapping[str, Any], stats: QueryStats, url: str, *, allow_partial: bool) -> None:
+def _check(
+    document: Mapping[str, Any], stats: QueryStats, transport: Transport, *, allow_partial: bool
+) -> None:
     exceptions = document.get("exceptions") or []
     fatal = [fault for fault in exceptions if fault.get("errorCode") not in _PARTIAL_CODES]
     if fatal:
-        raise QueryError(_texts(fatal), where=url)
+        error = QueryError(_texts(fatal, transport.clean), where=transport.base_url)
+        error.codes = frozenset(int(fault.get("errorCode") or 0) for fault in fatal)
+        if UNKNOWN_TABLE in error.codes:
+            error.remedy = "see 'pinotctl table list'; a new table is known to brokers some moments later"
+        raise error
+    if stats.segments_invalid and not allow_partial:
+        # Pinot calls it no error, and answers with the rows of the others, or with none.
+        raise PartialResultError(
+            f"{stats.segments_invalid} of {stats.segments_queried} segments lack a column that the query"
+            " names, and are left out of the answer",
+            expected="segments with all columns of the schema",
+            where=transport.base_url,
+            remedy="reload the table's segments, e.g. by 'pinotctl schema update --reload', or leave the"
+            " column out; allow_partial takes the answer as it is",
+        )
     missing = stats.servers_responded < stats.servers_queried or stats.partial or bool(exceptions)
     # Each queried segment is processed or pruned by its server, LIMIT or not; only a plan (which has a column
     # of this name) processes none.
@@ -235,26 +257,28 @@ def _check(document: Mapping[str, Any], stats: QueryStats, url: str, *, allow_pa
     columns = (document.get("resultTable") or {}).get("dataSchema", {}).get("columnNames", ())
     missing = missing or (seen < stats.segments_queried and "Operator_Id" not in columns)
     if missing and not allow_partial:
-        told = f": {_texts(exceptions)}" if exceptions else ""
+        reported = f": {_texts(exceptions, transport.clean)}" if exceptions else ""
         raise PartialResultError(
             f"{stats.servers_responded} of {stats.servers_queried} servers answered, with {seen} of"
-            f" {stats.segments_queried} segments{told}",
-            where=url,
+            f" {stats.segments_queried} segments{reported}",
+            where=transport.base_url,
             remedy="look whether all servers are up, then ask again; allow_partial takes the answer as it is",
         )
 
 
-def _texts(exceptions: Sequence[Mapping[str, Any]]) -> str:
-    """Take the brokers' words without Java's stack."""
+def _texts(exceptions: Sequence[Mapping[str, Any]], clean: Callable[[str], str]) -> str:
     texts = []
     for fault in exceptions:
-        lines = [
-            line
-            for line in str(fault.get("message", "")).splitlines()
-            if not line.startswith(("\tat ", "...", "\t..."))
-        ]
-        texts.append(f"{fault.get('errorCode')} {' '.join(lines)[:_LONGEST_TEXT]}")
+        code = fault.get("errorCode")
+        text = "there is no such table" if code == UNKNOWN_TABLE else str(fault.get("message", ""))
+        texts.append(f"{code} {clean(without_java(text))[:_LONGEST_TEXT]}")
     return "; ".join(texts)
+
+
+def without_java(message: str) -> str:
+    """Return a message of Pinot's on one line, without Java's stack and the names of its exceptions."""
+    lines = [line for line in message.splitlines() if not line.startswith(("\tat ", "...", "\t..."))]
+    return _JAVA_NAMES.sub("", " ".join(lines))
 
 
 def _table(table: Mapping[str, Any] | None) -> tuple[tuple[Column, ...], tuple[tuple[Any, ...], ...]]:

@@ -87,6 +87,7 @@ class Capability(StrEnum):
     LIST_LINEAGE = "listing the segment lineage"
     COPY_TO_DEEP_STORE = "a metadata push that copies the segment into the deep store"
     PAUSE_CONSUMPTION = "pausing consumption"
+    RELOAD_STATUS = "the status of a reload"
     SUBTASK_PROGRESS = "the progress of subtasks"
     EMPTY_SEGMENTS_TO = "replacing segments by nothing"
     LINEAGE_CUSTOM_MAP = "a custom map in a lineage entry"
@@ -108,6 +109,7 @@ SINCE: Mapping[Capability, PinotVersion] = {
     Capability.LIST_LINEAGE: PinotVersion(0, 10),
     Capability.COPY_TO_DEEP_STORE: PinotVersion(0, 11),
     Capability.PAUSE_CONSUMPTION: PinotVersion(0, 11),
+    Capability.RELOAD_STATUS: PinotVersion(0, 11),
     Capability.SUBTASK_PROGRESS: PinotVersion(0, 12),
     Capability.EMPTY_SEGMENTS_TO: PinotVersion(1, 0),
     Capability.LINEAGE_CUSTOM_MAP: PinotVersion(1, 0),

@@ -9,14 +9,11 @@ from typing import Any
 
 from controller_client.capabilities import Capabilities, PinotVersion
 from controller_client.errors import NotAppliedError
+from controller_client.redaction import masked
 from controller_client.retry import RetryPolicy
 from controller_client.transport import Transport, path_of
 
 __all__ = ["ClusterApi", "visible_config"]
-
-# Keys whose values are credentials: pinot.controller.storage.factory.s3.secretKey and the like.
-_SECRET_KEY = re.compile(r"secret|password|passwd|token|accesskey|credential|privatekey", re.IGNORECASE)
-_MASK = "*****"
 
 
 class ClusterApi:
@@ -94,8 +91,7 @@ class ClusterApi:
 
 def visible_config(appconfigs: Mapping[str, Any] | None) -> dict[str, str]:
     """Take a role's own configuration out of its answer to ``GET /appconfigs``; credentials are masked."""
-    flat = dict(_flatten("", (appconfigs or {}).get("pinotConfig") or {}))
-    return {key: _MASK if _SECRET_KEY.search(key) else value for key, value in flat.items()}
+    return masked(dict(_flatten("", (appconfigs or {}).get("pinotConfig") or {})))
 
 
 def _flatten(prefix: str, value: Any) -> Iterable[tuple[str, str]]:

@@ -20,8 +20,11 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Mapping
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from controller_client.errors import ConfigError
@@ -67,18 +70,39 @@ class BasicAuth:
     def header(self) -> str:
         """Return the value of the header ``Authorization``; a secret."""
         pair = f"{self.username}:{self.password.reveal()}"
-        return "Basic " + base64.b64encode(pair.encode()).decode()
+        # What is no UTF-8 in the environment is sent as the bytes that it is.
+        return "Basic " + base64.b64encode(pair.encode("utf-8", "surrogateescape")).decode()
+
+    def secrets(self) -> tuple[str, ...]:
+        """Return what must not be shown, in any encoding."""
+        password = self.password.reveal()
+        return (password, f"{self.username}:{password}") if password else ()
 
 
 @dataclass(frozen=True)
 class BearerToken:
-    """A token, sent as ``Authorization: Bearer``."""
+    """A token, sent as ``Authorization: Bearer``.
+
+    Raises:
+        ConfigError: It holds a character that no header can carry, e.g. a line break.
+    """
 
     token: Secret
+
+    def __post_init__(self) -> None:
+        if not all("!" <= character <= "~" for character in self.token.reveal()):
+            raise ConfigError(
+                "the token holds a character that cannot be sent: a blank, a line break or no ASCII",
+                expected="a bearer token as it was issued, without 'Bearer' before it",
+            )
 
     def header(self) -> str:
         """Return the value of the header ``Authorization``; a secret."""
         return f"Bearer {self.token.reveal()}"
+
+    def secrets(self) -> tuple[str, ...]:
+        """Return what must not be shown, in any encoding."""
+        return (self.token.reveal(),)
 
 
 Auth = BasicAuth | BearerToken
@@ -99,6 +123,25 @@ class Tls:
     client_cert_file: str | None = None
     client_key_file: str | None = None
     verify: bool = True
+
+    def check(self) -> None:
+        """Read the files, as each connection does.
+
+        Raises:
+            ConfigError: One is missing, or does not hold what it should.
+        """
+        if self.verify and self.ca_file:
+            with _tls_file(self.ca_file, "certificates of authorities"):
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                if Path(self.ca_file).is_dir():
+                    context.load_verify_locations(capath=self.ca_file)
+                else:
+                    context.load_verify_locations(cafile=self.ca_file)
+        if self.client_cert_file:
+            with _tls_file(self.client_cert_file, "a client certificate with its key"):
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                # Without the function an encrypted key would be asked for on the terminal.
+                context.load_cert_chain(self.client_cert_file, self.client_key_file, password=lambda: b"")
 
 
 @dataclass(frozen=True)
@@ -233,10 +276,25 @@ class BrokerConfig:
         )
 
 
+@contextmanager
+def _tls_file(path: str, content: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or "it cannot be read"
+        raise ConfigError(
+            f"TLS cannot use the file {path}: {reason}",
+            expected=f"{content}, in PEM",
+            where=str(Path(path).absolute()),
+        ) from error
+
+
 def _split_credentials(url: str, auth: Auth | None, name: str) -> tuple[str, Auth | None]:
     try:
         parts = urlsplit(url)
         port = parts.port
+        if ":" not in (parts.hostname or ""):
+            (parts.hostname or "").encode("idna")  # refuses empty and too long parts of a name
     except ValueError:
         # The value may hold a password and the cause's text repeats it, so neither is shown.
         raise ConfigError(f"the {name} cannot be read", expected=_ADDRESS) from None

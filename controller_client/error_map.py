@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import unquote
 
 from controller_client.errors import (
     AuthError,
@@ -19,7 +21,7 @@ from controller_client.errors import (
     RejectedError,
 )
 
-__all__ = ["OVERRIDES", "Override", "classify"]
+__all__ = ["OVERRIDES", "Override", "Verdict", "classify"]
 
 
 @dataclass(frozen=True)
@@ -27,36 +29,124 @@ class Override:
     """One quirk: an answer that does not mean what its status says.
 
     Attributes:
-        method: HTTP method.
+        methods: HTTP methods.
         path: Pattern that the whole path matches, without the query.
         status: HTTP status.
         text: Pattern that is searched in the answer's text.
         error: What it is.
         remedy: What the reader should do, where that is plain.
+        message: What happened, where Pinot's words do not say it plainly; with the named groups of both
+            patterns in braces.
         seen_on: Pinot version that it was captured from.
     """
 
-    method: str
+    methods: tuple[str, ...]
     path: re.Pattern[str]
     status: int
     text: re.Pattern[str]
     error: type[PinotPluginError]
     remedy: str | None = None
+    message: str | None = None
     seen_on: str = "0.11.0"
+
+    def verdict(self, method: str, path: str, status: int, text: str) -> Verdict | None:
+        """Return what an answer is; None where this is another one."""
+        if method not in self.methods or status != self.status:
+            return None
+        in_path, in_text = self.path.fullmatch(path), self.text.search(text)
+        if in_path is None or in_text is None:
+            return None
+        names = {key: unquote(value) for key, value in in_path.groupdict().items()}
+        message = self.message and self.message.format(**names, **in_text.groupdict())
+        return Verdict(self.error, self.remedy, message)
+
+
+class Verdict(NamedTuple):
+    """Which error an answer is.
+
+    Attributes:
+        error: Its class.
+        remedy: What the reader should do, where that is known.
+        message: What happened, in plain words, where Pinot's own are not.
+    """
+
+    error: type[PinotPluginError]
+    remedy: str | None = None
+    message: str | None = None
 
 
 def _row(
-    method: str, path: str, status: int, text: str, error: type[PinotPluginError], remedy: str | None = None
+    methods: str,
+    path: str,
+    status: int,
+    text: str,
+    error: type[PinotPluginError],
+    remedy: str | None = None,
+    message: str | None = None,
 ) -> Override:
-    return Override(
-        method, re.compile(path), status, re.compile(text, re.IGNORECASE | re.DOTALL), error, remedy
-    )
+    found = re.compile(text, re.IGNORECASE | re.DOTALL)
+    return Override(tuple(methods.split()), re.compile(path), status, found, error, remedy, message)
 
 
 _REPLACE = "/segments/[^/]+/"
 _UPLOAD = "/(v2/)?segments"
 _TASK = "/tasks/(task|subtask)/[^/]+/(state|config|debug)"
 _READ_LINEAGE = "read the table's lineage before anything else"
+_ANY_TABLE = "/tables(/[^/]+)?"
+_OF_TABLE = "/(tables|segments)/(?P<table>[^/]+)(/.*)?"
+_LIST_TABLES = "see 'pinotctl table list'"
+_BY_COLUMN = "correct the config, or add the column to the schema first"
+
+
+# What is wrong with a table's config, when it is made or changed.
+_TABLE_CONFIGS = (
+    _row(
+        "POST PUT",
+        _ANY_TABLE,
+        400,
+        r"Missing required creator property '(?P<key>\w+)'",
+        RejectedError,
+        "'pinotctl table show TABLE --output json' of a table that works has all parts",
+        "the table config lacks the part {key}",
+    ),
+    _row(
+        "POST PUT",
+        _ANY_TABLE,
+        400,
+        r"Cannot find valid fieldSpec for timeColumn: (?P<column>\S+) from the table config: "
+        r"(?P<table>\S+), in the schema: (?P<schema>\S+)",
+        RejectedError,
+        _BY_COLUMN,
+        "the time column {column} of {table} is no date-time column of the schema {schema}",
+    ),
+    _row(
+        "POST PUT",
+        _ANY_TABLE,
+        400,
+        r"Column Name (?P<column>\S+) defined in (?P<part>.+?) must be a valid column",
+        RejectedError,
+        _BY_COLUMN,
+        "the {part} names the column {column}, which the table's schema has not",
+    ),
+    _row(
+        "POST PUT",
+        _ANY_TABLE,
+        400,
+        r"Invalid table config for table (?P<table>\S+): (\w+\.)*\w+: (?P<reason>.+)",
+        RejectedError,
+        "correct the config",
+        "Pinot refuses the config of {table}: {reason}",
+    ),
+    _row(
+        "POST PUT",
+        _ANY_TABLE,
+        400,
+        "'timeColumnName' cannot be null in REALTIME table config",
+        RejectedError,
+        "name a date-time column of the schema as segmentsConfig.timeColumnName",
+        "the config of a realtime table names no time column",
+    ),
+)
 
 OVERRIDES: tuple[Override, ...] = (
     # Checks before the lineage is written: nothing was applied.
@@ -132,13 +222,72 @@ OVERRIDES: tuple[Override, ...] = (
         "see the type's list of tasks",
     ),
     _row("GET", "/tasks/[^/]+/state", 500, "getWorkflowContext.* is null", NotFoundError),
+    *_TABLE_CONFIGS,
+    _row(
+        "POST",
+        "/tables",
+        409,
+        r"Table config for (?P<table>\S+) already exists",
+        ConflictError,
+        "change it by 'pinotctl table update', or delete it first",
+        "there is a table {table} already",
+    ),
+    # The answer is the whole document and not a word of what is wrong in it.
+    _row(
+        "POST PUT",
+        "/schemas(/[^/]+)?",
+        400,
+        "Invalid schema config json string",
+        RejectedError,
+        "check the fields: name, dataType (INT, LONG, FLOAT, DOUBLE, BIG_DECIMAL, BOOLEAN, TIMESTAMP, STRING,"
+        " JSON, BYTES), and format and granularity of date-times",
+        "Pinot cannot read the schema, and does not say why",
+    ),
+    _row(
+        "PUT",
+        "/schemas/[^/]+",
+        400,
+        r"Backward incompatible schema (?P<schema>.+?)\. Only allow adding new columns",
+        RejectedError,
+        "keep all columns and their types as they are; new columns may be added",
+        "the schema {schema} would lose a column, or change one",
+    ),
+    # Which table it is, these do not say.
+    _row(
+        "GET", _OF_TABLE, 404, "^Table not found$", NotFoundError, _LIST_TABLES, "there is no table {table}"
+    ),
+    _row(
+        "GET",
+        _OF_TABLE,
+        404,
+        "^Table '?[^ ']+'? not found[.!]?$",
+        NotFoundError,
+        _LIST_TABLES,
+        "there is no table {table}",
+    ),
+    _row(
+        "GET",
+        "/tables/(?P<table>[^/]+)/consumingSegmentsInfo",
+        500,
+        "Ideal state does not exist for table",
+        NotFoundError,
+        _LIST_TABLES,
+        "there is no table {table}",
+    ),
+    _row(
+        "GET",
+        "/schemas/(?P<schema>[^/]+)",
+        404,
+        "Schema not found",
+        NotFoundError,
+        "see 'pinotctl schema list'",
+        "there is no schema {schema}",
+    ),
 )
 
 
-def classify(
-    method: str, path: str, status: int, text: str, *, read_only: bool
-) -> tuple[type[PinotPluginError], str | None]:
-    """Say which error an answer is.
+def classify(method: str, path: str, status: int, text: str, *, read_only: bool) -> Verdict:
+    """Return which error an answer is.
 
     Args:
         method: HTTP method.
@@ -146,33 +295,23 @@ def classify(
         status: HTTP status, 300 or more.
         text: The answer's own text; empty when it had none.
         read_only: Whether the call can change anything.
-
-    Returns:
-        The error's class and what to do, if that is known.
     """
-    for row in OVERRIDES:
-        if (
-            row.method == method
-            and row.status == status
-            and row.path.fullmatch(path)
-            and row.text.search(text)
-        ):
-            return row.error, row.remedy
-    return _by_status(status, text, read_only=read_only)
+    verdicts = (row.verdict(method, path, status, text) for row in OVERRIDES)
+    return next(filter(None, verdicts), None) or _by_status(status, text, read_only=read_only)
 
 
-def _by_status(status: int, text: str, *, read_only: bool) -> tuple[type[PinotPluginError], str | None]:
+def _by_status(status: int, text: str, *, read_only: bool) -> Verdict:
     if status in (401, 403):
-        return AuthError, "check user name, password or token, and the rights behind them"
+        return Verdict(AuthError, "check user name, password or token, and the rights behind them")
     if status == 404:
-        return NotFoundError, None
+        return Verdict(NotFoundError)
     if status in (409, 410, 412):
-        return ConflictError, None
+        return Verdict(ConflictError)
     if status in (502, 503, 504):
         # Something between the client and the controller answered, or the controller gave up on the way.
         if read_only:
-            return NotAppliedError, "look whether the role behind the address is up"
-        return OutcomeUnknownError, "read the state back before the call is made again"
+            return Verdict(NotAppliedError, "check whether the role behind the address is up")
+        return Verdict(OutcomeUnknownError, "read the state back before the call is made again")
     if status >= 500 and not text and not read_only:
-        return OutcomeUnknownError, "read the state back before the call is made again"
-    return RejectedError, None
+        return Verdict(OutcomeUnknownError, "read the state back before the call is made again")
+    return Verdict(RejectedError)

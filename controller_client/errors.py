@@ -169,7 +169,13 @@ class AppliedError(PinotPluginError):
 
 
 class QueryError(PinotPluginError):
-    """The broker answered a query with exceptions."""
+    """The broker answered a query with exceptions.
+
+    Attributes:
+        codes: Pinot's numbers of them (``org.apache.pinot.common.exception.QueryException``).
+    """
+
+    codes: frozenset[int] = frozenset()
 
 
 class PartialResultError(QueryError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import requests
 from urllib3.exceptions import MaxRetryError, NewConnectionError
@@ -23,7 +23,7 @@ _LINE_FAULTS = (requests.Timeout, requests.ConnectionError, requests.exceptions.
 
 
 def translate(
-    fault: requests.RequestException, *, where: str, reads: bool
+    fault: requests.RequestException, *, where: str, reads: bool, clean: Callable[[str], str]
 ) -> PinotPluginError | TransientFailureError:
     """Say what a fault means; see the table in :mod:`controller_client.transport`.
 
@@ -31,31 +31,33 @@ def translate(
         fault: What requests raised.
         where: The call, without credentials.
         reads: Whether the call can change nothing.
+        clean: Takes credentials out of the fault's text.
 
     Returns:
         A :class:`TransientFailureError` when the call may be repeated, else the error itself.
     """
+    reason = clean(_innermost(fault))
     if _nothing_was_sent(fault):
         unreachable = UnreachableError(
-            f"cannot connect: {_innermost(fault)}",
+            f"cannot connect: {reason}",
             where=where,
             remedy="check that the role is up and that the address is right",
         )
         return TransientFailureError(unreachable, "no connection")
     if _handshake_failed(fault):
         return UnreachableError(
-            f"TLS failed: {_innermost(fault)}",
+            f"TLS failed: {reason}",
             where=where,
             remedy="check the certificate authorities (ca_file), and whether this port speaks https",
         )
     if not isinstance(fault, _LINE_FAULTS):
         # A request that could not even be made: a wrong address or header.
-        return NotAppliedError(f"the request cannot be made: {_innermost(fault)}", where=where)
+        return NotAppliedError(f"the request cannot be made: {reason}", where=where)
     what = "no answer in time" if isinstance(fault, requests.Timeout) else "the connection broke"
     if reads:
-        return TransientFailureError(NotAppliedError(f"{what}: {_innermost(fault)}", where=where), what)
+        return TransientFailureError(NotAppliedError(f"{what}: {reason}", where=where), what)
     return OutcomeUnknownError(
-        f"{what}, so it is unknown whether the call was applied: {_innermost(fault)}",
+        f"{what}, so it is unknown whether the call was applied: {reason}",
         where=where,
         remedy="read the state back before the call is made again",
     )

@@ -7,7 +7,8 @@ COMPLETED, and hide ``segmentsFrom`` when it is; so ending an entry swaps at onc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence, Set
 
 from controller_client.capabilities import Capabilities, Capability
 from controller_client.doctor import Diagnosis, diagnose
@@ -124,8 +125,9 @@ class LineageApi:
                 where=table_name_with_type,
                 remedy="choose other names, or let the doctor clean up what an earlier run left",
             )
+        old, new = frozenset(segments_from), frozenset(segments_to)
         for entry in self.list(table_name_with_type):
-            check_against(entry, table_name_with_type, segments_from, segments_to)
+            check_against(entry, table_name_with_type, old, new)
 
     def doctor(self, table_name_with_type: str, older_than_s: float) -> list[Diagnosis]:
         """Look for what interrupted replacements left; see :func:`controller_client.doctor.diagnose`."""
@@ -176,7 +178,7 @@ def check_lists(segments_from: Sequence[str], segments_to: Sequence[str]) -> Non
     if not segments_from and not segments_to:
         raise ConfigError("nothing is replaced by nothing", expected="a segment in one of the two lists")
     for name, segments in (("segmentsFrom", segments_from), ("segmentsTo", segments_to)):
-        twice = sorted({segment for segment in segments if segments.count(segment) > 1})
+        twice = sorted(name for name, count in Counter(segments).items() if count > 1)
         if twice:
             raise ConfigError(f"{name} holds segments twice: {twice}")
     both = sorted(set(segments_from) & set(segments_to))
@@ -187,9 +189,9 @@ def check_lists(segments_from: Sequence[str], segments_to: Sequence[str]) -> Non
 
 
 def check_against(
-    entry: LineageEntry, table_name_with_type: str, segments_from: Sequence[str], segments_to: Sequence[str]
+    entry: LineageEntry, table_name_with_type: str, segments_from: Set[str], segments_to: Set[str]
 ) -> None:
-    """Check the lists of a new replacement against an entry of the lineage.
+    """Check the segments of a new replacement against an entry of the lineage.
 
     Raises:
         ConflictError: The entry holds one of the segments, or would hide a new one.
@@ -198,7 +200,7 @@ def check_against(
     # COMPLETED and the segmentsFrom of each that is, whatever another entry says about the same names.
     # Pinot takes the names of a reverted entry again, completes the new one, and nobody sees the segments.
     hides = entry.segments_to if entry.state is LineageState.REVERTED else entry.segments_from
-    used_up = sorted(set(hides) & set(segments_to))
+    used_up = sorted({name for name in hides if name in segments_to})
     if used_up:
         raise ConflictError(
             f"lineage entry {entry.entry_id} ({entry.state}) of {table_name_with_type} has used up names of"
@@ -206,7 +208,8 @@ def check_against(
             where=table_name_with_type,
             remedy="choose other names",
         )
-    shared = set(entry.segments_from) & set(segments_from) | set(entry.segments_to) & set(segments_to)
+    shared = {name for name in entry.segments_from if name in segments_from}
+    shared |= {name for name in entry.segments_to if name in segments_to}
     if entry.live and shared:
         raise ConflictError(
             f"lineage entry {entry.entry_id} ({entry.state}) of {table_name_with_type} holds"

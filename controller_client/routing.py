@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from controller_client.config import BrokerConfig
-from controller_client.errors import NotFoundError
+from controller_client.errors import NotAppliedError, NotFoundError
 from controller_client.transport import Transport, path_of
 from controller_client.waiting import wait_until
 
@@ -43,6 +43,8 @@ def wait_routed(
 ) -> None:
     """Wait until every broker of a table queries some segments and no longer others.
 
+    A broker that does not answer is waited for until it does, or until the cluster has it online no more.
+
     Args:
         client: Client of the cluster; brokers are reached with its credentials and TLS settings.
         table_name_with_type: Table.
@@ -51,16 +53,20 @@ def wait_routed(
         timeout_s: Seconds until the last look.
 
     Raises:
-        WaitTimeoutError: Says which broker differs.
-        NotAppliedError: A broker does not answer.
+        WaitTimeoutError: Says which broker differs, or does not answer.
+        NotAppliedError: The controller does not answer.
     """
     fresh: set[str] = set()
 
     def missing() -> str | None:
         # Asked again each time: Helix makes a new table known to brokers some moments after it is there.
         urls = client.cluster.broker_urls(table_name_with_type)
-        for url in set(urls) - fresh:
-            routed = _routed_by(client, url, table_name_with_type)
+        for url in sorted(set(urls) - fresh):
+            try:
+                routed = _routed_by(client, url, table_name_with_type)
+            except NotAppliedError as error:
+                # One that was killed is listed until its session with ZooKeeper is over.
+                return f"{url} does not answer: {error.message}"
             unseen, stale = set(present) - routed, set(absent) & routed
             if unseen or stale:
                 return f"{url} queries {len(stale)} old segments and not {len(unseen)} new ones"

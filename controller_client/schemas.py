@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from controller_client.models import Schema
+from contextlib import suppress
+
+from controller_client.errors import NotFoundError
+from controller_client.models import Schema, TableConfig
 from controller_client.transport import Transport, path_of
 
 __all__ = ["SchemasApi"]
@@ -25,6 +28,22 @@ class SchemasApi:
             NotFoundError: There is none of that name.
         """
         return Schema.from_json(self._transport.get_json(path_of("schemas", name)))
+
+    def of_table(self, config: TableConfig) -> Schema:
+        """Return a table's schema: the one of its raw name, else the one that its config names.
+
+        Raises:
+            NotFoundError: There is neither.
+        """
+        names = config.schema_names
+        for name in names:
+            with suppress(NotFoundError):
+                return self.get(name)
+        raise NotFoundError(
+            f"there is no schema {' nor '.join(names)} for the table {config.name_with_type}",
+            where=self._transport.base_url,
+            remedy="add it by: pinotctl schema create FILE",
+        )
 
     def create(self, schema: Schema, override: bool = False) -> None:
         """Add a schema.

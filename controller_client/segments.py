@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from controller_client.capabilities import Capabilities, Capability
-from controller_client.errors import ConfigError, WaitTimeoutError
+from controller_client.errors import AppliedError, ConfigError, WaitTimeoutError
 from controller_client.models import SegmentMetadata
 from controller_client.table_names import split_table_name
 from controller_client.tables import TablesApi
 from controller_client.transport import Transport, path_of
 from controller_client.waiting import wait_until
 
-__all__ = ["SegmentsApi"]
+__all__ = ["ReloadStatus", "SegmentsApi"]
 
 _NAMES_IN_A_MESSAGE = 10
 _ERROR_GRACE_S = 10.0
 _PUSH_TIMEOUT_S = 600.0
+_RELOAD_JOB = re.compile(r'"reloadJobId"\s*:\s*"([^"]+)"')
+
+
+@dataclass(frozen=True)
+class ReloadStatus:
+    """How far a reload is, counted in replicas of segments.
+
+    Attributes:
+        total: All replicas of the table, consuming ones included.
+        reloaded: Those that servers have loaded since the reload was asked for.
+        servers_failed: Servers that did not answer.
+    """
+
+    total: int
+    reloaded: int
+    servers_failed: int
 
 
 class SegmentsApi:
@@ -230,6 +248,82 @@ class SegmentsApi:
             clock=self._transport.clock,
             remedy="delete them again",
         )
+
+    def reload(self, table_name_with_type: str) -> str:
+        """Let servers load the committed segments again, each in the place of the old one.
+
+        They get what schema and table config have now: new columns with their default values, new indexes.
+        A consuming segment stays as it began.
+
+        Returns:
+            The job's id, for :meth:`wait_reloaded`.
+
+        Raises:
+            NotFoundError: There is no such table.
+            OutcomeUnknownError: The reply was lost; it may be made again.
+            AppliedError: It was asked for, but the answer names no job.
+        """
+        response = self._transport.request("POST", path_of("segments", table_name_with_type, "reload"))
+        text = str((self._transport.json_of(response) or {}).get("status", ""))
+        job = _RELOAD_JOB.search(text)
+        if job is None:
+            raise AppliedError(
+                f"the reload of {table_name_with_type} was asked for, but the answer names no job: "
+                f"{self._transport.clean(text)[:200]!r}",
+                where=table_name_with_type,
+                remedy="see the servers' logs for how far it is",
+            )
+        return job[1]
+
+    def reload_status(self, job_id: str) -> ReloadStatus:
+        """Return how far a reload is; asks all servers of the table.
+
+        Raises:
+            NotFoundError: The controller knows no such job.
+            UnsupportedError: The version does not report it.
+        """
+        self._capabilities().require(Capability.RELOAD_STATUS)
+        answer = self._transport.get_json(path_of("segments", "segmentReloadStatus", job_id)) or {}
+        return ReloadStatus(
+            total=int(answer.get("totalSegmentCount", 0)),
+            reloaded=int(answer.get("successCount", 0)),
+            servers_failed=int(answer.get("totalServerCallsFailed", 0)),
+        )
+
+    def wait_reloaded(self, table_name_with_type: str, job_id: str, timeout_s: float) -> ReloadStatus:
+        """Wait until each server has loaded its committed segments again.
+
+        Args:
+            table_name_with_type: Table.
+            job_id: What :meth:`reload` returned.
+            timeout_s: Seconds until the last look.
+
+        Returns:
+            What was seen last; what is not reloaded consumes.
+
+        Raises:
+            WaitTimeoutError: Says how many are not reloaded yet, or that servers do not answer.
+        """
+        seen = ReloadStatus(0, 0, 0)
+
+        def missing() -> str | None:
+            nonlocal seen
+            ideal = self._tables.ideal_state(table_name_with_type)
+            replicas = [state for states in ideal.values() for state in states.values()]
+            seen = self.reload_status(job_id)
+            wanted = replicas.count("ONLINE")
+            if seen.servers_failed:
+                return f"{seen.servers_failed} servers do not answer"
+            return None if seen.reloaded >= wanted else f"{seen.reloaded} of {wanted} replicas are reloaded"
+
+        wait_until(
+            missing,
+            what=f"the segments of {table_name_with_type} to be loaded again",
+            timeout_s=timeout_s,
+            clock=self._transport.clock,
+            remedy="see the servers' logs; a server whose clock is behind the controller's is never counted",
+        )
+        return seen
 
     def _push(
         self, table_name_with_type: str, tar_path: Path, headers: dict[str, str], allow_refresh: bool

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from controller_client.capabilities import Capabilities, Capability
-from controller_client.errors import ConflictError, NotFoundError
+from controller_client.errors import ConflictError, NotFoundError, PinotPluginError
 from controller_client.models import TableConfig
+from controller_client.nearest import did_you_mean
 from controller_client.table_names import TableType, split_table_name
 from controller_client.transport import Transport, path_of
 
@@ -41,6 +42,25 @@ class TablesApi:
             if table.endswith(f"_{table_type}"):
                 return table_type in document
         return bool(document)
+
+    def unknown(self, table: str) -> NotFoundError:
+        """Return the error of a table that is not there, with the names nearest to it."""
+        raw = next(
+            (table.removesuffix(f"_{each}") for each in TableType if table.endswith(f"_{each}")), table
+        )
+        try:
+            known = self.list()
+        except PinotPluginError:
+            known = []
+        # One of that name is of the other type.
+        others = [f"{raw}_{each}" for each in TableType if raw in known and self.exists(f"{raw}_{each}")]
+        remedy = f"there is {others[0]}" if others else None
+        return NotFoundError(
+            f"there is no table {table}",
+            where=self._transport.base_url,
+            remedy=remedy
+            or did_you_mean(raw, known, otherwise="see 'pinotctl table list', or create it first"),
+        )
 
     def get(self, table_name_with_type: str) -> TableConfig:
         """Return a table's config.

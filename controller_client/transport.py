@@ -21,7 +21,7 @@ import json as json_module
 import logging
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import IO, Any
 from urllib.parse import quote
 
@@ -29,11 +29,12 @@ import requests
 from requests.auth import AuthBase
 
 from controller_client.clock import Clock, SystemClock
-from controller_client.config import Auth, BasicAuth, BrokerConfig, ControllerConfig
+from controller_client.config import Auth, BrokerConfig, ControllerConfig
 from controller_client.error_map import classify
-from controller_client.errors import PinotPluginError
+from controller_client.errors import ConfigError, PinotPluginError
 from controller_client.http_faults import translate
 from controller_client.multipart import FilePart
+from controller_client.redaction import Redactor
 from controller_client.retry import RetryPolicy, TransientFailureError, call_with_retry
 
 __all__ = ["Transport", "path_of"]
@@ -42,7 +43,11 @@ logger = logging.getLogger(__name__)
 
 _RETRY_STATUSES = frozenset({429, 502, 503, 504})
 _LONGEST_TEXT = 2_000
-_CREDENTIALS_IN_URL = re.compile(r"(?<=://)[^/@\s\"']+@")
+_LONGEST_ANSWER = 100_000
+"""Of an answer that is an error no more is read, in characters."""
+
+
+_NOT_IN_NAME = re.compile("[/\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class _Authorization(AuthBase):
@@ -57,7 +62,17 @@ class _Authorization(AuthBase):
 
 
 def path_of(*parts: str) -> str:
-    """Join parts of a path, each quoted, so that a name with a slash or a blank stays one part."""
+    """Join names to a path, each quoted, so that one with a blank or a question mark stays one part.
+
+    Raises:
+        ConfigError: A name is none: empty, ``.`` or ``..``, with a slash or a control character.
+    """
+    for part in parts:
+        if part in (".", "..") or not part.strip() or _NOT_IN_NAME.search(part):
+            raise ConfigError(
+                f"{part[:_LONGEST_TEXT]!r} is no name",
+                expected="the name of a table, segment, instance ...: without slashes and control characters",
+            )
     return "".join("/" + quote(part, safe="") for part in parts)
 
 
@@ -89,8 +104,10 @@ class Transport:
         self._owns_session = session is None
         self._session = session or requests.Session()
         self._auth = _Authorization(config.auth) if config.auth is not None else None
-        self._secrets = _secrets_of(config.auth)
+        self._redact = Redactor(config.auth.secrets() if config.auth is not None else ())
         self._rng = rng or random.Random()  # noqa: S311 - jitter is no secret
+        if url.startswith("https:"):
+            config.tls.check()
 
     def close(self) -> None:
         """Close the connections, if the session is this object's own."""
@@ -160,8 +177,12 @@ class Transport:
         """GET and parse; None when the answer is empty (0.11.0 answers so where there is nothing)."""
         return self.json_of(self.request("GET", path, params=params))
 
-    def json_of(self, response: requests.Response) -> Any:
+    def json_of(self, response: requests.Response, *, parse_float: Callable[[str], Any] | None = None) -> Any:
         """Parse an answer; None when it is empty.
+
+        Args:
+            response: The answer.
+            parse_float: Makes the values of numbers that are not whole; default: float.
 
         Raises:
             PinotPluginError: It is no JSON, so something else than Pinot answered.
@@ -169,12 +190,12 @@ class Transport:
         if not response.content.strip():
             return None
         try:
-            return json_module.loads(response.content)
-        except ValueError as error:
+            return json_module.loads(response.content, parse_float=parse_float)
+        except (ValueError, RecursionError) as error:
             raise PinotPluginError(
-                f"the answer is no JSON: {self._clean(response.text)[:200]!r}",
+                f"the answer is no JSON: {self.clean(response.text)[:200]!r}",
                 expected="JSON from a Pinot role",
-                where=self._clean(response.url),
+                where=self.clean(response.url),
                 remedy="check the address: is it the role's own port?",
                 http_status=response.status_code,
             ) from error
@@ -216,7 +237,7 @@ class Transport:
                     self._raise_for_status("GET", path, response, reads=True)
                     return sum(target.write(chunk) for chunk in response.iter_content(1 << 20))
             except requests.RequestException as fault:
-                raise translate(fault, where=f"GET {self.base_url}{path}", reads=True) from fault
+                raise self._translated("GET", path, fault, reads=True) from fault
 
         return call_with_retry(
             attempt,
@@ -232,9 +253,15 @@ class Transport:
         try:
             response = self._send(method, path, read_timeout_s=read_timeout_s, **arguments)
         except requests.RequestException as fault:
-            raise translate(fault, where=f"{method} {self.base_url}{path}", reads=reads) from fault
+            raise self._translated(method, path, fault, reads=reads) from fault
         self._raise_for_status(method, path, response, reads=reads)
         return response
+
+    def _translated(
+        self, method: str, path: str, fault: requests.RequestException, *, reads: bool
+    ) -> PinotPluginError | TransientFailureError:
+        # A header that cannot be sent is quoted by requests, with what is in it.
+        return translate(fault, where=f"{method} {self.base_url}{path}", reads=reads, clean=self.clean)
 
     def _send(
         self,
@@ -272,11 +299,11 @@ class Transport:
         if 200 <= status < 300:
             return
         text = self._text_of(response)
-        error_class, remedy = classify(method, path, status, text, read_only=reads)
-        error = error_class(
-            text or f"{method} answered {status} without a text",
+        verdict = classify(method, path, status, text, read_only=reads)
+        error = verdict.error(
+            verdict.message or text or f"{method} answered {status} without a text",
             where=f"{method} {self.base_url}{path} ({status})",
-            remedy=remedy,
+            remedy=verdict.remedy,
             http_status=status,
         )
         if reads and status in _RETRY_STATUSES:
@@ -286,27 +313,25 @@ class Transport:
     def _text_of(self, response: requests.Response) -> str:
         """Take the role's own words out of an answer: its JSON ``error`` or ``message``, or the text."""
         try:
-            raw = response.text
+            raw = response.text[:_LONGEST_ANSWER]
         except requests.RequestException:
             return ""
         try:
             body = json_module.loads(raw)
-        except ValueError:
+        except (ValueError, RecursionError):
             body = None
         if isinstance(body, dict):
             for key in ("error", "_error", "message"):
                 if isinstance(body.get(key), str):
-                    return self._clean(body[key])
+                    return self.clean(body[key])
         if raw.lstrip().startswith("<"):
             # Grizzly's or a proxy's page: its title and text without the markup.
             raw = " ".join(re.sub(r"<style.*?</style>|<[^>]*>", " ", raw, flags=re.DOTALL).split())
-        return self._clean(raw)
+        return self.clean(raw)
 
-    def _clean(self, text: str) -> str:
-        """Take credentials out of a foreign text and cut it to a readable length."""
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        text = _CREDENTIALS_IN_URL.sub("***@", text).strip()
+    def clean(self, text: str) -> str:
+        """Take credentials, in whatever form, out of a text of the peer's and cut it to a readable length."""
+        text = self._redact(text[:_LONGEST_ANSWER]).strip()
         return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + " ..."
 
     def _retry_after_s(self, response: requests.Response) -> float | None:
@@ -321,10 +346,3 @@ class Transport:
 
 def _looks_like_date(value: str) -> bool:
     return email.utils.parsedate_tz(value) is not None
-
-
-def _secrets_of(auth: Auth | None) -> tuple[str, ...]:
-    if auth is None:
-        return ()
-    secret = auth.password if isinstance(auth, BasicAuth) else auth.token
-    return (secret.reveal(),) if secret.reveal() else ()

@@ -46,6 +46,12 @@ class ChangedClasses:
         """Return a class that is not loaded yet, as Javassist's ``CtClass``."""
         return self.pool.get(name)
 
+    def make(self, name: str, interface: str) -> Any:
+        """Return a new class that implements an interface, as Javassist's ``CtClass``."""
+        made = self.pool.makeClass(name)
+        made.addInterface(self.pool.get(interface))
+        return made
+
     def add_field(self, changed: Any, declaration: str) -> None:
         """Give a class one more field, declared as in Java's source."""
         changed.addField(jpype.JClass("javassist.CtField").make(declaration, changed))

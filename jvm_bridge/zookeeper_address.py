@@ -4,29 +4,12 @@ from __future__ import annotations
 
 import socket
 
-from controller_client.errors import ConfigError, UnreachableError
+from controller_client.errors import UnreachableError
+from controller_client.zookeeper.address import parse_hosts
 
-__all__ = ["check_reachable", "parse_hosts"]
+__all__ = ["check_reachable"]
 
-_DEFAULT_PORT = 2181
 _TIMEOUT_S = 5.0
-
-
-def parse_hosts(address: str) -> list[tuple[str, int]]:
-    """Hosts and ports of ``host:port,host:port[/chroot]``.
-
-    Raises:
-        ConfigError: It is not of that form.
-    """
-    hosts = []
-    for part in address.partition("/")[0].split(","):
-        host, _, port = (
-            part.strip().rpartition(":") if ":" in part else (part.strip(), "", str(_DEFAULT_PORT))
-        )
-        if not host or not port.isdecimal():
-            raise ConfigError(f"{address!r} is no ZooKeeper address", expected="host:port,...[/chroot]")
-        hosts.append((host.strip("[]"), int(port)))
-    return hosts
 
 
 def check_reachable(address: str) -> None:

@@ -43,7 +43,7 @@ def prepare_for_pinot(frame: DataFrame, **options: str) -> DataFrame:
     parsed = parse_options(WriteOptions, options)
     with parsed.client() as client:
         config = client.tables.get(with_type(parsed.table, TableType.OFFLINE))
-        schema = client.schemas.get(config.schema_name)
+        schema = client.schemas.of_table(config)
     sorted_by = config.table_index_config.get("sortedColumn") or []
     wanted = [*sorted_by[:1], *([config.time_column] if config.time_column else [])]
     order = [name for name in wanted if name in frame.columns][:1]

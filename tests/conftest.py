@@ -114,12 +114,13 @@ def s3_bucket(s3: S3Access) -> Iterator[str]:
 
 @pytest.fixture
 def unique_table(pinot: PinotCluster) -> Iterator[str]:
-    """A table name of the test's own; tables and schema of that name are removed after the test."""
+    """A table name of the test's own; its tables, and schemas that begin so, are removed after the test."""
     name = f"t_{uuid.uuid4().hex[:12]}"
     yield name
     with pinot.client() as client:
         for table in (f"{name}_OFFLINE", f"{name}_REALTIME"):
             if client.tables.exists(table):
                 client.tables.delete(table)
-        if name in client.schemas.list():
-            client.schemas.delete(name)
+        for schema in client.schemas.list():
+            if schema.startswith(name):
+                client.schemas.delete(schema)

@@ -1,18 +1,68 @@
-"""What commands make of their arguments: a table's name with type, a JSON file, key=value pairs."""
+"""What commands make of their arguments: names, numbers, files, key=value pairs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from controller_client.errors import ConfigError, NotFoundError
+import click
+
+from controller_client.errors import ConfigError
 from controller_client.table_names import TableType
 
 if TYPE_CHECKING:
     from controller_client.client import ControllerClient
 
-__all__ = ["key_values", "read_json_object", "table_with_type"]
+__all__ = [
+    "check_values",
+    "key_values",
+    "read_json_object",
+    "read_stdin",
+    "read_text",
+    "table_with_type",
+]
+
+_DEEPEST = 100
+"""Levels of a JSON document; Pinot's own have fewer than ten."""
+
+_GREATEST_NUMBER = 1e9
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+
+
+class _Checked:
+    """Checks a value in ways that fit any parameter, then calls the parameter's own callback."""
+
+    def __init__(self, callback: Callable[..., Any] | None) -> None:
+        self._callback = callback
+
+    def __call__(self, ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
+        for each in value if isinstance(value, tuple) else (value,):
+            if isinstance(each, float) and not abs(each) <= _GREATEST_NUMBER:
+                message = f"{each} is no number up to {_GREATEST_NUMBER:,.0f}."
+                raise click.BadParameter(message, ctx, parameter)
+            is_text = isinstance(each, str) and isinstance(parameter.type, click.types.StringParamType)
+            if is_text and _NO_TEXT.search(each):
+                raise click.BadParameter(f"{each!r} holds a character that is no text.", ctx, parameter)
+        return value if self._callback is None else self._callback(ctx, parameter, value)
+
+
+def check_values(command: click.Command) -> click.Command:
+    """Let a command, and those below it, refuse values that no command can use.
+
+    These are texts with a NUL or with bytes that are no UTF-8 (names of files may have them, and are of other
+    types), and numbers that are none or endless.
+    """
+    for parameter in command.params:
+        if not isinstance(parameter.callback, _Checked):
+            parameter.callback = _Checked(parameter.callback)
+    if isinstance(command, click.Group):
+        for below in command.commands.values():
+            check_values(below)
+    return command
 
 
 def table_with_type(client: ControllerClient, name: str) -> str:
@@ -24,11 +74,11 @@ def table_with_type(client: ControllerClient, name: str) -> str:
     """
     if name.endswith(tuple(f"_{table_type}" for table_type in TableType)):
         if not client.tables.exists(name):
-            raise NotFoundError(f"there is no table {name}", where=client.config.url)
+            raise client.tables.unknown(name)
         return name
     found = [f"{name}_{each}" for each in TableType if client.tables.exists(f"{name}_{each}")]
     if not found:
-        raise NotFoundError(f"there is no table {name}", where=client.config.url)
+        raise client.tables.unknown(name)
     if len(found) > 1:
         raise ConfigError(f"there are two tables {name}", expected=f"one of {' and '.join(found)}")
     return found[0]
@@ -41,14 +91,64 @@ def read_json_object(file: TextIO) -> dict[str, Any]:
         ConfigError: It holds something else; the error names line and column.
     """
     try:
-        document = json.load(file)
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        document = json.load(file, parse_constant=_refuse_constant)
+        _check_depth(document)
+    except RecursionError:
+        raise ConfigError(
+            "the JSON is nested too deeply",
+            expected=f"at most {_DEEPEST} levels of objects and lists",
+            where=file.name,
+        ) from None
+    except (OSError, ValueError) as error:  # of the text's encoding, of JSON, of a number
         raise ConfigError(f"this is no JSON: {error}", where=file.name) from error
     if not isinstance(document, dict):
         raise ConfigError(
             f"the JSON is a {type(document).__name__}", expected="an object ({...})", where=file.name
         )
     return document
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _check_depth(document: Any) -> None:
+    level = [document]
+    for _ in range(_DEEPEST):
+        level = [
+            item
+            for each in level
+            if isinstance(each, (dict, list))
+            for item in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return
+    raise RecursionError
+
+
+def read_text(path: str | Path) -> str:
+    """Read a text file that an option names.
+
+    Raises:
+        ConfigError: It cannot be read, or is no UTF-8.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        raise ConfigError(f"the file cannot be read: {reason}", where=str(path)) from error
+
+
+def read_stdin() -> str:
+    """Read all of the standard input.
+
+    Raises:
+        ConfigError: It is no text of the locale's encoding.
+    """
+    try:
+        return sys.stdin.read()
+    except ValueError as error:
+        raise ConfigError(f"the standard input is no text: {error}") from error
 
 
 def key_values(pairs: Iterable[str], option: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ import click
 from controller_client.cli.output import Output
 from controller_client.cli.settings import Settings
 from controller_client.errors import ConfigError, NotFoundError
+from controller_client.terminal import LogFormatter
 
 if TYPE_CHECKING:
     # At run time these are imported by the command that needs them: requests, pydantic and kazoo take their
@@ -52,9 +53,9 @@ class CliContext:
         """
         self.verbose = verbose
         levels = {0: logging.WARNING, 1: logging.INFO}
-        logging.basicConfig(
-            level=levels.get(verbose, logging.DEBUG), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-        )
+        handler = logging.StreamHandler()
+        handler.setFormatter(LogFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        logging.basicConfig(level=levels.get(verbose, logging.DEBUG), handlers=[handler])
         if not verbose:
             # kazoo warns at each attempt to connect; the error at the end says it once, in our words.
             logging.getLogger("kazoo").setLevel(logging.CRITICAL)

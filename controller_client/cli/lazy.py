@@ -22,6 +22,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from controller_client.cli.arguments import check_values
 from controller_client.errors import SetupError
 
 __all__ = ["LazyGroup", "missing_dependency", "one_line_help"]
@@ -75,7 +76,7 @@ class LazyGroup(click.Group):
                 expected="a click command",
                 where=f"{point.value} (entry-point group {self.entry_point_group})",
             )
-        return command
+        return check_values(command)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

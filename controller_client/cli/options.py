@@ -10,6 +10,7 @@ import click
 from controller_client.cli.context import CliContext
 from controller_client.cli.output import OutputFormat
 from controller_client.errors import ConfigError
+from controller_client.visible_text import visible
 
 __all__ = ["confirm", "dry_run_option", "output_option", "spark_conf", "spark_options", "yes_option"]
 
@@ -91,7 +92,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     try:
-        agreed = click.confirm(question, err=True)
+        agreed = click.confirm(visible(question), err=True)
     except click.Abort as abort:
         if not isinstance(abort.__context__, EOFError):
             raise

@@ -1,11 +1,12 @@
 """What ``pinotctl`` writes: data on stdout as a table or as JSON, notes and progress on stderr.
 
+Whatever is written may hold names and texts of others, so control characters in it are escaped.
+
 rich is imported only when a table is drawn or a progress bar shown on a terminal.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 import time
@@ -15,6 +16,9 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 import click
+
+from controller_client.terminal import json_text, visible_lines
+from controller_client.visible_text import visible
 
 __all__ = ["Output", "OutputFormat", "Progress", "cell_text"]
 
@@ -78,19 +82,23 @@ class Output:
 
     def json(self, value: Any) -> None:
         """Write a JSON value, whatever the format: for what is JSON by nature, e.g. a table config."""
-        click.echo(json.dumps(_json_value(value), indent=2, ensure_ascii=False, default=str))
+        click.echo(json_text(_json_value(value), indent=2))
 
     def line(self, text: str) -> None:
         """Write one line of data: for what goes on, line after line."""
-        click.echo(text)
+        click.echo(visible(text))
 
     def json_line(self, value: Any) -> None:
         """Write a JSON value on one line: for what goes on, value after value."""
-        click.echo(json.dumps(_json_value(value), ensure_ascii=False, default=str))
+        click.echo(json_text(_json_value(value)))
+
+    def document(self, text: str) -> None:
+        """Write a document, e.g. CSV: to the letter, but on a terminal without control characters."""
+        click.echo(visible_lines(text) if sys.stdout.isatty() else text, nl=False)
 
     def note(self, text: str) -> None:
         """Write a message for the user to stderr."""
-        click.echo(text, err=True)
+        click.echo(visible_lines(text), err=True)
 
     @contextmanager
     def progress(self, text: str, *, total: int | None = None, unit: str = "") -> Iterator[Progress]:
@@ -122,10 +130,10 @@ class Output:
         console = Console(file=sys.stdout, width=None if terminal else _UNLIMITED_WIDTH, highlight=False)
         table = Table(box=SIMPLE_HEAD if terminal else None, show_header=show_header, pad_edge=False)
         for column in columns:
-            table.add_column(column, overflow="fold")
+            # Text, not str: a name or a value is data, and data such as "[red]" must not become markup.
+            table.add_column(Text(visible(column)), overflow="fold")
         for row in rows:
-            # Text, not str: a cell is data, and data such as "[red]" must not become markup.
-            table.add_row(*(Text(cell_text(value)) for value in row))
+            table.add_row(*(Text(visible(cell_text(value))) for value in row))
         if terminal:
             console.print(table)
         else:
@@ -164,7 +172,7 @@ class _PlainProgress:
 
     def _show(self) -> None:
         counted = f"{self._done}" if self._total is None else f"{self._done}/{self._total}"
-        line = f"{self._text}: {counted} {self._unit}".rstrip()
+        line = visible(f"{self._text}: {counted} {self._unit}".rstrip())
         if line != self._last:
             self._write(line)
             self._last = line
@@ -177,14 +185,14 @@ def _bar(text: str, total: int | None, unit: str) -> Iterator[Progress]:
     from rich.progress import Progress as RichProgress
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn(unit),
+        TextColumn(unit, markup=False),
         TimeElapsedColumn(),
     )
     with RichProgress(*columns, console=Console(file=sys.stderr), transient=False) as display:
-        task = display.add_task(text, total=total)
+        task = display.add_task(visible(text), total=total)
 
         class Bar:
             def advance(self, count: int = 1) -> None:
@@ -193,7 +201,8 @@ def _bar(text: str, total: int | None, unit: str) -> Iterator[Progress]:
             def update(
                 self, *, done: int | None = None, total: int | None = None, text: str | None = None
             ) -> None:
-                display.update(task, completed=done, total=total, description=text)
+                shown = None if text is None else visible(text)
+                display.update(task, completed=done, total=total, description=shown)
 
         yield Bar()
 
@@ -216,5 +225,5 @@ def cell_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (dict, list, tuple)):
-        return json.dumps(_json_value(value), ensure_ascii=False, default=str)
+        return json_text(_json_value(value))
     return str(value)

@@ -6,7 +6,8 @@ have applied the call; 130 interrupted by Ctrl-C.
 
 from __future__ import annotations
 
-import json
+import io
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -15,10 +16,13 @@ from typing import Any, NoReturn
 import click
 
 from controller_client._version import __version__
+from controller_client.cli.arguments import check_values
 from controller_client.cli.context import CliContext
 from controller_client.cli.lazy import LazyGroup, missing_dependency
 from controller_client.cli.settings import SETTINGS
-from controller_client.errors import PinotPluginError
+from controller_client.errors import ConfigError, PinotPluginError, SetupError
+from controller_client.redaction import mask_text
+from controller_client.terminal import json_text, visible_lines
 
 __all__ = ["cli", "main"]
 
@@ -39,11 +43,20 @@ class RootGroup(LazyGroup):
         """
         arguments = list(sys.argv[1:] if args is None else args)
         context: CliContext = extra.setdefault("obj", CliContext())
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # What a terminal's encoding lacks is shown as an escape; it is no reason to fail half-way.
+            sys.stdout.reconfigure(errors="backslashreplace")
         extra["standalone_mode"] = False
         try:
+            if any("\0" in each for each in arguments):
+                raise ConfigError("an argument holds a NUL", expected="text, or the name of a file")
             result = super().main(arguments, *rest, **extra)
         except click.Abort:
             sys.exit(INTERRUPTED)
+        except BrokenPipeError:
+            # Nobody reads on, as in "pinotctl ... | head": Python would say so once more when it ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
         except Exception as error:  # noqa: BLE001  # the last line: an error becomes a message and a code
             sys.exit(_report(error, context, as_json=_wants_json(arguments)))
         finally:
@@ -73,8 +86,13 @@ def _report(error: Exception, context: CliContext, *, as_json: bool) -> int:
     """Write an error to stderr and return the exit code."""
     if isinstance(error, ModuleNotFoundError) and context.entry_point is not None:
         error = missing_dependency(context.entry_point, error)
+    if isinstance(error, OSError) and error.filename is not None and not isinstance(error, PinotPluginError):
+        where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
+        reported = SetupError(f"a file cannot be used: {error.strerror}", where=where)
+        reported.__cause__ = error
+        error = reported
     if context.verbose and not isinstance(error, click.ClickException):
-        traceback.print_exception(error, file=sys.stderr)
+        click.echo(_shown("".join(traceback.format_exception(error))), err=True, nl=False)
     if isinstance(error, PinotPluginError):
         code = error.exit_code
         details = {
@@ -89,10 +107,9 @@ def _report(error: Exception, context: CliContext, *, as_json: bool) -> int:
     elif isinstance(error, click.ClickException):
         code = error.exit_code
         details = {"type": type(error).__name__, "message": error.format_message()}
-        if not as_json:
-            error.show()
-            return code
-        text = ""
+        shown = io.StringIO()
+        error.show(shown)
+        text = shown.getvalue().rstrip("\n")
     else:
         code = 1
         message = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -105,9 +122,18 @@ def _report(error: Exception, context: CliContext, *, as_json: bool) -> int:
         if not context.verbose:
             text += "\n  Run it again as 'pinotctl -v ...' for the traceback, and please report it."
     if as_json:
-        text = json.dumps({"error": {**details, "exit_code": code}}, ensure_ascii=False)
-    click.echo(text, err=True)
+        hidden = {
+            key: mask_text(value) if isinstance(value, str) else value for key, value in details.items()
+        }
+        click.echo(json_text({"error": {**hidden, "exit_code": code}}), err=True)
+    else:
+        click.echo(_shown(text), err=True)
     return code
+
+
+def _shown(text: str) -> str:
+    """What others wrote may be in an error: no secrets of theirs, and nothing that steers the terminal."""
+    return visible_lines(mask_text(text))
 
 
 def _root(profile: str | None, verbose: int, **flags: str | None) -> None:
@@ -147,6 +173,7 @@ cli = RootGroup(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 click.version_option(__version__, prog_name="pinotctl")(cli)
+check_values(cli)
 
 
 @cli.command(name="write-reference", hidden=True)

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from controller_client.errors import ConfigError
+from controller_client.redaction import MASK, mask_text
 
 __all__ = ["DEFAULT_CONTROLLER_URL", "SETTINGS", "Resolved", "Setting", "Settings", "profile_path"]
 
 DEFAULT_CONTROLLER_URL = "http://localhost:9000"
-_MASK = "********"
-_USER_INFO = re.compile(r"(://)[^/@\s]*@")
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ class Resolved:
         """The value as it may be shown: a secret is masked, also one that is written into a URL."""
         if self.value is None:
             return None
-        return _MASK if self.setting.secret else _USER_INFO.sub(rf"\1{_MASK}@", self.value)
+        return MASK if self.setting.secret else mask_text(self.value)
 
 
 class Settings(Mapping[str, Resolved]):
@@ -175,7 +173,7 @@ def _read_profile(path: Path, name: str | None) -> dict[str, str]:
         if name is None:
             return {}
         raise ConfigError(f"there is no file of profiles, so no profile {name}", where=str(path)) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"the file of profiles cannot be read: {error}", where=str(path)) from error
     if name is None and "default" not in document:
         return {}
@@ -211,14 +209,13 @@ def _secret_of(setting: Setting, value: str, source: str) -> str:
     """The value itself, or for a secret the content of the file that it names, without the line's end."""
     if not setting.secret:
         return value
-    path = Path(value).expanduser()
     try:
-        secret = path.read_text(encoding="utf-8").rstrip("\r\n")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        secret = Path(value).expanduser().read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: there is no such home
+        reason = getattr(error, "strerror", None) or "not UTF-8 text, or no file"
         raise ConfigError(
-            f"the file of {setting.name} cannot be read: {reason}", where=f"{path} ({source})"
+            f"the file of {setting.name} cannot be read: {reason}", where=f"{value} ({source})"
         ) from error
     if not secret:
-        raise ConfigError(f"the file of {setting.name} is empty", where=f"{path} ({source})")
+        raise ConfigError(f"the file of {setting.name} is empty", where=f"{value} ({source})")
     return secret

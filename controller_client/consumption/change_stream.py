@@ -13,7 +13,7 @@ controller cannot tell offsets, and makes no segments; or servers cannot read, a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from controller_client.consumption.committing import failed_segments
 from controller_client.consumption.control import TableControl
@@ -23,7 +23,8 @@ from controller_client.consumption.plan import Plan, begin, drop, save, under_wa
 from controller_client.consumption.rest import ConsumeFrom
 from controller_client.consumption.resuming import ResumeResult, resume
 from controller_client.consumption.segments import read_partitions
-from controller_client.consumption.stream_config import StreamConfig, with_stream
+from controller_client.consumption.stream_change import StreamChange
+from controller_client.consumption.stream_config import StreamConfig
 from controller_client.consumption.stream_offsets import StreamUnknownError, open_look
 from controller_client.errors import (
     ConfigError,
@@ -32,6 +33,8 @@ from controller_client.errors import (
     RejectedError,
     WaitTimeoutError,
 )
+from controller_client.models import TableConfig
+from controller_client.redaction import mask_text
 
 __all__ = ["RECIPE", "change_stream"]
 
@@ -56,7 +59,9 @@ def change_stream(
     Args:
         control: The table.
         changes: Keys of the stream config with their new values; None takes a key out. Empty: finish what an
-            earlier run began. What is so already is no error.
+            earlier run began; where that ended before the table's config was updated, secret values have to
+            be given again, see :mod:`~controller_client.consumption.stream_change`. What is so already is no
+            error.
         consume_from: Where to begin in the new stream.
         timeout_s: Seconds for the pause, and for every partition to consume afterwards.
         say: Told each step before it is done, in the caller's thread.
@@ -66,7 +71,7 @@ def change_stream(
         What the resume came to; None for a dry run.
 
     Raises:
-        ConfigError: It is not said what to change, or where to begin.
+        ConfigError: Nothing says what to change, or where to begin; or secret values are needed again.
         NotFoundError: There is no such table; or no such topic (where the stream can be looked at).
         SourceError: The new stream does not answer this process (with ``watch_stream`` alone).
         ConflictError: Another recipe is under way, or somebody else changed the stream config meanwhile.
@@ -75,50 +80,64 @@ def change_stream(
     """
     plan = under_way(control, RECIPE)
     if plan is None:
-        wanted = _wanted(control, changes, consume_from, say)
-        if wanted is None:
+        change = _wanted(control, changes, consume_from, say)
+        if change is None:
             say(f"the stream config of {control.table} is so already")
             return None if dry_run else ResumeResult(changed=False)
         if dry_run:
-            _say_all(control, say, wanted)
+            _say_all(control, say, change, str(consume_from))
             return None
         say(f"write down the change of {control.table}, so that a killed run can be finished")
-        plan = begin(control, RECIPE, wanted)
+        plan = begin(control, RECIPE, {**change.to_data(), "consume_from": str(consume_from)})
     else:
         say(f"go on with what {plan.by} began: step {plan.step}")
+        change = StreamChange.from_data(plan.data)
         if dry_run:
-            _say_all(control, say, plan.data)
+            _say_all(control, say, change, plan.data["consume_from"])
             return None
-        if changes and dict(changes) != plan.data["changes"]:
+        if changes and not change.is_repeated(changes, control.client.tables.get(control.table)):
             raise ConflictError(
                 f"another change of the stream of {control.table} is under way",
-                expected=f"the change of {', '.join(plan.data['changes'])}, begun by {plan.by}",
+                expected=f"the change of {', '.join(change.keys)}, begun by {plan.by}",
                 remedy="run it without --set to finish that one first",
             )
     if plan.step.startswith("undo"):
         _undo(control, plan, timeout_s, say)
-    return _forward(control, plan, timeout_s, say)
+    return _forward(control, plan, changes, timeout_s, say)
 
 
-def _forward(control: TableControl, plan: Plan, timeout_s: float, say: Callable[[str], None]) -> ResumeResult:
-    old, new = StreamConfig(plan.data["old"]), StreamConfig(plan.data["new"])
+def _forward(
+    control: TableControl,
+    plan: Plan,
+    changes: Mapping[str, str | None],
+    timeout_s: float,
+    say: Callable[[str], None],
+) -> ResumeResult:
+    change = StreamChange.from_data(plan.data)
     if plan.step != "resume":
+        change.check_secrets(control.client.tables.get(control.table), changes)
         say(f"pause {control.table} and wait until nothing consumes")
         if plan.step != "update":
             plan = save(control, plan, step="pause")
         # Also where a run before did: somebody may have resumed since, and would consume with both configs.
         pause(control, reason=RECIPE, timeout_s=timeout_s)
         say("put the new stream into the table's config")
-        if StreamConfig.of(control.client.tables.get(control.table)) != new:
+        table = control.client.tables.get(control.table)
+        if not change.is_applied(table):
+            changed = change.applied(table, changes)
             plan = save(control, plan, step="update", ends=_ends(control))
-            _put(control, old, new)
+            _update(control, changed, change.is_applied)
         say(f"resume from {plan.data['consume_from']} and wait until every partition consumes")
         plan = save(control, plan, step="resume")
     try:
         start = parse_consume_from(plan.data["consume_from"])
         result = resume(control, consume_from=start, timeout_s=timeout_s)
     except WaitTimeoutError as error:
-        _undo(control, save(control, plan, step="undo", why=error.message), timeout_s, say)
+        _undo(control, save(control, plan, step="undo", why=mask_text(error.message)), timeout_s, say)
+    table = control.client.tables.get(control.table)
+    if not change.is_finished(table):
+        say("take the old secrets out of the table's config")
+        _update(control, change.finished(table), change.is_finished)
     say("done: delete the note")
     drop(control)
     return result
@@ -137,8 +156,10 @@ def _undo(control: TableControl, plan: Plan, timeout_s: float, say: Callable[[st
         say(f"the new stream cannot be read ({why}): pause {control.table} and put the old one back")
         _stop_new(control, timeout_s, say)
         say("put the old stream into the table's config")
-        _put(control, StreamConfig(plan.data["new"]), StreamConfig(plan.data["old"]))
-        plan = save(control, plan, step="undo-resume", moved=_moved(control, plan.data["ends"]))
+        change, table = StreamChange.from_data(plan.data), control.client.tables.get(control.table)
+        if not change.is_undone(table):
+            _update(control, change.undone(table), change.is_undone)
+        plan = save(control, plan, step="undo-resume", moved=_moved(control, plan.data.get("ends", {})))
     moved = {int(number): offset for number, offset in plan.data["moved"].items()}
     say("resume where the table was" + (f": offsets {moved}" if moved else ""))
     # Once the flag is cleared, the offsets are used up: what follows the first segments is behind them.
@@ -181,7 +202,7 @@ def _wanted(
     changes: Mapping[str, str | None],
     consume_from: ConsumeFrom | None,
     say: Callable[[str], None],
-) -> dict[str, object] | None:
+) -> StreamChange | None:
     if not changes:
         raise ConfigError(
             f"it is not said what to change in the stream config of {control.table}, and nothing was begun",
@@ -207,12 +228,7 @@ def _wanted(
         )
     if control.watch_stream:
         _look_at(new, say)
-    return {
-        "old": dict(old.values),
-        "new": dict(new.values),
-        "changes": dict(changes),
-        "consume_from": str(consume_from),
-    }
+    return StreamChange.between(old, new)
 
 
 def _look_at(new: StreamConfig, say: Callable[[str], None]) -> None:
@@ -224,26 +240,18 @@ def _look_at(new: StreamConfig, say: Callable[[str], None]) -> None:
         say(f"the new stream {new.topic} can be read: {len(found)} partitions")
 
 
-def _say_all(control: TableControl, say: Callable[[str], None], data: Mapping[str, Any]) -> None:
-    keys = ", ".join(data["changes"])
-    say(f"would pause {control.table} and change {keys} in its stream config")
-    say(f"would resume from {data['consume_from']}")
+def _say_all(
+    control: TableControl, say: Callable[[str], None], change: StreamChange, consume_from: str
+) -> None:
+    say(f"would pause {control.table} and change {', '.join(change.keys)} in its stream config")
+    say(f"would resume from {consume_from}")
     say("would put the old config back if a partition does not consume then")
 
 
-def _put(control: TableControl, old: StreamConfig, new: StreamConfig) -> None:
-    """Replace the stream config, unless that is done; whatever the reply, what is there decides."""
-    table = control.client.tables.get(control.table)
-    if StreamConfig.of(table) == new:
-        return
-    if StreamConfig.of(table) != old:
-        raise ConflictError(
-            f"the stream config of {control.table} was changed by somebody else meanwhile",
-            where=control.table,
-            remedy="look at it with 'pinotctl table show'; the table stays paused",
-        )
+def _update(control: TableControl, wanted: TableConfig, is_done: Callable[[TableConfig], bool]) -> None:
+    """Replace the table's config; where the reply is lost, what is there decides."""
     try:
-        control.client.tables.update(with_stream(table, new))
+        control.client.tables.update(wanted)
     except OutcomeUnknownError:
-        if StreamConfig.of(control.client.tables.get(control.table)) != new:
+        if not is_done(control.client.tables.get(control.table)):
             raise

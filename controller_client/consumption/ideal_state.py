@@ -13,6 +13,7 @@ Pinot writes the flags of the table, by its own compare-and-set, and keeps list 
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -93,8 +94,8 @@ class IdealState:
     enabled: bool
     version: int
 
-    @property
-    def consuming(self) -> dict[str, tuple[str, ...]]:
+    @functools.cached_property
+    def consuming(self) -> Mapping[str, tuple[str, ...]]:
         """Segments that should consume, with the instances on which."""
         found = {
             segment: tuple(sorted(name for name, state in states.items() if state == _CONSUMING))

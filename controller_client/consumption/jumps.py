@@ -51,7 +51,9 @@ def find_jumps(control: TableControl, before: Mapping[int, PartitionSegments]) -
         control: The table.
         before: The partitions as they were when nothing consumed; others are left out.
     """
-    names = control.store.children(f"/SEGMENTS/{control.table}")
+    by_partition: dict[int, list[StreamSegment]] = {}
+    for each in filter(None, map(StreamSegment.parse, control.store.children(f"/SEGMENTS/{control.table}"))):
+        by_partition.setdefault(each.partition, []).append(each)
     jumps = []
     for partition, segments in before.items():
         expected = segments.next_offset
@@ -59,9 +61,7 @@ def find_jumps(control: TableControl, before: Mapping[int, PartitionSegments]) -
         if expected is None or not (newest.committed or newest.is_placeholder):
             continue
         later = sorted(
-            each
-            for each in filter(None, map(StreamSegment.parse, names))
-            if each.partition == partition and each.sequence > newest.segment.sequence
+            each for each in by_partition.get(partition, ()) if each.sequence > newest.segment.sequence
         )
         records = filter(None, (read_segment(control.store, control.table, each) for each in later))
         first = next((record for record in records if not record.is_placeholder), None)

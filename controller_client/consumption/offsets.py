@@ -29,7 +29,8 @@ from controller_client.zookeeper import ZNRecord, segment_path
 
 __all__ = ["drop_placeholders", "parse_consume_from", "place_offsets", "stands_behind_end"]
 
-_PAIR = re.compile(r"(\d+)=(\d+)")
+# Of the length of Java's int and long.
+_PAIR = re.compile(r"([0-9]{1,10})=([0-9]{1,19})")
 _NAME = re.compile(r".+__\d+__\d+__\d{8}T\d{6}Z")
 _GONE_TIMEOUT_S = 60.0
 # What the next segment takes over; all else is of the committed one's rows.

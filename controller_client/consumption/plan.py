@@ -8,15 +8,15 @@
         simpleFields.by, since
         simpleFields.data       what the recipe needs to know again, JSON
 
-One recipe at a time: another one is refused until the first is finished or undone. The data of a change of
-the stream holds the old and the new stream config, as Pinot's own table config beside it does.
+One recipe at a time: another one is refused until the first is finished or undone. Everybody may read the
+record, so no secret is in it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controller_client.consumption.control import TableControl
@@ -37,7 +37,7 @@ class Plan:
         step: The last step that was begun.
         by: Who began it.
         since_ms: When, epoch milliseconds.
-        data: What it needs to know again; may hold credentials.
+        data: What it needs to know again.
         version: The znode's version.
     """
 
@@ -45,7 +45,7 @@ class Plan:
     step: str
     by: str
     since_ms: int
-    data: Mapping[str, Any] = field(repr=False)
+    data: Mapping[str, Any]
     version: int = -1
 
 

@@ -60,7 +60,7 @@ def recover(
     result = resume(control, timeout_s=timeout_s)
     if reload:
         say("reload the committed segments")
-        control.client.consumption.reload(control.table)
+        control.client.segments.reload(control.table)
     return result
 
 

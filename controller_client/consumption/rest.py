@@ -157,15 +157,6 @@ class ConsumptionApi:
         """
         self._transport.request("POST", path_of("segments", table, segment, "reset"))
 
-    def reload(self, table: str) -> None:
-        """Let the servers load the committed segments again, each in the place of the old one.
-
-        Raises:
-            NotFoundError: There is no such table.
-            OutcomeUnknownError: The reply was lost.
-        """
-        self._transport.request("POST", path_of("segments", table, "reload"))
-
     def _post(self, table: str, call: str, **params: str | None) -> Any:
         response = self._transport.request("POST", path_of("tables", table, call), params=params)
         return self._transport.json_of(response)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,7 +10,7 @@ from enum import StrEnum
 from controller_client.consumption.ideal_state import IdealState, PinotPause
 from controller_client.consumption.pause_record import Holder, PauseRecord
 from controller_client.consumption.rest import ReplicaProgress
-from controller_client.consumption.segments import PartitionSegments, newest_by_partition
+from controller_client.consumption.segments import PartitionSegments, StreamSegment, newest_by_partition
 from controller_client.consumption.stream_offsets import OffsetRange
 from controller_client.tables import SegmentStates
 
@@ -76,6 +77,16 @@ class Observation:
     record: PauseRecord | None
     unheld: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     partition_holders: Mapping[int, Holder] = field(default_factory=dict)
+
+    @functools.cached_property
+    def consuming(self) -> Mapping[int, StreamSegment]:
+        """The segments that should consume, by partition."""
+        return newest_by_partition(self.ideal.consuming)
+
+    @functools.cached_property
+    def newest_in_view(self) -> Mapping[int, StreamSegment]:
+        """The newest segments that servers have, by partition."""
+        return newest_by_partition(self.view)
 
 
 @dataclass(frozen=True)
@@ -172,7 +183,7 @@ def _table_state(ideal: IdealState, partitions: tuple[PartitionStatus, ...]) -> 
 
 
 def _partition(number: int, seen: Observation) -> PartitionStatus:
-    consuming = newest_by_partition(seen.ideal.consuming).get(number)
+    consuming = seen.consuming.get(number)
     segments = seen.partitions.get(number)
     newest = segments.newest if segments else None
     name = consuming.name if consuming else (newest.segment.name if newest else None)
@@ -233,9 +244,9 @@ def _partition_state(
 
 def _servers(name: str | None, number: int, seen: Observation) -> tuple[str, ...]:
     """Servers that should consume the partition, or that still hold its last segment unsealed."""
-    if name in seen.ideal.consuming:
+    if name is not None and name in seen.ideal.consuming:
         return seen.ideal.consuming[name]
-    last = newest_by_partition(seen.view).get(number)
+    last = seen.newest_in_view.get(number)
     states = seen.view.get(last.name, {}) if last else {}
     return tuple(sorted(server for server, state in states.items() if state == "CONSUMING"))
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from controller_client.consumption.stream_config import StreamConfig
 from controller_client.errors import NotFoundError, SourceError
+from controller_client.redaction import mask_text
 
 __all__ = [
     "KafkaLook",
@@ -82,6 +83,7 @@ class KafkaLook:
 
     def __init__(self, stream: StreamConfig) -> None:
         try:
+            from confluent_kafka import KafkaException
             from confluent_kafka.admin import AdminClient
         except ModuleNotFoundError as error:
             raise StreamUnknownError(
@@ -91,7 +93,13 @@ class KafkaLook:
         self._topic = stream.topic
         self._brokers = stream.values.get(_BROKERS, "")
         # librdkafka writes to stderr by itself; what matters comes back as an error of the call.
-        self._admin = AdminClient({**client_settings(stream.values), "log_level": 0})
+        try:
+            self._admin = AdminClient({**client_settings(stream.values), "log_level": 0})
+        except KafkaException as error:
+            raise StreamUnknownError(
+                f"the offsets of the stream are not known: {mask_text(error.args[0].str())}",
+                expected="a stream config that librdkafka takes too",
+            ) from error
 
     def read(self) -> Mapping[int, OffsetRange]:
         """As of :class:`StreamLook`; two requests for all partitions."""

@@ -20,6 +20,7 @@ from botocore.utils import parse_timestamp
 
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileInfo, SourceChangedError
+from controller_client.redaction import Redactor, mask_text
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 # On DEBUG boto writes each request with its Authorization header, which holds the access key.
 logging.getLogger("botocore").setLevel(logging.WARNING)
 
+_LONGEST_CODE = 200
 _PROPERTIES = ("region", "endpoint", "accessKey", "secretKey")
 _MISSING = {"404", "NoSuchKey", "NotFound"}
 # The last is versitygw's answer to an unknown access key.
@@ -47,12 +49,14 @@ class S3Store:
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         _check_properties(properties)
-        self._endpoint = properties.get("endpoint")
+        endpoint = properties.get("endpoint")
+        self._endpoint = mask_text(endpoint or "default")
+        self._redact = Redactor(properties.get(name, "") for name in ("accessKey", "secretKey"))
         try:
             self._s3: S3Client = _session().client(
                 "s3",
                 region_name=properties.get("region"),
-                endpoint_url=self._endpoint,
+                endpoint_url=endpoint,
                 aws_access_key_id=properties.get("accessKey"),
                 aws_secret_access_key=properties.get("secretKey"),
                 config=Config(
@@ -168,15 +172,18 @@ class S3Store:
                 self._fail("delete", directory_uri, error)
             if answer.get("Errors"):
                 first = answer["Errors"][0]
+                code = self._shown(first.get("Code"))
                 raise SourceError(
-                    f"s3://{bucket}/{first.get('Key')} could not be deleted: {first.get('Message')}"
+                    f"s3://{bucket}/{first.get('Key')} could not be deleted: {code}",
+                    where=f"{directory_uri} (endpoint {self._endpoint})",
+                    remedy="check the bucket's policy, then run again",
                 )
         return len(keys)
 
     def _fail(self, verb: str, uri: str, error: Exception) -> NoReturn:
         """Translate boto's error; its text may carry the access key, so only its code is told."""
         code = _code(error) if isinstance(error, ClientError) else type(error).__name__
-        where = f"{uri} (endpoint {self._endpoint or 'default'})"
+        where = f"{uri} (endpoint {self._endpoint})"
         if code == "NoSuchBucket":
             remedy = "create the bucket or mend the URI"
         elif code in _MISSING:
@@ -190,7 +197,13 @@ class S3Store:
         else:
             remedy = "check that the endpoint is reachable, then run again"
         did = "refused" if isinstance(error, ClientError) else "failed"
-        raise SourceError(f"S3 {did} to {verb} {uri}: {code}", where=where, remedy=remedy) from None
+        raise SourceError(
+            f"S3 {did} to {verb} {uri}: {self._shown(code)}", where=where, remedy=remedy
+        ) from None
+
+    def _shown(self, code: str | None) -> str:
+        """A code of the server's, which it may have made of anything."""
+        return self._redact(str(code))[:_LONGEST_CODE]
 
 
 @functools.cache

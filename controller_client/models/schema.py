@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from controller_client.models.base import PinotModel
 
@@ -64,6 +64,15 @@ class Schema(PinotModel):
     date_time_field_specs: list[FieldSpec] = Field(default_factory=list)
     time_field_spec: dict[str, Any] | None = None
     primary_key_columns: list[str] | None = None
+
+    @field_validator("time_field_spec")
+    @classmethod
+    def _has_granularity(cls, spec: dict[str, Any] | None) -> dict[str, Any] | None:
+        if spec:
+            granularity = spec.get("outgoingGranularitySpec") or spec.get("incomingGranularitySpec")
+            if not isinstance(granularity, dict) or not {"name", "dataType"} <= granularity.keys():
+                raise ValueError("a granularity spec with name and dataType is missing")
+        return spec
 
     @property
     def fields(self) -> tuple[SchemaField, ...]:

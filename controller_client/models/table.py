@@ -51,9 +51,9 @@ class TableConfig(PinotModel):
         return split_table_name(self.name_with_type)[0]
 
     @property
-    def schema_name(self) -> str:
-        """Name of the table's schema; Pinot takes the raw table name where the config has none."""
-        return self.segments_config.schema_name or self.raw_name
+    def schema_names(self) -> tuple[str, ...]:
+        """Names that the table's schema may have; the first one that there is counts, as in Pinot 0.11."""
+        return tuple(dict.fromkeys(filter(None, (self.raw_name, self.segments_config.schema_name))))
 
     @property
     def time_column(self) -> str | None:

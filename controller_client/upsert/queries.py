@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,7 +17,14 @@ from controller_client.upsert.asking import version_for
 from controller_client.upsert.ends import VersionEnds
 from controller_client.upsert.marks import MarkKeeper, read_mark
 from controller_client.upsert.rewriting import options_in, rewrite
-from controller_client.upsert.tables import REWRITTEN, QueriedTable, VersionOptions, find_table
+from controller_client.upsert.tables import (
+    REWRITTEN,
+    TABLES_PATH,
+    QueriedTable,
+    TableNames,
+    VersionOptions,
+    find_table,
+)
 from controller_client.zookeeper import PropertyStore
 
 __all__ = ["UpsertQueries", "UpsertResult"]
@@ -130,7 +138,9 @@ class UpsertQueries:
                 versions[table.table] = version_for(table, asked, self._mark(table.table), self._ends_of)
             return versions[table.table]
 
-        rewritten = rewrite(sql, version_of)
+        # Read once, and only for a query that is not understood.
+        names = functools.cache(lambda: TableNames(self._store.children(TABLES_PATH)))
+        rewritten = rewrite(sql, version_of, exists=lambda name: bool(names().alike(name)))
         if versions:
             sent[REWRITTEN] = True
         elif asked.skip:
@@ -140,10 +150,11 @@ class UpsertQueries:
 
     def _table(self, name: str) -> QueriedTable | None:
         now = self._clock.monotonic()
-        known = self._tables.get(name)
-        if known is None or known[0] + self._ttl_s < now:
-            known = self._tables[name] = (now, find_table(self._store, name))
-        return known[1]
+        # Names come from queries, so those of before are not kept.
+        self._tables = {key: kept for key, kept in self._tables.items() if now <= kept[0] + self._ttl_s}
+        if name not in self._tables:
+            self._tables[name] = (now, find_table(self._store, name))
+        return self._tables[name][1]
 
     def _mark(self, table: str) -> int:
         now = self._clock.monotonic()

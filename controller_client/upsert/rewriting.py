@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from controller_client.errors import QueryError
 from controller_client.upsert.sql_text import Token, TokenKind, tokens_of
@@ -35,18 +36,30 @@ class _Edit:
     text: str
 
 
+class _Tables(NamedTuple):
+    version_of: VersionOf
+    exists: Callable[[str], bool]
+
+
 class _NotUnderstoodError(Exception):
     """The statement is more than one plain SELECT; it may name no upsert table at all."""
 
 
-def rewrite(sql: str, version_of: VersionOf) -> str:
+def _any_word(_name: str) -> bool:
+    return True
+
+
+def rewrite(sql: str, version_of: VersionOf, *, exists: Callable[[str], bool] = _any_word) -> str:
     """Add to a query what rows of upsert tables it may see.
 
     Args:
         sql: One SELECT, as the single-stage engine has it: ``SET k = v;`` before it and ``OPTION(...)`` after
             it are allowed, so are EXPLAIN PLAN FOR, a SELECT in the FROM, and the queries in the arguments of
             IN_SUBQUERY.
-        version_of: Asked for each table that the query reads; for each word of one that is not understood.
+        version_of: Asked for each table that the query reads; of a query that is not understood, for each
+            word that may be a table's name.
+        exists: Whether a word may be the name of a table; must be cheap, as it is asked for each word of a
+            query that is not understood.
 
     Raises:
         RefusedQueryError: It names an upsert table, and is not understood.
@@ -54,12 +67,14 @@ def rewrite(sql: str, version_of: VersionOf) -> str:
     """
     tokens = tokens_of(sql)
     try:
-        edits = list(_edits_of_text(sql, tokens, version_of))
-    except _NotUnderstoodError as error:
-        named = [token.text for token in tokens if _names_upsert_table(token, version_of)]
-        if named:
+        edits = list(_edits_of_text(sql, tokens, _Tables(version_of, exists)))
+    except (_NotUnderstoodError, RecursionError) as error:
+        words = dict.fromkeys(token.text for token in tokens if token.is_name)
+        named = next((word for word in words if _is_upsert_table(word, version_of, exists)), None)
+        if named is not None:
+            why = "it is nested too deeply" if isinstance(error, RecursionError) else error
             raise RefusedQueryError(
-                f"the query of the upsert table {named[0]} cannot be answered at one version: {error}",
+                f"the query of the upsert table {named} cannot be answered at one version: {why}",
                 expected="SELECT ... FROM table [WHERE ...] [GROUP BY ...] and so on, of one table",
                 remedy="ask in that form; the query option skipUpsert=true sends it as it is",
             ) from None
@@ -104,7 +119,7 @@ def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
         yield current
 
 
-def _edits_of_text(sql: str, tokens: list[Token], version_of: VersionOf) -> Iterator[_Edit]:
+def _edits_of_text(sql: str, tokens: list[Token], tables: _Tables) -> Iterator[_Edit]:
     queries = [statement for statement in _statements(tokens) if not statement[0].is_word("SET")]
     if len(queries) != 1:
         raise _NotUnderstoodError(f"it has {len(queries)} statements")
@@ -112,10 +127,10 @@ def _edits_of_text(sql: str, tokens: list[Token], version_of: VersionOf) -> Iter
     if query[0].is_word("EXPLAIN"):
         begin = next((n for n, token in enumerate(query) if token.is_word("SELECT")), len(query))
         query = query[begin:]
-    yield from _edits_of_select(sql, query, version_of)
+    yield from _edits_of_select(sql, query, tables)
 
 
-def _edits_of_select(sql: str, query: list[Token], version_of: VersionOf) -> Iterator[_Edit]:
+def _edits_of_select(sql: str, query: list[Token], tables: _Tables) -> Iterator[_Edit]:
     if not query or not query[0].is_word("SELECT"):
         raise _NotUnderstoodError("it does not begin with SELECT")
     depth = query[0].depth
@@ -128,17 +143,17 @@ def _edits_of_select(sql: str, query: list[Token], version_of: VersionOf) -> Ite
     _no_select_in(query[1:begin])
     if begin + 1 >= len(query):
         raise _NotUnderstoodError("nothing comes after FROM")
-    yield from _edits_of_subqueries(query[:begin], version_of)
+    yield from _edits_of_subqueries(query[:begin], tables)
     if query[begin + 1].is_sign("("):
         rest = next(n for n, token in top if n > begin + 1 and token.is_sign(")")) + 1
-        yield from _edits_of_select(sql, query[begin + 2 : rest - 1], version_of)
+        yield from _edits_of_select(sql, query[begin + 2 : rest - 1], tables)
         version = None
     else:
         rest, name = _table_name(query, begin + 1)
-        version = version_of(name)
+        version = tables.version_of(name)
     where, end = _where(query, rest, depth)
     _no_select_in(query[rest:])
-    yield from _edits_of_subqueries(query[rest:], version_of)
+    yield from _edits_of_subqueries(query[rest:], tables)
     if version is not None:
         yield from _condition(query, rest, where, end, version)
 
@@ -193,7 +208,7 @@ def _no_select_in(tokens: list[Token]) -> None:
         raise _NotUnderstoodError("it has a SELECT in a SELECT")
 
 
-def _edits_of_subqueries(tokens: list[Token], version_of: VersionOf) -> Iterator[_Edit]:
+def _edits_of_subqueries(tokens: list[Token], tables: _Tables) -> Iterator[_Edit]:
     """The texts of queries in the arguments of IN_SUBQUERY and IN_PARTITIONED_SUBQUERY."""
     for number, token in enumerate(tokens):
         function = token.text.lower().replace("_", "") if token.is_name else ""
@@ -203,14 +218,15 @@ def _edits_of_subqueries(tokens: list[Token], version_of: VersionOf) -> Iterator
             if argument.depth <= token.depth:
                 break
             if argument.kind is TokenKind.STRING and argument.depth == token.depth + 1:
-                inner = rewrite(argument.text, version_of)
+                inner = rewrite(argument.text, tables.version_of, exists=tables.exists)
                 yield _Edit(argument.start, argument.end, "'" + inner.replace("'", "''") + "'")
 
 
-def _names_upsert_table(token: Token, version_of: VersionOf) -> bool:
-    if not token.is_name:
+def _is_upsert_table(word: str, version_of: VersionOf, exists: Callable[[str], bool]) -> bool:
+    name = word.rpartition(".")[2]
+    if not exists(name):
         return False
     try:
-        return version_of(token.text.rpartition(".")[2]) is not None
+        return version_of(name) is not None
     except QueryError:
         return True  # it is one, and cannot be seen for another reason

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from controller_client.errors import QueryError
 
-__all__ = ["Token", "TokenKind", "tokens_of"]
+__all__ = ["Token", "TokenKind", "table_names", "tokens_of"]
 
 
 class TokenKind(StrEnum):
@@ -110,3 +110,23 @@ _KINDS = {
     "word": TokenKind.WORD,
     "number": TokenKind.NUMBER,
 }
+
+
+def table_names(sql: str) -> list[str]:
+    """Return the names that stand where tables do, after FROM and JOIN, without a database before them.
+
+    Raises:
+        QueryError: Its quotes or parentheses do not match.
+    """
+    tokens = tokens_of(sql)
+    names = []
+    for number, token in enumerate(tokens):
+        if not token.is_word("FROM", "JOIN"):
+            continue
+        parts = tokens[number + 1 :]
+        last = 0
+        while len(parts) > last + 2 and parts[last + 1].is_sign(".") and parts[last + 2].is_name:
+            last += 2
+        if parts and parts[last].is_name:
+            names.append(parts[last].text.rpartition(".")[2])
+    return list(dict.fromkeys(names))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from controller_client.consumption.stream_config import StreamConfig
@@ -11,10 +11,22 @@ from controller_client.upsert.settings import UpsertSettings, is_upsert
 from controller_client.zookeeper import PropertyStore
 from controller_client.zookeeper.table_config import read_table_config
 
-__all__ = ["REWRITTEN", "QueriedTable", "VersionOptions", "find_table", "is_offline_name", "raw_name"]
+__all__ = [
+    "REWRITTEN",
+    "TABLES_PATH",
+    "QueriedTable",
+    "TableNames",
+    "VersionOptions",
+    "find_table",
+    "is_offline_name",
+    "raw_name",
+]
 
 REWRITTEN = "upsertRewritten"
 """Query option by which a client tells a broker with the hook that the condition is in the SQL already."""
+
+TABLES_PATH = "/CONFIGS/TABLE"
+"""Where the property store has the tables, by name with type."""
 
 _REALTIME, _OFFLINE = "_REALTIME", "_OFFLINE"
 
@@ -99,6 +111,34 @@ class VersionOptions:
         return cls(skip, version, timestamp)
 
 
+class TableNames:
+    """The names of a cluster's tables, for words of queries: almost none of these is one.
+
+    Args:
+        tables: Names with type.
+    """
+
+    def __init__(self, tables: Iterable[str]) -> None:
+        self._realtime: dict[str, list[str]] = {}
+        for table in sorted(tables):
+            of_name = self._realtime.setdefault(raw_name(table).lower(), [])
+            if table.endswith(_REALTIME):
+                of_name.append(table)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether a name may mean any table, a realtime or an offline one."""
+        return raw_name(name).lower() in self._realtime
+
+    def alike(self, name: str) -> Sequence[str]:
+        """Return the realtime tables (with type) that a name may mean: the same letters, small or capital."""
+        return self._realtime.get(raw_name(name).lower(), ())
+
+    def key(self, name: str) -> str:
+        """Return the same text for all names that mean the same realtime table."""
+        raw = raw_name(name)
+        return raw if f"{raw}{_REALTIME}" in self.alike(name) else f"{raw.lower()} in any letters"
+
+
 def find_table(store: PropertyStore, name: str) -> QueriedTable | None:
     """Return the upsert table that a query means; None where it means another table or none.
 
@@ -114,9 +154,8 @@ def find_table(store: PropertyStore, name: str) -> QueriedTable | None:
         ConfigError: The table's settings are not whole.
     """
     raw = raw_name(name)
-    tables = store.children("/CONFIGS/TABLE")
-    alike = [table for table in tables if table.lower() == f"{raw}{_REALTIME}".lower()]
-    for table in sorted(alike, key=lambda each: each != f"{raw}{_REALTIME}"):
+    tables = store.children(TABLES_PATH)
+    for table in sorted(TableNames(tables).alike(name), key=lambda each: each != f"{raw}{_REALTIME}"):
         config = read_table_config(store, table)
         if config is None:
             continue

@@ -43,13 +43,15 @@ from kazoo.protocol.states import KazooState
 
 from controller_client.errors import (
     AuthError,
-    ConfigError,
     ConflictError,
     NotFoundError,
     OutcomeUnknownError,
     RejectedError,
     UnreachableError,
 )
+from controller_client.zookeeper.address import check_path, parse_hosts
+from controller_client.zookeeper.faults import changed_meanwhile, missing, unreachable
+from controller_client.zookeeper.kazoo_log import hide_contents
 
 __all__ = ["SESSION_TIMEOUT_S", "ZooKeeperConnection"]
 
@@ -76,7 +78,7 @@ class ZooKeeperConnection:
         monotonic: Seconds of a clock that never goes back.
 
     Raises:
-        ConfigError: The address is empty.
+        ConfigError: The address is none.
     """
 
     def __init__(
@@ -87,8 +89,8 @@ class ZooKeeperConnection:
         timeout_s: float = 10.0,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        if not address.strip():
-            raise ConfigError("the ZooKeeper address is empty", expected="host:port,...[/chroot]")
+        parse_hosts(address)
+        hide_contents()
         self.address = address
         self.timeout_s = timeout_s
         self._monotonic = monotonic
@@ -156,6 +158,20 @@ class ZooKeeperConnection:
         stat = self._read(path, lambda kazoo: kazoo.exists_async(path, watch=changed))
         return None if stat is None else int(stat.version)
 
+    def watch_children(self, path: str, changed: Callable[[Any], None]) -> list[str]:
+        """Names of the children, sorted, none where the znode is not there; and one call when they change.
+
+        Args:
+            path: The znode.
+            changed: As of :meth:`watch`; called for a child that comes or goes, not for one that changes.
+        """
+        while True:
+            names = self._read(path, lambda kazoo: kazoo.get_children_async(path, watch=changed))
+            if names is not None:
+                return sorted(names)
+            if self.watch(path, changed) is None:
+                return []
+
     def creation_order(self, path: str) -> int | None:
         """ZooKeeper's number of the transaction that made the znode, or None where there is none."""
         stat = self._read(path, lambda kazoo: kazoo.exists_async(path))
@@ -211,9 +227,9 @@ class ZooKeeperConnection:
                 )
                 return int(stat.version)
             except BadVersionError:
-                raise self._moved(path, expected_version) from None
+                raise changed_meanwhile(self._where(path), expected_version) from None
             except NoNodeError:
-                raise self._missing(path) from None
+                raise missing(self._where(path)) from None
             except _LOST_REPLY as error:
                 found = self._settle(path, error)
                 if found is None:
@@ -224,7 +240,7 @@ class ZooKeeperConnection:
                 if version == expected_version + 1:
                     if content == data:
                         return version
-                    raise self._moved(path, expected_version) from error
+                    raise changed_meanwhile(self._where(path), expected_version) from error
                 if version != expected_version:
                     raise OutcomeUnknownError(
                         "the reply to a write was lost, and others have written since",
@@ -250,11 +266,11 @@ class ZooKeeperConnection:
                 self._write(path, deadline, lambda kazoo: kazoo.delete_async(path, version=version))
                 return
             except BadVersionError:
-                raise self._moved(path, version) from None
+                raise changed_meanwhile(self._where(path), version) from None
             except NoNodeError:
                 if lost:
                     return
-                raise self._missing(path) from None
+                raise missing(self._where(path)) from None
             except NotEmptyError:
                 raise ConflictError(
                     "the znode has children", where=self._where(path), remedy="delete it with recursive=True"
@@ -274,6 +290,7 @@ class ZooKeeperConnection:
 
     def _read(self, path: str, call: Callable[[Any], Any]) -> Any:
         """One read, repeated while replies are lost; None where the znode is not there."""
+        check_path(path)
         deadline = self._deadline()
         while True:
             self._connected_by(deadline)
@@ -285,6 +302,8 @@ class ZooKeeperConnection:
                 self._check_deadline(path, deadline, error)
 
     def _read_page(self, paths: Sequence[str]) -> list[tuple[bytes, int] | None]:
+        for path in paths:
+            check_path(path)
         deadline = self._deadline()
         while True:
             self._connected_by(deadline)
@@ -306,6 +325,7 @@ class ZooKeeperConnection:
 
     def _write(self, path: str, deadline: float, call: Callable[[Any], Any]) -> Any:
         """One write, sent at most once; its lost reply is the caller's to settle."""
+        check_path(path)
         self._connected_by(deadline)
         try:
             return call(self._kazoo).get(timeout=max(0.0, deadline - self._monotonic()))
@@ -384,22 +404,7 @@ class ZooKeeperConnection:
             raise self._unreachable(f"did not answer for {path} ({type(error).__name__})") from error
 
     def _unreachable(self, what: str) -> UnreachableError:
-        return UnreachableError(
-            f"ZooKeeper {what} within {self.timeout_s:g} s",
-            where=self.address,
-            remedy="check that it runs and that the address is right",
-        )
-
-    def _moved(self, path: str, expected_version: int) -> ConflictError:
-        return ConflictError(
-            "the znode was changed by somebody else meanwhile",
-            expected=f"version {expected_version}",
-            where=self._where(path),
-            remedy="read it again and apply the change to what is there now",
-        )
-
-    def _missing(self, path: str) -> NotFoundError:
-        return NotFoundError("there is no such znode", where=self._where(path))
+        return unreachable(self.address, what, self.timeout_s)
 
     def _where(self, path: str) -> str:
         return f"{path} in ZooKeeper {self.address}"

@@ -135,6 +135,6 @@ def check_custom_metadata(custom: Mapping[str, str]) -> None:
         if not _CUSTOM_VALUE.fullmatch(value):
             raise ConfigError(
                 f"The value of custom metadata {key!r} would not survive: {value[:60]!r}",
-                expected="printable ASCII without comma, backslash and $, no spaces at the ends",
+                expected="visible ASCII without comma, backslash and $, no spaces at the ends",
                 remedy="encode it, for example as base64",
             )

@@ -14,6 +14,7 @@ from typing import Any
 import jpype
 
 from controller_client.errors import ConfigError
+from controller_client.redaction import mask_text
 from jvm_bridge.builder.model import FileFormat
 
 __all__ = [
@@ -123,6 +124,7 @@ def root_causes(error: Any) -> str:
         name = str(cause.getClass().getSimpleName())
         # An exception that wraps another repeats it as its own message.
         if not any(text and text in earlier for earlier in texts):
-            texts.append(f"{name}: {text[:300]}" if text else name)
+            # Jackson quotes what it cannot read, a table config with its secrets too.
+            texts.append(f"{name}: {mask_text(text)[:300]}" if text else name)
         cause = cause.getCause()
     return "; ".join(texts)

@@ -136,10 +136,10 @@ def logs(cli: CliContext, folder: Path | None, role: str | None, lines: int, fol
     files = {name: local.log_file(name) for name in ([role] if role else names)}
     for name, file in files.items():
         for line in tail(file, lines):
-            click.echo(line if role else f"{name}: {line}")
+            cli.out.document(f"{line}\n" if role else f"{name}: {line}\n")
     if following:
         for name, line in follow(files, SystemClock()):
-            click.echo(line if role else f"{name}: {line}")
+            cli.out.document(f"{line}\n" if role else f"{name}: {line}\n")
 
 
 @cluster.command()

@@ -12,6 +12,7 @@ from typing import Any
 
 from controller_client.config import ControllerConfig
 from controller_client.errors import SetupError
+from controller_client.redaction import mask_text
 from jvm_bridge.free_ports import check_free
 from jvm_bridge.jvm import start_jvm
 from jvm_bridge.minion.executors import ExecutorFactory, MinionContext, load_executors
@@ -130,7 +131,7 @@ class HostedMinion:
             starter.start()
         except jpype.JException as error:
             raise SetupError(
-                f"The minion does not start: {error}",
+                f"The minion does not start: {mask_text(str(error))}",
                 where=f"{settings.instance_id}, ZooKeeper {settings.zookeeper_address}",
                 remedy="A minion of the same host and port may run elsewhere; else look at the lines above.",
             ) from error

@@ -9,6 +9,7 @@ from typing import Any
 import jpype
 
 from controller_client.errors import ConfigError
+from controller_client.redaction import mask_text
 from jvm_bridge.role_host.kinds import RoleKind
 
 __all__ = ["read_configuration"]
@@ -51,11 +52,11 @@ def read_configuration(kind: RoleKind, arguments: Sequence[str]) -> dict[str, An
     try:
         properties = method.invoke(command)
     except jpype.JException as error:
-        reason = error.getCause() or error
+        reason = mask_text(str(error.getCause() or error))
         raise ConfigError(
             f"the configuration of the {kind.name} cannot be read: {reason}",
             where=" ".join(arguments),
-            remedy="mend the file",
+            remedy="correct the file",
         ) from error
     found = {str(entry.getKey()): entry.getValue() for entry in properties.entrySet()}
     found.setdefault(_CLUSTER, command.getClusterName())

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from controller_client.errors import SetupError
+from controller_client.redaction import mask_text
 from jvm_bridge.jvm import start_jvm_with
 from jvm_bridge.role_host.hooks import HookErrors, HookFactory, HookRunner, HostedRoleView
 from jvm_bridge.role_host.kinds import RoleKind
@@ -66,8 +67,10 @@ class HostedRole:
 
         from jvm_bridge.role_host.configuration import read_configuration
         from jvm_bridge.role_host.java_log import log_through_java
+        from jvm_bridge.role_host.masked_log import mask_log
         from jvm_bridge.role_host.shutdown import at_shutdown
 
+        mask_log()
         log_through_java()
         jpype.JClass("org.apache.pinot.spi.plugin.PluginManager").get().init()
         properties = read_configuration(self._kind, self._arguments)
@@ -165,7 +168,7 @@ class HostedRole:
 
     def _refused(self, error: Exception) -> SetupError:
         return SetupError(
-            f"Pinot's {self._kind.name} does not start: {error}",
+            f"Pinot's {self._kind.name} does not start: {mask_text(str(error))}",
             where=" ".join(self._arguments),
             remedy="look at the lines above; the usual causes are a port that is taken, and an instance of "
             "the same name that still runs",

@@ -7,6 +7,8 @@ from typing import Any
 
 import jpype
 
+from controller_client.terminal import LogFormatter
+
 __all__ = ["log_through_java"]
 
 
@@ -22,6 +24,7 @@ class _JavaHandler(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
+        self.setFormatter(LogFormatter())
         self._factory: Any = jpype.JClass("org.slf4j.LoggerFactory")
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -149,7 +149,7 @@ def report(cli: CliContext, table: str, session_id: str | None, file: Path | Non
     next_does = _next_does(tools, sessions, found, running(tools, name))
     text = page(found, now_ms=now_ms(), next_does=next_does)
     if file is None:
-        click.echo(text, nl=False)
+        cli.out.document(text)
         return
     try:
         file.write_text(text, encoding="utf-8")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from controller_client.cli.arguments import key_values, read_json_object
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import (
     confirm,
@@ -19,10 +19,11 @@ from controller_client.cli.options import (
 )
 from controller_client.clock import SystemClock
 from controller_client.errors import ConfigError, NotFoundError
+from controller_client.redaction import masked
 from minion_tasks.cli.plan import plan, purge
 from minion_tasks.cli.session import session
 from minion_tasks.cli.tools import run_tools, tell
-from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams, mask_secrets
+from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams
 from minion_tasks.file_ingestion.progress import SessionProgress, read_progress
 from minion_tasks.file_ingestion.registration import load_params, offline_table
 from minion_tasks.file_ingestion.run import RunReport, run_task
@@ -79,7 +80,7 @@ def register(
     else:
         cli.client().tables.set_task_config(name, TASK_TYPE, configs)
         cli.out.note(f"{TASK_TYPE} is registered with {name}")
-    cli.out.record(mask_secrets(configs))
+    cli.out.record(masked(configs))
 
 
 @task.command()
@@ -109,7 +110,7 @@ def show(cli: CliContext, table: str) -> None:
     configs = cli.client().tables.task_config(name, TASK_TYPE)
     if configs is None:
         raise NotFoundError(f"{name} has no {TASK_TYPE}", remedy="add one with 'pinotctl task register'")
-    cli.out.record(mask_secrets(configs))
+    cli.out.record(masked(configs))
 
 
 @task.command()
@@ -214,18 +215,11 @@ def _show_progress(cli: CliContext, now: SessionProgress) -> None:
 def _read_configs(file: Path | None, settings: tuple[str, ...]) -> dict[str, str]:
     configs: dict[str, str] = {}
     if file is not None:
-        try:
-            content = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ConfigError(f"{file} is not JSON: {error}") from error
-        if not isinstance(content, dict) or not all(isinstance(value, str) for value in content.values()):
+        with file.open(encoding="utf-8") as opened:
+            content = read_json_object(opened)
+        if not all(isinstance(value, str) for value in content.values()):
             raise ConfigError(
                 f"{file} does not hold an object of strings", expected='{"inputDirURI": "s3://…", …}'
             )
         configs.update(content)
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals or not key:
-            raise ConfigError(f"--set {setting!r} is not KEY=VALUE")
-        configs[key] = value
-    return configs
+    return configs | key_values(settings, "--set")

@@ -8,7 +8,6 @@ BatchConfigProperties.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -308,12 +307,6 @@ def _check_together(configs: Mapping[str, str], values: Mapping[str, Any]) -> No
             raise ConfigError(
                 f"{key} does not go with enableSync", expected="in sync mode, each file is one segment"
             )
-
-
-def mask_secrets(configs: Mapping[str, str]) -> dict[str, str]:
-    """Copy a task's configuration for showing, with all file system secrets masked."""
-    hidden = re.compile(r"(secret|password|token|accesskey)", re.IGNORECASE)
-    return {key: "***" if hidden.search(key.rpartition(".")[2]) else value for key, value in configs.items()}
 
 
 def _parse(configs: Mapping[str, str]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from controller_client.client import ControllerClient
-from controller_client.errors import ConfigError, NotFoundError
+from controller_client.errors import ConfigError
 from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams
 
 
@@ -27,7 +27,7 @@ def offline_table(client: ControllerClient, table: str) -> str:
             f"{raw} is a realtime table",
             expected=f"an OFFLINE table: {TASK_TYPE} ingests files into these only",
         )
-    raise NotFoundError(f"there is no table {raw}_OFFLINE", remedy="create the table and its schema first")
+    raise client.tables.unknown(f"{raw}_OFFLINE")
 
 
 def load_params(client: ControllerClient, table: str) -> FileIngestionParams:

@@ -47,12 +47,13 @@ def run_subtask(
         sessions = SessionStore(store, table)
         session = sessions.load(subtask.session_id)
         params = FileIngestionParams.from_configs(client.tables.task_config(table, TASK_TYPE) or {})
+        config = client.tables.get(table)
         builder = StagingBuilder(
             session,
             params,
             SegmentBuilder(
-                client.tables.get(table).to_json(),
-                client.schemas.get(table.rpartition("_")[0]).to_json(),
+                config.to_json(),
+                client.schemas.of_table(config).to_json(),
                 Path(folder),
                 reader=params.segment_reader,
             ),

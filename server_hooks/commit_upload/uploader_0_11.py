@@ -14,6 +14,7 @@ from typing import Any
 import jpype
 
 from controller_client.errors import UnsupportedError
+from controller_client.redaction import mask_text
 from jvm_bridge.changed_classes import ChangedClasses
 from jvm_bridge.java_interface import overrides
 
@@ -81,7 +82,7 @@ def _pinot_errors() -> Iterator[None]:
     try:
         yield
     except jpype.JException as error:
-        raise OSError(f"{error}") from error
+        raise OSError(mask_text(str(error))) from error
 
 
 @jpype.JImplements(_INTERFACE, deferred=True)

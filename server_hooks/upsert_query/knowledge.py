@@ -6,13 +6,14 @@ import logging
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from controller_client.errors import PinotPluginError, UnreachableError
 from controller_client.upsert.ends import VersionEnds
 from controller_client.upsert.marks import MarkKeeper, read_mark
 from controller_client.upsert.record import server_path
-from controller_client.upsert.tables import QueriedTable, find_table, raw_name
+from controller_client.upsert.tables import TABLES_PATH, QueriedTable, TableNames, find_table
 from controller_client.zookeeper import PropertyStore
 from controller_client.zookeeper.table_config import table_config_path
 
@@ -20,7 +21,13 @@ __all__ = ["Knowledge"]
 
 logger = logging.getLogger(__name__)
 
-_MOST_NAMES = 10_000
+
+@dataclass(frozen=True)
+class _Table:
+    """What a name means: a realtime table, an upsert table or not."""
+
+    name: str
+    found: QueriedTable | None
 
 
 @dataclass
@@ -47,8 +54,11 @@ class Knowledge:
         self._store = store
         self._routed = routed
         self._on_change = on_change
-        self._tables: dict[str, QueriedTable | None] = {}
+        self._names: TableNames | None = None
+        self._names_changed = True
+        self._tables: dict[str, _Table] = {}
         self._changed: set[str] = set()
+        self._watchers: dict[str, Callable[[Any], None]] = {}
         self._marks: dict[str, _Mark] = {}
         self._ends: dict[str, VersionEnds] = {}
         self._mutex = threading.RLock()
@@ -61,9 +71,22 @@ class Knowledge:
             UnreachableError: It was never asked for, and ZooKeeper does not answer.
             ConfigError: The table's settings are not whole.
         """
-        if name in self._tables:
-            return self._tables[name]
-        return self._read_table(name)
+        names = self._table_names()
+        if name not in names:
+            # It may have come this moment. Nothing is kept of it: queries may name anything.
+            return find_table(self._store, name)
+        if not names.alike(name):
+            return None  # an offline table alone
+        known = self._tables.get(names.key(name))
+        return known.found if known else self._read_table(name)
+
+    def may_be_table(self, word: str) -> bool:
+        """Whether a word of a query may name an upsert table, by the tables that were there last.
+
+        Raises:
+            UnreachableError: They were never read, and ZooKeeper does not answer.
+        """
+        return bool(self._table_names().alike(word))
 
     def mark(self, table: str) -> int:
         """The version at which queries of a table (with type) are answered.
@@ -88,16 +111,25 @@ class Knowledge:
 
     def refresh(self) -> None:
         """Read again what has changed, and all marks."""
-        for name in list(self._changed):
-            self._changed.discard(name)  # first: it may change again while it is read
+        if self._names_changed and self._names is not None:
             try:
-                self._read_table(name)
+                self._read_names()
             except PinotPluginError as error:
-                self._changed.add(name)
-                logger.warning("table %s cannot be read, what was read last counts: %s", name, error)
+                logger.warning("the names of tables cannot be read, those read last count: %s", error)
+                return
+            self._forget_dropped()
+        for key in list(self._changed):
+            self._changed.discard(key)  # first: it may change again while it is read
+            if key not in self._tables:
+                continue
+            try:
+                self._read_table(self._tables[key].name)
+            except PinotPluginError as error:
+                self._changed.add(key)
+                logger.warning("table %s cannot be read, what was read last counts: %s", key, error)
                 if isinstance(error, UnreachableError):
                     return  # so it is with all others
-        present = {found.table for found in self._tables.values() if found}
+        present = {table.found.table for table in self._tables.values() if table.found}
         for table in list(self._marks):
             if table not in present:
                 with self._mutex:
@@ -115,27 +147,56 @@ class Knowledge:
                 ends.close()
             self._ends.clear()
 
-    def _read_table(self, name: str) -> QueriedTable | None:
-        def changed(_event: Any) -> None:
-            """Called in kazoo's thread: at a change, and when the session is lost."""
-            self._changed.add(name)
-            self._on_change()
+    def _table_names(self) -> TableNames:
+        return self._names or self._read_names()
 
-        # Watched before it is read, so that no change is missed.
-        self._watch_config(name, changed)
-        found = find_table(self._store, name)
-        if found:
-            self._watch_config(found.table, changed)
+    def _read_names(self) -> TableNames:
+        self._names_changed = False  # first: they may change again while they are read
+        path = f"/{self._store.cluster_name}/PROPERTYSTORE{TABLES_PATH}"
+        try:
+            names = TableNames(self._store.connection.watch_children(path, self._on_names))
+        except PinotPluginError:
+            self._names_changed = True
+            raise
+        self._names = names
+        # A table that came or went may be what a name means, or the offline half of what it means.
+        self._changed.update(self._tables)
+        return names
+
+    def _on_names(self, _event: Any) -> None:
+        """Called in kazoo's thread: a table came or went, or the session is lost."""
+        self._names_changed = True
+        self._on_change()
+
+    def _forget_dropped(self) -> None:
+        """Keep no more tables than there are."""
+        names = self._table_names()
         with self._mutex:
-            if len(self._tables) >= _MOST_NAMES:
-                self._tables.clear()
-            self._tables[name] = found
+            self._tables = {
+                key: table
+                for key, table in self._tables.items()
+                if names.alike(table.name) and names.key(table.name) == key
+            }
+            self._watchers = {key: watcher for key, watcher in self._watchers.items() if key in self._tables}
+
+    def _read_table(self, name: str) -> QueriedTable | None:
+        names = self._table_names()
+        key = names.key(name)
+        # The same object each time: so many watches of it are one.
+        watcher = self._watchers.setdefault(key, partial(self._on_table, key))
+        # Watched before it is read, so that no change is missed.
+        for table in names.alike(name):
+            path = f"/{self._store.cluster_name}/PROPERTYSTORE{table_config_path(table)}"
+            self._store.connection.watch(path, watcher)
+        found = find_table(self._store, name)
+        with self._mutex:
+            self._tables[key] = _Table(name, found)
         return found
 
-    def _watch_config(self, name: str, changed: Callable[[Any], None]) -> None:
-        for suffix in ("_REALTIME", "_OFFLINE"):
-            path = f"/{self._store.cluster_name}/PROPERTYSTORE{table_config_path(raw_name(name) + suffix)}"
-            self._store.connection.watch(path, changed)
+    def _on_table(self, key: str, _event: Any) -> None:
+        """Called in kazoo's thread: at a change, and when the session is lost."""
+        self._changed.add(key)
+        self._on_change()
 
     def _read_mark(self, table: str) -> int:
         with self._mutex:

@@ -82,14 +82,15 @@ def check_multistage(knowledge: Knowledge, request: Request) -> None:
         if table is not None:
             table.check(name, {"useMultistageEngine": "true"})
 
-    rewrite(request.sql, refuse)
+    rewrite(request.sql, refuse, exists=knowledge.may_be_table)
 
 
 def _refuse_partitioned(knowledge: Knowledge, request: Request) -> None:
     """Servers compile the query in IN_PARTITIONED_SUBQUERY, where no condition is added."""
     if VersionOptions.of(request.options()).skip:
         return
-    named = [word for word in dict.fromkeys(_WORD.findall(request.sql)) if knowledge.table(word)]
+    words = dict.fromkeys(_WORD.findall(request.sql))
+    named = [word for word in words if knowledge.may_be_table(word) and knowledge.table(word)]
     if named:
         raise RefusedQueryError(
             f"IN_PARTITIONED_SUBQUERY cannot be answered at one version of the upsert table {named[0]}",

@@ -19,7 +19,6 @@ from spark_connectors.options import ReadOptions
 from spark_connectors.read.assemble import Nulls, places
 from spark_connectors.read.columns import ReadColumn, choose, column
 from spark_connectors.read.data_table import DataTable
-from spark_connectors.read.server_query import check_columns
 from spark_connectors.read.sql import all_of, count_by_segment, select_nulls, select_rows
 
 __all__ = ["BrokerRows", "check_filter", "has_limit", "query_columns", "read_query", "read_table"]
@@ -187,11 +186,9 @@ def has_limit(query: str) -> bool:
 def _ask(client: ControllerClient, options: ReadOptions, sql: str) -> QueryResult:
     found = () if options.brokers else tuple(client.cluster.broker_urls())
     with BrokerClient(options.broker_config(found)) as broker:
-        result = broker.query(
+        return broker.query(
             sql, options=dict(options.query_options), timeout_s=options.server_timeout_ms / 1000
         )
-    check_columns(result.stats.segments_invalid, result.broker_url)
-    return result
 
 
 def _columns(result: QueryResult, options: ReadOptions) -> tuple[ReadColumn, ...]:

@@ -129,7 +129,7 @@ def find_table(client: ControllerClient, options: ReadOptions) -> TableToRead:
                     f"{config.name_with_type} is an upsert table: its segments hold rows that are replaced",
                     remedy="use 'readFrom' servers",
                 )
-    return TableToRead(raw, tuple(configs), client.schemas.get(configs[0].schema_name))
+    return TableToRead(raw, tuple(configs), client.schemas.of_table(configs[0]))
 
 
 def find_groups(client: ControllerClient, options: ReadOptions, table: TableToRead) -> list[SegmentGroup]:

@@ -16,13 +16,15 @@ from typing import IO, Any
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from controller_client.broker import without_java
 from controller_client.config import Auth, Tls
 from controller_client.errors import AuthError, NotAppliedError, PartialResultError, QueryError
+from controller_client.redaction import mask_text
 from spark_connectors.options import ReadOptions
 from spark_connectors.read.data_table import DataTable, decode
 from spark_connectors.read.plan import ServerAddress
 
-__all__ = ["METHOD", "ServerAnswer", "ServerConnection", "ServerQuery", "check_columns", "messages"]
+__all__ = ["METHOD", "ServerAnswer", "ServerConnection", "ServerQuery", "messages"]
 
 METHOD = "/org.apache.pinot.common.proto.PinotQueryServer/Submit"
 _IN_MEMORY_BYTES = 64 * 2**20
@@ -148,11 +150,11 @@ class ServerAnswer:
         """Compare what came with what was asked; errors as of :meth:`ServerConnection.ask`."""
         told = self._last.metadata
         if self._problems:
-            text = "; ".join(f"{code} {_told(message)}" for code, message in self._problems.items())
+            text = "; ".join(f"{code} {_shown(message)}" for code, message in self._problems.items())
             if _LACKING_CODES.issuperset(self._problems):
                 raise PartialResultError(f"{server}: {text}", where=str(server))
             raise QueryError(text, where=str(server), remedy="look at 'filter' and 'columns'")
-        check_columns(told.get("numSegmentsPrunedByInvalid", 0), str(server))
+        _check_columns(told.get("numSegmentsPrunedByInvalid", 0), str(server))
         queried = told.get("numSegmentsQueried", -1)
         seen = told.get("numSegmentsProcessed", 0) + told.get("numSegmentsPrunedByServer", 0)
         enough = limit is not None and self.rows >= limit
@@ -176,7 +178,7 @@ class ServerAnswer:
         self._file.close()
 
 
-def check_columns(invalid_segments: int, where: str) -> None:
+def _check_columns(invalid_segments: int, where: str) -> None:
     """Refuse an answer from which segments were left out since they lack a column: Pinot calls that no error.
 
     Raises:
@@ -203,10 +205,8 @@ def _channel(server: ServerAddress, tls: Tls | None) -> grpc.Channel:
     return grpc.secure_channel(target, credentials, options=_UNLIMITED)
 
 
-def _told(message: str) -> str:
-    """Take Pinot's words without Java's stack."""
-    lines = [line for line in message.splitlines() if not line.startswith(("\tat ", "...", "\t..."))]
-    return " ".join(lines)[:_LONGEST_TEXT]
+def _shown(message: str) -> str:
+    return mask_text(without_java(message))[:_LONGEST_TEXT]
 
 
 def _literal(value: str) -> str:

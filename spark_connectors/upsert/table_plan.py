@@ -66,7 +66,7 @@ def plan_of(client: ControllerClient, table: str, avro_schema: str | None = None
         ConfigError: It is no upsert table, or cannot be one, or its messages cannot be read here.
     """
     config = client.tables.get(table)
-    schema = client.schemas.get(config.schema_name)
+    schema = client.schemas.of_table(config)
     settings = UpsertSettings.of(config)
     check_requirements(schema, config, settings)
     types = {each.name: each.data_type for each in schema.fields}

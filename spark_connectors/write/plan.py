@@ -196,7 +196,7 @@ def _table(client: ControllerClient, options: WriteOptions, frame: StructType) -
             error.remedy = "make the table, or set 'createTable'"
             raise
         config = create_table(client, table, frame, options)
-    return config, client.schemas.get(config.schema_name)
+    return config, client.schemas.of_table(config)
 
 
 def _check_report_path(options: WriteOptions) -> None:

@@ -13,6 +13,7 @@ from controller_client.cli.commands.each_table import each_table
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import dry_run_option, output_option
 from controller_client.errors import NotFoundError
+from controller_client.nearest import did_you_mean
 from controller_client.table_names import TableType
 
 if TYPE_CHECKING:
@@ -259,7 +260,11 @@ def _controls(cli: CliContext, patterns: tuple[str, ...], no_stream: bool = Fals
             raise NotFoundError(
                 f"there is no realtime table {pattern}",
                 where=cli.client().config.url,
-                remedy="see 'pinotctl table list --type realtime'",
+                remedy=did_you_mean(
+                    pattern,
+                    (name.removesuffix("_REALTIME") for name in everything),
+                    otherwise="see 'pinotctl table list --type realtime'",
+                ),
             )
         found += [name for name in names if name not in found]
     store = cli.property_store()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from controller_client.cli.arguments import key_values
+from controller_client.cli.arguments import key_values, read_text
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import dry_run_option
 from controller_client.errors import ConfigError
@@ -75,8 +75,7 @@ def change_stream(
 
     changes: dict[str, str | None] = {**key_values(values, "--set"), **dict.fromkeys(removed)}
     for key, file in key_values(files, "--set-from-file").items():
-        with click.open_file(file, encoding="utf-8") as opened:
-            changes[key] = opened.read().strip()
+        changes[key] = read_text(file).strip()
     start = next((each for each in ConsumeFrom if each.lower() == (consume_from or "").lower()), None)
     control = _control(cli, table_name)
     control.watch_stream = not no_stream

@@ -11,6 +11,7 @@ from controller_client.cli.output import Output
 from controller_client.clock import Clock
 from controller_client.consumption.pause_record import Holder
 from controller_client.consumption.status import PartitionStatus, TableStatus
+from controller_client.visible_text import visible
 
 __all__ = ["COLUMNS", "as_json", "rows", "show", "watch"]
 
@@ -144,8 +145,8 @@ def _watch_live(
             for column in COLUMNS:
                 table.add_column(column, overflow="fold")
             for row in rows(statuses):
-                table.add_row(*(Text(str(value)) for value in row))
-            lines = [Text(line) for status in statuses for line in headline(status)]
+                table.add_row(*(Text(visible(str(value))) for value in row))
+            lines = [Text(visible(line)) for status in statuses for line in headline(status)]
             live.update(Group(table, *lines), refresh=True)
 
 

@@ -6,6 +6,8 @@ import click
 
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import output_option
+from controller_client.errors import NotFoundError
+from controller_client.nearest import did_you_mean
 
 __all__ = ["instance"]
 
@@ -37,7 +39,12 @@ def list_(cli: CliContext, live: bool) -> None:
 @pass_cli
 def show(cli: CliContext, name: str) -> None:
     """Show one instance as Pinot describes it."""
-    cli.out.record(cli.client().instances.get(name).details)
+    try:
+        cli.out.record(cli.client().instances.get(name).details)
+    except NotFoundError as error:
+        known = cli.client().instances.list()
+        error.remedy = did_you_mean(name, known, otherwise="see 'pinotctl instance list'")
+        raise
 
 
 def _live_instances(cli: CliContext) -> set[str]:

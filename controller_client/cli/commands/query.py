@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
-from controller_client.cli.arguments import key_values
+from controller_client.cli.arguments import key_values, read_stdin
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import output_option
 from controller_client.cli.output import OutputFormat, cell_text
+from controller_client.errors import ConfigError, PinotPluginError, QueryError
 
 if TYPE_CHECKING:
     from controller_client.broker import QueryResult
@@ -54,17 +55,21 @@ def query(
     fewer servers or segments than asked is an error unless --allow-partial is given. With --upsert the
     options skipUpsert=true, asOfVersion=N and asOfTimestamp=MS are heard.
     """
-    text = sys.stdin.read() if sql == "-" else sql
+    text = read_stdin() if sql == "-" else sql
+    if not text.strip():
+        raise ConfigError("there is no SQL statement", expected="e.g. select * from flights limit 10")
     wanted = key_values(options, "--option")
     versions: Mapping[str, int] = {}
     if upsert:
         from controller_client.upsert.queries import UpsertQueries
 
-        with UpsertQueries(cli.broker(), cli.property_store()) as queries:
+        with UpsertQueries(cli.broker(), cli.property_store()) as queries, _naming_tables(cli, text):
             answer = queries.query(text, options=wanted, timeout_s=timeout_s, allow_partial=allow_partial)
         result, versions = answer.result, answer.versions
     else:
-        result = cli.broker().query(text, options=wanted, timeout_s=timeout_s, allow_partial=allow_partial)
+        broker = cli.broker()
+        with _naming_tables(cli, text):
+            result = broker.query(text, options=wanted, timeout_s=timeout_s, allow_partial=allow_partial)
     names = [column.name for column in result.columns]
     if cli.out.is_json:
         cli.out.json(
@@ -76,7 +81,7 @@ def query(
             }
         )
     elif cli.out.format is OutputFormat.CSV:
-        click.echo(_csv(names, result), nl=False)
+        cli.out.document(_csv(names, result))
     elif names:
         cli.out.table(names, result.rows)
     stats = result.stats
@@ -86,6 +91,27 @@ def query(
     )
     for table, version in versions.items():
         cli.out.note(f"{table} at version {version}")
+
+
+@contextmanager
+def _naming_tables(cli: CliContext, sql: str) -> Iterator[None]:
+    """Say of an unknown table which one it is, and which ones are near: the broker says neither."""
+    try:
+        yield
+    except QueryError as error:
+        from controller_client.broker import UNKNOWN_TABLE
+        from controller_client.upsert.sql_text import table_names
+
+        # Without a controller that answers, the broker's words are all there is.
+        with suppress(PinotPluginError):
+            if UNKNOWN_TABLE in error.codes:
+                tables = cli.client().tables
+                for name in table_names(sql):
+                    if not tables.exists(name):
+                        named = tables.unknown(name)
+                        error.message, error.remedy = named.message, named.remedy
+                        break
+        raise
 
 
 def _csv(names: list[str], result: QueryResult) -> str:

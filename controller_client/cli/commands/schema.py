@@ -7,10 +7,16 @@ from typing import TextIO
 import click
 
 from controller_client.cli.arguments import read_json_object
+from controller_client.cli.commands.schema_reload import (
+    note_missing_columns,
+    reload_tables,
+    tables_of_schema,
+)
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.models import Schema
+from controller_client.nearest import did_you_mean
 
 __all__ = ["schema"]
 
@@ -36,7 +42,11 @@ def list_(cli: CliContext) -> None:
 @pass_cli
 def show(cli: CliContext, name: str) -> None:
     """Show a schema's fields; with --output json the schema as Pinot has it."""
-    found = cli.client().schemas.get(name)
+    try:
+        found = cli.client().schemas.get(name)
+    except NotFoundError as error:
+        error.remedy = did_you_mean(name, cli.client().schemas.list(), otherwise="see 'pinotctl schema list'")
+        raise
     if cli.out.is_json:
         cli.out.json(found.to_json())
         return
@@ -76,10 +86,28 @@ def create(cli: CliContext, file: TextIO, override: bool, dry_run: bool) -> None
 
 @schema.command()
 @_FILE
+@click.option(
+    "--reload",
+    "do_reload",
+    is_flag=True,
+    help="Let servers load the segments of its tables again, so that they get new columns, and wait for it.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0),
+    default=300.0,
+    show_default=True,
+    help="Seconds to wait for the reload of each table.",
+)
 @dry_run_option
 @pass_cli
-def update(cli: CliContext, file: TextIO, dry_run: bool) -> None:
-    """Replace the schema of the same name by that of a JSON file ('-' for stdin)."""
+def update(cli: CliContext, file: TextIO, do_reload: bool, timeout_s: float, dry_run: bool) -> None:
+    """Replace the schema of the same name by that of a JSON file ('-' for stdin).
+
+    A new column is in a segment only when its servers have loaded the segment again; until then queries that
+    name it, or all columns by *, leave the segment out.
+    """
     wanted = Schema.from_json(read_json_object(file))
     present = cli.client().schemas.get(wanted.schema_name)
     before, after = ({field.name for field in each.fields} for each in (present, wanted))
@@ -89,6 +117,11 @@ def update(cli: CliContext, file: TextIO, dry_run: bool) -> None:
         return
     cli.client().schemas.update(wanted)
     cli.out.note(f"The schema {wanted.schema_name} is replaced: {changes}.")
+    if do_reload:
+        reload_tables(cli, tables_of_schema(cli.client(), wanted.schema_name), timeout_s)
+    elif after - before:
+        tables = tables_of_schema(cli.client(), wanted.schema_name)
+        note_missing_columns(cli, tables, sorted(after - before))
 
 
 @schema.command()

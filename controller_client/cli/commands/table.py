@@ -9,7 +9,7 @@ import click
 from controller_client.cli.arguments import read_json_object, table_with_type
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
-from controller_client.errors import ConflictError
+from controller_client.errors import ConflictError, NotFoundError
 from controller_client.models import TableConfig
 from controller_client.table_names import TableType
 
@@ -56,7 +56,7 @@ def show(cli: CliContext, table_name: str) -> None:
     cli.out.record(
         {
             "table": name,
-            "schema": config.schema_name,
+            "schema": _schema_name(cli, config),
             "time_column": config.time_column,
             "replication": segments.replication,
             "retention": " ".join(str(part) for part in retention if part) or "for ever",
@@ -64,6 +64,13 @@ def show(cli: CliContext, table_name: str) -> None:
             "tasks": ", ".join(sorted(config.task.task_type_configs_map)) if config.task else None,
         }
     )
+
+
+def _schema_name(cli: CliContext, config: TableConfig) -> str | None:
+    try:
+        return cli.client().schemas.of_table(config).schema_name
+    except NotFoundError:
+        return None  # 0.11.0 lets an offline table have none
 
 
 @table.command()
@@ -78,8 +85,8 @@ def create(cli: CliContext, file: TextIO, skip_task_validation: bool, dry_run: b
     if dry_run:
         if cli.client().tables.exists(name):
             raise ConflictError(f"there is a table {name} already", remedy="use 'pinotctl table update'")
-        cli.client().schemas.get(config.schema_name)
-        cli.out.note(f"The table {name} with the schema {config.schema_name} would be created.")
+        schema = cli.client().schemas.of_table(config)
+        cli.out.note(f"The table {name} with the schema {schema.schema_name} would be created.")
         return
     cli.client().tables.create(config, skip_task_validation=skip_task_validation)
     cli.out.note(f"The table {name} is created.")

@@ -5,14 +5,17 @@ import json
 import subprocess
 import sys
 import tarfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import Result
 
+from controller_client.errors import PartialResultError
 from tests.integration.cli.conftest import Numbers, Run
 from tests.support.cluster import PinotCluster
+from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
 
@@ -66,7 +69,15 @@ def test_table_create(run: Run, numbers: Numbers) -> None:
     run("table", "create", numbers.table_file)
     assert twt in names(run("table", "list", "--type", "offline", "--output", "json"))
     assert twt not in names(run("table", "list", "--type", "realtime", "--output", "json"))
-    assert "exists" in run("table", "create", numbers.table_file, code=1).stderr
+    assert f"there is a table {twt} already" in run("table", "create", numbers.table_file, code=1).stderr
+    wrong = {
+        **json.loads(numbers.table_file.read_text()),
+        "tableIndexConfig": {"invertedIndexColumns": ["x"]},
+    }
+    refused = run("table", "update", "-", stdin=json.dumps(wrong), code=1)
+    assert "the Inverted Index Config names the column x" in refused.stderr
+    for command in (("table", "show"), ("segment", "list"), ("task", "run")):
+        assert f"did you mean {numbers.name}" in run(*command, f"{numbers.name}x", code=1).stderr
 
 
 def test_table_update(run: Run, numbers: Numbers) -> None:
@@ -118,6 +129,35 @@ def test_a_wrong_query_is_an_error(run: Run, numbers: Numbers) -> None:
     assert (error["type"], result.stdout) == ("QueryError", "")
     assert "nope" in error["message"]
     assert run("query", "select 1", "--option", "x", code=2).stderr.startswith("Error: --option 'x'")
+
+
+def test_a_new_column_is_missed_until_the_reload(run: Run, numbers: Numbers, pinot: PinotCluster) -> None:
+    document = rows(run("schema", "show", numbers.name, "--output", "json"))
+    document["metricFieldSpecs"].append({"name": "extra", "dataType": "LONG"})
+    sql = ("query", f"select * from {numbers.name} limit 100")
+    updated = run("schema", "update", "-", stdin=json.dumps(document))
+    assert f"Segments of {numbers.name}_OFFLINE lack extra until they are loaded again" in updated.stderr
+
+    def missed() -> bool:
+        with pinot.broker() as broker, suppress(PartialResultError):
+            broker.query(sql[1])
+            return False
+        return True
+
+    wait_for(missed, "the servers to know the new column")
+    assert "2 of 2 segments lack a column" in run(*sql, code=1).stderr
+    assert "0 rows" in run(*sql, "--allow-partial").stderr
+    reloaded = run("schema", "update", "-", "--reload", stdin=json.dumps(document))
+    assert f"{numbers.name}_OFFLINE: 2 of 2 replicas of segments are loaded again." in reloaded.stderr
+    found = rows(run(*sql, "--output", "json"))
+    assert len(found["rows"]) == 6
+    assert "extra" in [column["name"] for column in found["columns"]]
+
+
+def test_an_unknown_table_in_a_query(run: Run, numbers: Numbers) -> None:
+    result = run("query", f"select id from {numbers.name}x", code=1)
+    assert f"there is no table {numbers.name}x" in result.stderr
+    assert f"did you mean {numbers.name}?" in result.stderr
 
 
 def test_segment_download(run: Run, numbers: Numbers, tmp_path: Path) -> None:

@@ -19,6 +19,15 @@ from tests.support.wait import wait_for
 
 _FIRST_TS = 1_700_000_000_000
 
+SECRET_KEY = "sasl.jaas.config"
+"""A key of each table's stream config; the client takes it, and Kafka asks for none."""
+
+
+def secret_value(password: str) -> str:
+    """Return a value of the secret key."""
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    return f'{module} required username="me" password="{password}";'
+
 
 class StreamTable:
     """A table, its topic, and the rows that were produced.
@@ -80,10 +89,18 @@ class StreamTable:
         stream["realtime.segment.flush.threshold.rows"] = str(rows_per_segment)
         # A consumer hears that it is to commit only between two requests; each waits for rows for 5 s else.
         stream["stream.kafka.fetch.timeout.millis"] = "200"
+        stream[SECRET_KEY] = secret_value("old-secret")
         return config
 
     def control(self, client: ControllerClient | None = None, **options: Any) -> TableControl:
         return TableControl(client or self.client, self.store, self.table, **options)
+
+    def shown_secrets(self) -> list[str]:
+        """Return this project's records about the table that hold a secret of its stream config."""
+        folder = f"/{self.store.cluster_name}/PROPERTYSTORE/PINOT_PLUGINS/consumption/{self.table}"
+        connection = self.store.connection
+        found = {name: connection.get(f"{folder}/{name}") for name in connection.children(folder) or ()}
+        return [name for name, content in found.items() if content and b"-secret" in content[0]]
 
     def new_topic(self, partitions: int) -> Topic:
         """Make a further topic, dropped after the test."""

@@ -17,7 +17,7 @@ import pytest
 from controller_client.consumption import TableState, pause, resume
 from controller_client.consumption.plan import read_plan
 from tests.integration.consumption.conftest import MakeTable
-from tests.integration.consumption.stream_table import StreamTable
+from tests.integration.consumption.stream_table import SECRET_KEY, StreamTable, secret_value
 from tests.support.kafka_topics import Topic
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
@@ -36,6 +36,7 @@ STEPS = {
         "set plan 3",
         "POST resumeConsumption",
         "delete pause",
+        "PUT tables 2",
         "delete plan",
     ),
     "drain": ("create plan", "set plan", "create pause", "POST pauseConsumption", "set pause", "delete plan"),
@@ -69,6 +70,12 @@ class Scene:
     table: StreamTable
     new: Topic | None = None
 
+    @property
+    def change(self) -> dict[str, str]:
+        if self.new is None:
+            return {}
+        return {"stream.kafka.topic.name": self.new.name, SECRET_KEY: secret_value("new-secret")}
+
     def run(
         self, recipe: str, kill: tuple[str, str] | None = None, more: Mapping[str, object] | None = None
     ) -> subprocess.CompletedProcess[str]:
@@ -80,7 +87,7 @@ class Scene:
             "cluster": self.table.pinot.cluster_name,
             "table": self.table.table,
             "recipe": recipe,
-            "change": {"stream.kafka.topic.name": self.new.name} if self.new else {},
+            "change": self.change,
             "kill": kill,
             **(more or {}),
         }
@@ -113,6 +120,8 @@ def _scene(make: MakeTable, recipe: str) -> Scene:
 def _check_end(scene: Scene, recipe: str) -> None:
     table, control = scene.table, scene.table.control()
     assert read_plan(table.store, table.table) is None
+    config = json.dumps(table.client.tables.get(table.table).to_json())
+    assert ("new-secret" in config, "old-secret" in config) == (scene.new is not None, scene.new is None)
     if recipe == "drain":
         assert control.status().state is TableState.PAUSED
         resume(control, timeout_s=300)
@@ -131,6 +140,7 @@ def test_killed_and_run_again(
     scene = _scene(make_stream_table, recipe)
     killed = scene.run(recipe, (when, step))
     assert killed.returncode == -signal.SIGKILL, killed.stdout + killed.stderr
+    assert scene.table.shown_secrets() == []
     finished = scene.run(recipe)
     assert finished.returncode == 0, finished.stderr
     _check_end(scene, recipe)

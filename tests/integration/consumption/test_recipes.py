@@ -21,6 +21,7 @@ from controller_client.errors import (
 )
 from controller_client.models import Schema
 from tests.integration.consumption.conftest import MakeTable
+from tests.integration.consumption.stream_table import SECRET_KEY, secret_value
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
@@ -37,7 +38,7 @@ def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: Ma
     table.produce(30)
     table.wait_rows()
     said: list[str] = []
-    change = {_TOPIC: new.name}
+    change = {_TOPIC: new.name, SECRET_KEY: secret_value("new-secret")}
     with pytest.raises(ConfigError, match="not said what to change"):
         change_stream(control, {}, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, say=said.append)
     with pytest.raises(ConfigError, match="not said where to begin"):
@@ -70,6 +71,8 @@ def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: Ma
     assert read_plan(table.store, table.table) is None
     again = change_stream(control, change, consume_from=None, timeout_s=300, say=said.append)
     assert again == ResumeResult(changed=False), "is so already"
+    assert "old-secret" not in str(table.client.tables.get(table.table).to_json()), "kept for an undo alone"
+    assert not [line for line in said if "-secret" in line]
 
 
 def test_a_stream_that_cannot_be_read_is_put_back(
@@ -86,12 +89,14 @@ def test_a_stream_that_cannot_be_read_is_put_back(
     with pytest.raises(RejectedError, match="could not be read") as caught:
         change_stream(
             control,
-            {_DECODER: "no.such.Decoder"},
+            {_DECODER: "no.such.Decoder", SECRET_KEY: secret_value("new-secret")},
             consume_from=ConsumeFrom.SMALLEST,
             timeout_s=60,
             say=said.append,
         )
     assert "the old stream is back" in str(caught.value)
+    config = str(table.client.tables.get(table.table).to_json())
+    assert ("old-secret" in config, "new-secret" in config) == (True, False)
     table.produce(30)
     table.wait_rows()
     # No broker: the controller cannot tell offsets, so there are no segments at all.

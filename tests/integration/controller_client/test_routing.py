@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import re
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
 import pytest
 
+from controller_client.broker import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.config import ControllerConfig
 from controller_client.errors import WaitTimeoutError
 from controller_client.replacement import SegmentReplacement
+from controller_client.retry import RetryPolicy
 from controller_client.routing import wait_routed
+from controller_client.zookeeper import PropertyStore
 from tests.integration.controller_client.conftest import BuiltSegment, Content, content_of
+from tests.integration.jvm_bridge.brokers import BrokerProcess
+from tests.integration.jvm_bridge.servers import JAVA_OPTS
+from tests.support.cluster import PinotCluster
+from tests.support.service import Program
+from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -32,6 +46,89 @@ def test_after_the_wait_queries_see_the_replacement(
             wait_routed(client, table, present=names(new), absent=names(filled), timeout_s=0)
     wait_routed(client, table, present=names(new), absent=names(filled), timeout_s=300)
     assert content.seen() == content_of(new)
+
+
+@pytest.fixture(scope="module")
+def second_broker(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """A stock broker beside the cluster's own; tables that are made after it are on both."""
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        folder = tmp_path_factory.mktemp("second-broker")
+        broker = BrokerProcess(pinot, store, folder, Program.PINOT, "")
+        # Long enough for a broker that is stopped for some seconds to be listed all the while.
+        broker.java_opts = re.sub(r"timeout=\d+", "timeout=12000", JAVA_OPTS)
+        broker.start()
+        broker.wait_ready()
+        yield broker
+        broker.remove()
+
+
+@dataclass
+class TwoBrokers:
+    """A table on two brokers, the second of which gets into trouble."""
+
+    client: ControllerClient
+    table: str
+    second: BrokerProcess
+    built: list[BuiltSegment]
+    present: list[BuiltSegment] = field(default_factory=list)
+    gone: list[BuiltSegment] = field(default_factory=list)
+
+    def replace(self, new: list[BuiltSegment]) -> None:
+        with SegmentReplacement(self.client, self.table, names(self.present), names(new)):
+            for segment in new:
+                self.client.segments.upload_tar(self.table, segment.tar)
+        self.gone, self.present = self.present, new
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait, with a client that does not wait long for a broker that hangs."""
+        hasty = ControllerConfig(self.client.config.url, read_timeout_s=1.0, retry=RetryPolicy(attempts=1))
+        present, absent = names(self.present), names(self.gone)
+        with ControllerClient(hasty) as client:
+            wait_routed(client, self.table, present=present, absent=absent, timeout_s=timeout_s)
+
+    def check(self, brokers: int) -> None:
+        """Each broker answers from the new segments alone."""
+        urls = self.client.cluster.broker_urls(self.table)
+        assert len(urls) == brokers
+        for url in urls:
+            with BrokerClient([url]) as broker:
+                assert Content(broker, self.table).seen() == content_of(self.present)
+
+
+@pytest.fixture
+def two_brokers(
+    second_broker: BrokerProcess, client: ControllerClient, table: str, built: list[BuiltSegment]
+) -> TwoBrokers:
+    wait_for(lambda: len(client.cluster.broker_urls(table)) == 2, "the table on both brokers")
+    return TwoBrokers(client, table, second_broker, built)
+
+
+def test_each_of_two_brokers_is_waited_for_also_one_that_stops_and_one_that_dies(
+    two_brokers: TwoBrokers,
+) -> None:
+    built, second = two_brokers.built, two_brokers.second
+    two_brokers.replace(built[:2])
+    two_brokers.wait(300)
+    two_brokers.check(brokers=2)
+
+    second.signal(signal.SIGSTOP)
+    try:
+        two_brokers.replace(built[2:4])
+        with pytest.raises(WaitTimeoutError, match=f":{second.ports[1]} does not answer"):
+            two_brokers.wait(0.5)
+    finally:
+        second.signal(signal.SIGCONT)
+    two_brokers.wait(300)
+    wait_for(lambda: len(two_brokers.client.cluster.broker_urls(two_brokers.table)) == 2, "both brokers")
+    two_brokers.check(brokers=2)
+
+    second.signal(signal.SIGKILL)
+    second.wait_end()
+    two_brokers.replace(built[4:6])
+    with pytest.raises(WaitTimeoutError, match=f":{second.ports[1]} does not answer: cannot connect"):
+        two_brokers.wait(0.5)
+    two_brokers.wait(300)
+    two_brokers.check(brokers=1)
 
 
 def test_a_table_without_segments(client: ControllerClient, table: str) -> None:

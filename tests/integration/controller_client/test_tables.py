@@ -76,7 +76,7 @@ def test_a_table_from_creation_to_end(client: ControllerClient, unique_table: st
     assert twt in client.tables.list("OFFLINE")
     assert f"{unique_table}_REALTIME" not in client.tables.list("REALTIME")
     read = client.tables.get(twt)
-    assert (read.name_with_type, read.time_column, read.schema_name) == (twt, "ts", unique_table)
+    assert (read.name_with_type, read.time_column, read.schema_names) == (twt, "ts", (unique_table,))
     assert client.tables.ideal_state(twt) == {}
     assert client.tables.external_view(twt) == {}
     assert client.tables.size(twt)["reportedSizeInBytes"] == 0

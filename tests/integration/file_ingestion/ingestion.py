@@ -71,6 +71,8 @@ class IngestionTable:
     broker: BrokerClient
     controller_url: str
     configs: dict[str, str] = field(default_factory=dict)
+    schema_name: str = ""
+    """Where it is not the table's."""
 
     @property
     def with_type(self) -> str:
@@ -79,13 +81,14 @@ class IngestionTable:
     def create(
         self, schema: Mapping[str, Any] = NUMBERS_SCHEMA, *, replication: int = 1, **config: Any
     ) -> IngestionTable:
-        self.client.schemas.create(Schema.from_json({"schemaName": self.name, **schema}))
+        schema_name = self.schema_name or self.name
+        self.client.schemas.create(Schema.from_json({"schemaName": schema_name, **schema}))
         self.client.tables.create(
             TableConfig.from_json(
                 {
                     "tableName": self.name,
                     "tableType": "OFFLINE",
-                    "segmentsConfig": {"replication": str(replication), "schemaName": self.name},
+                    "segmentsConfig": {"replication": str(replication), "schemaName": schema_name},
                     "tenants": {},
                     "tableIndexConfig": {},
                     "metadata": {},

@@ -30,6 +30,7 @@ def _visible(scene: Scene) -> list[str]:
 @pytest.mark.parametrize("mode", [SWAP, SYNC], ids=["swap", "sync"])
 def test_a_source_that_is_emptied_and_filled_again(scene: Scene, mode: dict[str, str]) -> None:
     """Pinot before 1.0 replaces nothing by nothing: one segment without rows stands there meanwhile."""
+    scene.table.schema_name = f"{scene.table.name}_columns"
     scene.begin(mode)
     scene.source.put("F1", "F2")
     scene.scheduler.trigger().assert_well()

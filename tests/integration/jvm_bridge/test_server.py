@@ -33,6 +33,8 @@ _ROWS = 1000
 _STOCK, _HOSTED = Program.PINOT, Program.PINOTCTL
 # A server waits that long without a query before it leaves, and takes no longer for one.
 _DRAIN = {"pinot.server.query.executor.timeout": "2000"}
+# Pinot lists its configuration in its log.
+_SECRET = {"pinot.server.storage.factory.other.secretKey": "hush-hush"}
 # The stock command tells a wrong argument by its exit code only with this.
 _EXIT = "-Dpinot.admin.system.exit=true"
 
@@ -85,7 +87,8 @@ def twins(
     tenant = f"t{uuid.uuid4().hex[:8]}"
     stock = make_server(_STOCK, tenant, properties=_DRAIN)
     hooks = ("--hook=raises", "--hook=cannot-be-made", "--hook=is-not-there", "--hook=table-watch")
-    hosted = make_server(_HOSTED, tenant, properties=_DRAIN, environment=with_path(path), options=hooks)
+    properties = _DRAIN | _SECRET
+    hosted = make_server(_HOSTED, tenant, properties=properties, environment=with_path(path), options=hooks)
     for server in (stock, hosted):
         server.java_opts = f"{JAVA_OPTS} -Dof.a.test=yes -XX:+ExitOnOutOfMemoryError {_jmx(server)}"
         server.start()
@@ -185,6 +188,8 @@ def test_it_is_seen_as_a_stock_server_is_though_its_hooks_fail(twins: Twins) -> 
     for text in ("before the start", "after the start", "in a thread", "made wrongly", "NoSuchName"):
         assert text in log
     assert "hook raises failed before the start; the server goes on" in log
+    assert "hush" not in log
+    assert "key: pinot.server.storage.factory.other.secretkey, value: ***" in log.lower()
 
 
 def test_the_hook_of_the_documents_does_what_they_say(twins: Twins) -> None:

@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
@@ -18,6 +19,7 @@ from controller_client.errors import (
 from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord
 from tests.integration.zookeeper.conftest import Folder
 from tests.integration.zookeeper.proxy import Operation, ZooKeeperProxy
+from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -35,6 +37,25 @@ def proxy(folder: Folder) -> Iterator[ZooKeeperProxy]:
 def faulty(folder: Folder, proxy: ZooKeeperProxy) -> Iterator[PropertyStore]:
     with PropertyStore(proxy.address, folder.cluster_name, timeout_s=5) as store:
         yield store
+
+
+def test_children_are_watched_also_of_a_folder_that_is_not_there_yet(folder: Folder) -> None:
+    connection = folder.store.connection
+    path = f"/{folder.cluster_name}/PROPERTYSTORE{folder.path}"
+    events: list[str] = []
+
+    def changed(event: Any) -> None:
+        events.append(event.type)
+
+    assert connection.watch_children(path, changed) == []
+    folder.store.create(f"{folder.path}/b", FIRST)
+    wait_for(lambda: events == ["CREATED"], "the folder's creation to be seen")
+    assert connection.watch_children(path, changed) == ["b"]
+    folder.store.set(f"{folder.path}/b", SECOND, expected_version=0)
+    folder.store.create(f"{folder.path}/a", FIRST)
+    wait_for(lambda: len(events) > 1, "another child to be seen")
+    assert events == ["CREATED", "CHILD"], "not the child that changed"
+    assert connection.watch_children(path, changed) == ["a", "b"]
 
 
 def test_create_read_change_delete(folder: Folder) -> None:

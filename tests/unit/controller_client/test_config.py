@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import pickle
 
 import pytest
@@ -15,6 +16,18 @@ from controller_client.config import (
     Tls,
 )
 from controller_client.errors import ConfigError
+
+
+@pytest.mark.parametrize("token", ["abc\n", "Bearer abc", "ab\u00e9", "a\x00b", "a\udc80"])
+def test_a_token_that_no_header_can_carry_is_refused_and_not_shown(token: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be sent") as caught:
+        BearerToken(Secret(token))
+    assert token not in str(caught.value)
+
+
+def test_a_password_that_is_no_text_is_sent_as_its_bytes() -> None:
+    auth = BasicAuth("me", Secret("a\udcff"))
+    assert auth.header() == "Basic " + base64.b64encode(b"me:a\xff").decode()
 
 
 def test_a_secret_never_shows() -> None:

@@ -103,15 +103,15 @@ def test_assigned_fields_are_written() -> None:
 
 def test_names_of_a_table() -> None:
     config = TableConfig.from_json({"tableName": "flights", "tableType": "OFFLINE"})
-    assert (config.name_with_type, config.raw_name, config.schema_name) == (
+    assert (config.name_with_type, config.raw_name, config.schema_names) == (
         "flights_OFFLINE",
         "flights",
-        "flights",
+        ("flights",),
     )
     named = TableConfig.from_json(
         {"tableName": "a_OFFLINE", "tableType": "OFFLINE", "segmentsConfig": {"schemaName": "s"}}
     )
-    assert (named.name_with_type, named.raw_name, named.schema_name) == ("a_OFFLINE", "a", "s")
+    assert (named.name_with_type, named.raw_name, named.schema_names) == ("a_OFFLINE", "a", ("a", "s"))
 
 
 def test_a_wrong_document_names_the_field_and_hides_the_value() -> None:

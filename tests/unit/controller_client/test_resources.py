@@ -11,6 +11,7 @@ import pytest
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
 from controller_client.errors import ConfigError, ConflictError, NotFoundError, UnsupportedError
+from controller_client.models import TableConfig
 from controller_client.retry import RetryPolicy
 from tests.unit.controller_client.scripted_server import ScriptedServer, Step, answer
 from tests.unit.fake_clock import FakeClock
@@ -31,6 +32,21 @@ def make() -> Iterator[Make]:
             return stack.enter_context(ControllerClient(config, clock=FakeClock())), server
 
         yield build
+
+
+def test_the_schema_of_a_table_has_its_name_or_the_one_in_its_config(make: Make) -> None:
+    named = TableConfig.from_json(
+        {"tableName": "t_OFFLINE", "tableType": "OFFLINE", "segmentsConfig": {"schemaName": "s"}}
+    )
+    missing = answer(404, {"error": "Schema not found"})
+    client, server = make(missing, answer(200, {"schemaName": "s"}), answer(200, {"schemaName": "t"}))
+    assert client.schemas.of_table(named).schema_name == "s"
+    # Pinot takes that of the table's own name where both are there.
+    assert client.schemas.of_table(named).schema_name == "t"
+    assert [seen.path for seen in server.requests] == ["/schemas/t", "/schemas/s", "/schemas/t"]
+    client, _ = make(missing, missing)
+    with pytest.raises(NotFoundError, match="no schema t nor s for the table t_OFFLINE"):
+        client.schemas.of_table(named)
 
 
 def test_an_unknown_table_is_answered_with_an_empty_document(make: Make) -> None:

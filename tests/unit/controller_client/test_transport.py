@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import logging
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from email.utils import formatdate
+from urllib.parse import quote
 
 import pytest
 
 from controller_client.config import BasicAuth, BearerToken, ControllerConfig, Secret
 from controller_client.errors import (
     AuthError,
+    ConfigError,
     ConflictError,
     NotAppliedError,
     NotFoundError,
@@ -60,6 +63,55 @@ def make() -> Iterator[Make]:
             return transport, server, clock
 
         yield build
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "you sent {header}",
+        {"code": 401, "error": "bad credentials: {header}"},
+        {"error": "admin:{quoted} is unknown", "headers": {"Authorization": "{header}"}},
+        "<html><body>{encoded} and {password}</body></html>",
+    ],
+)
+@pytest.mark.parametrize("status", [200, 400, 401, 500])
+def test_a_peer_that_echoes_the_credentials_shows_them_in_no_error(
+    make: Make, body: object, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    encoded = base64.b64encode(f"admin:{PASSWORD}".encode()).decode()
+    forms = {
+        "{header}": f"Basic {encoded}",
+        "{encoded}": encoded,
+        "{password}": PASSWORD,
+        "{quoted}": quote(PASSWORD),
+    }
+    text = body if isinstance(body, str) else json.dumps(body)
+    for name, value in forms.items():
+        text = text.replace(name, value)
+    if status == 200:
+        text = "{" + text  # no JSON
+    caplog.set_level(logging.DEBUG)
+    transport, _, _ = make(*[answer(status, text)] * 3)
+    with pytest.raises(PinotPluginError) as caught:
+        transport.get_json("/x")
+    shown = str(caught.value) + repr(caught.value) + caplog.text
+    assert not [form for form in forms.values() if form in shown]
+    assert "***" in shown
+
+
+def test_a_header_that_cannot_be_sent_is_not_quoted(make: Make) -> None:
+    transport, server, _ = make(answer(200, {}))
+    with pytest.raises(NotAppliedError) as caught:
+        transport.request("GET", "/x", headers={"X-Password": f" {PASSWORD}\n"})
+    assert PASSWORD not in str(caught.value)
+    assert server.requests == []
+
+
+def test_an_answer_too_deep_to_be_read_is_an_error_of_ours(make: Make) -> None:
+    transport, _, _ = make(answer(200, "[" * 200_000), answer(400, "[" * 200_000))
+    for _ in range(2):
+        with pytest.raises(PinotPluginError):
+            transport.get_json("/x")
 
 
 FAULTS = [pytest.param(fault, id=fault.__name__) for fault in (reset, hang_up, truncate, silence)]
@@ -281,4 +333,10 @@ def test_a_missing_download_is_not_found(make: Make) -> None:
 
 
 def test_parts_of_a_path_are_quoted() -> None:
-    assert path_of("segments", "a b/c", "ü%") == "/segments/a%20b%2Fc/%C3%BC%25"
+    assert path_of("segments", "a b?c", "ü%") == "/segments/a%20b%3Fc/%C3%BC%25"
+
+
+@pytest.mark.parametrize("name", ["", " ", ".", "..", "../x", "a/b", "a\x1bb", "a\x00", "a\x9f", "a\udcff"])
+def test_what_is_no_name_makes_no_path(name: str) -> None:
+    with pytest.raises(ConfigError, match="is no name"):
+        path_of("tables", name)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from controller_client.consumption import ConsumeFrom
 from controller_client.consumption.offsets import parse_consume_from, stands_behind_end
 from controller_client.consumption.segments import read_partitions
+from controller_client.consumption.stream_change import StreamChange
 from controller_client.consumption.stream_config import StreamConfig, with_stream
 from controller_client.consumption.stream_offsets import (
     OffsetRange,
@@ -53,6 +57,48 @@ def test_a_table_with_none_or_many_streams_is_refused() -> None:
     maps = {"streamIngestionConfig": {"streamConfigMaps": [STREAM, STREAM]}}
     with pytest.raises(ConfigError, match="2 stream configs"):
         StreamConfig.of(TableConfig.from_json({**OLD_PLACE, "ingestionConfig": maps}))
+
+
+_SECRET_KEYS = ("sasl.jaas.config", "ssl.truststore.password", "stream.pulsar.authenticationToken")
+_KEYS = ("stream.kafka.topic.name", "flush.rows", "key.deserializer", *_SECRET_KEYS)
+_URL = "schema.registry.url"
+
+
+@st.composite
+def _streams(draw: st.DrawFn) -> dict[str, str]:
+    found = draw(st.dictionaries(st.sampled_from(_KEYS), st.sampled_from(("one", "two", "three"))))
+    values = {key: f"hush-{value}" if key in _SECRET_KEYS else value for key, value in found.items()}
+    return {**values, _URL: draw(st.sampled_from(("http://r/", "http://u:hush-a@r/", "http://u:hush-b@r/")))}
+
+
+@pytest.mark.parametrize("document", [OLD_PLACE, NEW_PLACE], ids=["old place", "new place"])
+@given(old=_streams(), new=_streams())
+def test_a_change_goes_there_and_back_and_its_plan_has_no_secret(
+    document: dict[str, Any], old: dict[str, str], new: dict[str, str]
+) -> None:
+    table = with_stream(TableConfig.from_json(document), StreamConfig(old))
+    asked = {key: new.get(key) for key in (*_KEYS, _URL)}
+    begun = StreamChange.between(StreamConfig(old), StreamConfig(new))
+    text = json.dumps(begun.to_data())
+    assert "hush" not in text
+    change = StreamChange.from_data(json.loads(text))
+    assert change == begun
+    assert not (change.keys and change.is_applied(table))
+    assert change.is_repeated({key: asked[key] for key in change.keys}, table)
+    applied = change.applied(table, asked)
+    assert StreamConfig.of(applied).values == new
+    assert change.is_applied(applied)
+    assert not (change.keys and change.is_undone(applied))
+    finished = change.finished(applied)
+    assert StreamConfig.of(finished).values == new
+    assert change.is_finished(finished)
+    assert "hush" not in json.dumps(finished.to_json().get("metadata", {}))
+    undone = change.undone(applied)
+    assert change.is_undone(undone)
+    assert with_stream(undone, StreamConfig(STREAM)).to_json() | {"metadata": None} == with_stream(
+        table, StreamConfig(STREAM)
+    ).to_json() | {"metadata": None}
+    assert StreamConfig.of(undone).values == old
 
 
 def test_a_stream_config_shows_no_credentials() -> None:
@@ -122,6 +168,11 @@ def test_credentials_for_java_are_given_to_the_other_client() -> None:
 def test_access_that_only_java_has_leaves_the_offsets_unknown(values: dict[str, str]) -> None:
     with pytest.raises(StreamUnknownError, match="only Java's client"):
         client_settings(values)
+
+
+def test_settings_that_the_other_client_refuses_leave_the_offsets_unknown() -> None:
+    with pytest.raises(StreamUnknownError, match="offsets of the stream are not known"):
+        open_look(StreamConfig({**STREAM, "security.protocol": "no such"}))
 
 
 def test_other_streams_are_not_looked_at() -> None:

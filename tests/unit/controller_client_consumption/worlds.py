@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
 from controller_client.consumption import TableControl
 from controller_client.consumption.ideal_state import ConsumptionFlags, IdealState
+from controller_client.models import TableConfig
 from controller_client.zookeeper import PropertyStore, ZNRecord
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
@@ -66,6 +67,30 @@ class World:
         """Write the record of a segment that is not committed."""
         offsets = {"segment.realtime.startOffset": str(start)}
         self.record(segment(partition, sequence), "IN_PROGRESS", offsets, age_s=age_s)
+
+
+class KeptTable:
+    """One table's config, in the place of the controller that keeps it.
+
+    Attributes:
+        updates: The configs that it was replaced by.
+        before_update: Called before each replacement.
+    """
+
+    def __init__(self, config: TableConfig) -> None:
+        self.config = config
+        self.updates: list[TableConfig] = []
+        self.before_update: Callable[[], None] = lambda: None
+        self.after_update: Callable[[], None] = lambda: None
+
+    def get(self, _table: str) -> TableConfig:
+        return self.config
+
+    def update(self, config: TableConfig) -> None:
+        self.before_update()
+        self.config = config
+        self.updates.append(config)
+        self.after_update()
 
 
 def ideal_of(

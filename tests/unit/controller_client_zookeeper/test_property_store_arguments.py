@@ -12,5 +12,5 @@ def test_a_wrong_path_is_refused_before_anything_is_sent(path: str) -> None:
 
 
 def test_an_empty_address_is_refused() -> None:
-    with pytest.raises(ConfigError, match="address is empty"):
+    with pytest.raises(ConfigError, match="no ZooKeeper address"):
         PropertyStore(" ", "c")

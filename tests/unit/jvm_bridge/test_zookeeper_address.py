@@ -5,7 +5,8 @@ import socket
 import pytest
 
 from controller_client.errors import ConfigError, UnreachableError
-from jvm_bridge.zookeeper_address import check_reachable, parse_hosts
+from controller_client.zookeeper.address import parse_hosts
+from jvm_bridge.zookeeper_address import check_reachable
 
 
 def test_hosts() -> None:
@@ -14,7 +15,9 @@ def test_hosts() -> None:
     assert parse_hosts("[::1]:2182") == [("::1", 2182)]
 
 
-@pytest.mark.parametrize("address", ["", ":1", "a:x", "a:1,,b:2"])
+@pytest.mark.parametrize(
+    "address", ["", ":1", "a:x", "a:1,,b:2", "a:0", "a:65536", "a:" + "9" * 5000, "a:٣", "/x"]
+)
 def test_no_address(address: str) -> None:
     with pytest.raises(ConfigError, match="no ZooKeeper address"):
         parse_hosts(address)

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from controller_client.errors import ConfigError
+from controller_client.redaction import masked
 from minion_tasks.file_ingestion.naming import SegmentNames
-from minion_tasks.file_ingestion.params import PARAMETERS, FileIngestionParams, mask_secrets
+from minion_tasks.file_ingestion.params import PARAMETERS, FileIngestionParams
 from minion_tasks.file_ingestion.session import IngestionMode
 
 SEED_SAMPLE = {
@@ -73,9 +74,9 @@ def test_what_holds_without_a_key(attribute: str, expected: object) -> None:
 
 def test_secrets_show_nowhere() -> None:
     assert "hidden" not in repr(FileIngestionParams.from_configs(SEED_SAMPLE))
-    masked = mask_secrets(SEED_SAMPLE)
-    assert "hidden" not in str(masked)
-    assert masked["input.fs.prop.region"] == "us-east-1"
+    shown = masked(SEED_SAMPLE)
+    assert "hidden" not in str(shown)
+    assert shown["input.fs.prop.region"] == "us-east-1"
 
 
 def _with(**changes: Any) -> dict[str, str]:

@@ -4,6 +4,7 @@ import pytest
 
 from controller_client.errors import QueryError
 from controller_client.upsert.rewriting import RefusedQueryError, options_in, rewrite
+from controller_client.upsert.sql_text import table_names
 from controller_client.upsert.visibility import visible_at
 
 CONDITION = visible_at(7)
@@ -120,6 +121,43 @@ def test_the_version_of_a_table_may_refuse() -> None:
 
     with pytest.raises(RefusedQueryError, match="no u"):
         rewrite("select a from u", refuse)
+
+
+def test_words_that_are_no_table_are_not_asked_for() -> None:
+    asked = []
+
+    def version_of(name: str) -> int | None:
+        asked.append(name)
+        return 7 if name == "v" else None
+
+    words = ", ".join(f"c{number}" for number in range(100))
+    sql = f"select {words}, x.a from t as x join v on x.a = v.a"
+    assert rewrite(sql, version_of, exists=lambda name: name == "w") == sql
+    assert asked == ["t"], "what comes after FROM"
+    with pytest.raises(RefusedQueryError, match="upsert table v"):
+        rewrite(sql, version_of, exists=lambda name: name == "v")
+    assert asked == ["t", "t", "v"]
+
+
+def test_a_query_that_is_nested_too_deeply_is_refused() -> None:
+    sql = "select a from (" * 2_000 + "select a from u" + ")" * 2_000
+    with pytest.raises(RefusedQueryError, match="nested too deeply"):
+        rewrite(sql, version_of)
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("select * from a", ["a"]),
+        ('select * from db."b c" join db.d_OFFLINE on x = y', ["b c", "d_OFFLINE"]),
+        ("select 'from x' from (select y from z) -- from w", ["z"]),
+        ("select 1", []),
+        ("select * from", []),
+        ("select * from a union select * from a", ["a"]),
+    ],
+)
+def test_names_of_tables(sql: str, names: list[str]) -> None:
+    assert table_names(sql) == names
 
 
 def test_options() -> None:

@@ -1,0 +1,63 @@
+"""What follows the update of a schema: segments get its new columns only when servers load them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from controller_client.cli.context import CliContext
+from controller_client.errors import NotFoundError
+from controller_client.table_names import TableType
+
+if TYPE_CHECKING:
+    from controller_client.client import ControllerClient
+
+__all__ = ["note_missing_columns", "reload_tables", "tables_of_schema"]
+
+
+def tables_of_schema(client: ControllerClient, schema: str) -> list[str]:
+    """Return the tables (with type) that have a schema, as Pinot finds it for a table."""
+    schemas = set(client.schemas.list())
+    found = []
+    for name in sorted(name for each in TableType for name in client.tables.list(each)):
+        with suppress(NotFoundError):  # one that is deleted meanwhile
+            names = client.tables.get(name).schema_names
+            if next((each for each in names if each in schemas), None) == schema:
+                found.append(name)
+    return found
+
+
+def note_missing_columns(cli: CliContext, tables: Sequence[str], columns: Sequence[str]) -> None:
+    """Say that queries leave segments out, and how to change that."""
+    filled = [name for name in tables if cli.client().segments.list(name, exclude_replaced=False)]
+    if filled and columns:
+        cli.out.note(
+            f"Segments of {', '.join(filled)} lack {', '.join(columns)} until they are loaded again: a query "
+            "that names a new column, or all columns by *, leaves them out. Run this with --reload to load "
+            "them again."
+        )
+
+
+def reload_tables(cli: CliContext, tables: Sequence[str], timeout_s: float) -> None:
+    """Let servers load all segments of tables again, and wait for each table.
+
+    Raises:
+        WaitTimeoutError: Not all are loaded again in time.
+    """
+    segments = cli.client().segments
+    jobs = {name: segments.reload(name) for name in tables if segments.list(name, exclude_replaced=False)}
+    with cli.out.progress("Reloading", total=len(jobs), unit="tables") as progress:
+        for name, job in jobs.items():
+            progress.update(text=f"Reloading {name}")
+            done = segments.wait_reloaded(name, job, timeout_s)
+            left = done.total - done.reloaded
+            cli.out.note(f"{name}: {done.reloaded} of {done.total} replicas of segments are loaded again.")
+            if left > 0:
+                cli.out.note(
+                    f"  {left} consume and get the new columns with their next segment; "
+                    f"'pinotctl consumption reset {name}' begins it now."
+                )
+            progress.advance()
+    if not jobs:
+        cli.out.note("No table of the schema has a segment: nothing to reload.")

@@ -1,0 +1,146 @@
+"""Secrets in a role's log are masked, whatever configuration of log4j it runs with.
+
+Pinot's roles write their whole configuration into the log when they start, with the keys of the deep store.
+So each appender gets a rewriting one before it, which masks messages, and the messages of exceptions, by the
+same pattern as :func:`controller_client.redaction.mask_text`. It is Java: the log of a busy server must not
+wait for Python. Not seen here is what a layout adds by itself, e.g. of system properties.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import jpype
+
+from controller_client.redaction import MASKED_IN_JAVA, SECRETS_IN_TEXT
+from jvm_bridge.changed_classes import ChangedClasses
+from jvm_bridge.java_interface import overrides
+
+__all__ = ["mask_log"]
+
+logger = logging.getLogger(__name__)
+
+_CORE = "org.apache.logging.log4j.core"
+_POLICY = "pinotplugins.MaskSecrets"
+_PREFIX = "masked-"
+
+_FIELDS = (
+    "public static java.util.regex.Pattern secrets;",
+    "public static String masked;",
+)
+_METHODS = (
+    """public static String mask(String text) {
+        return text == null ? null : secrets.matcher(text).replaceAll(masked);
+    }""",
+    """public static boolean shows(Throwable thrown, int depth) {
+        if (thrown == null || depth > 20) { return false; }
+        String text = thrown.getMessage();
+        if (text != null && !text.equals(mask(text))) { return true; }
+        Throwable[] suppressed = thrown.getSuppressed();
+        for (int i = 0; i < suppressed.length; i++) {
+            if (shows(suppressed[i], depth + 1)) { return true; }
+        }
+        return shows(thrown.getCause(), depth + 1);
+    }""",
+    """public static Throwable copy(Throwable thrown, int depth) {
+        if (thrown == null || depth > 20) { return null; }
+        Throwable made = new Throwable(mask(thrown.toString()), copy(thrown.getCause(), depth + 1));
+        made.setStackTrace(thrown.getStackTrace());
+        Throwable[] suppressed = thrown.getSuppressed();
+        for (int i = 0; i < suppressed.length; i++) {
+            Throwable other = copy(suppressed[i], depth + 1);
+            if (other != null) { made.addSuppressed(other); }
+        }
+        return made;
+    }""",
+    f"""public {_CORE}.LogEvent rewrite({_CORE}.LogEvent event) {{
+        String text = event.getMessage().getFormattedMessage();
+        String shown = mask(text);
+        Throwable thrown = event.getThrown();
+        boolean secret = shows(thrown, 0);
+        if (!secret && (text == null || text.equals(shown))) {{ return event; }}
+        {_CORE}.impl.Log4jLogEvent.Builder builder = new {_CORE}.impl.Log4jLogEvent.Builder(event);
+        builder.setMessage(new org.apache.logging.log4j.message.SimpleMessage(shown));
+        if (secret) {{
+            builder.setThrown(copy(thrown, 0));
+            builder.setThrownProxy(null);
+        }}
+        return builder.build();
+    }}""",
+)
+
+
+def mask_log() -> None:
+    """Mask what log4j writes from now on, also when it reads its configuration again; the JVM must run."""
+    try:
+        policy = _make_policy()
+        # The first logger makes the context, of the class loader that all of Pinot's are of.
+        jpype.JClass("org.slf4j.LoggerFactory").getLogger(__name__)
+        for context in (
+            jpype.JClass("org.apache.logging.log4j.LogManager").getFactory().getSelector().getLoggerContexts()
+        ):
+            _mask_appenders(context.getConfiguration(), policy)
+            context.addPropertyChangeListener(_Again(policy))
+    except (jpype.JException, TypeError, AttributeError) as error:
+        logger.warning("secrets in the log cannot be masked, as this is not log4j 2: %s", error)
+
+
+def _make_policy() -> Any:
+    classes = ChangedClasses(f"{_CORE}.LoggerContext")
+    made = classes.make(_POLICY, f"{_CORE}.appender.rewrite.RewritePolicy")
+    for field in _FIELDS:
+        classes.add_field(made, field)
+    for method in _METHODS:
+        classes.add_method(made, method)
+    loaded = classes.load(made)
+    pattern = jpype.JClass("java.util.regex.Pattern").compile(SECRETS_IN_TEXT)
+    loaded.getField("secrets").set(None, pattern)
+    loaded.getField("masked").set(None, jpype.JString(MASKED_IN_JAVA))
+    return loaded.getDeclaredConstructor().newInstance()
+
+
+def _mask_appenders(configuration: Any, policy: Any) -> None:
+    """Put a rewriting appender in the place of each that a logger writes to."""
+    loggers = {str(each.getName()): each for each in configuration.getLoggers().values()}
+    loggers[""] = configuration.getRootLogger()
+    for each in loggers.values():
+        references = {str(reference.getRef()): reference for reference in each.getAppenderRefs()}
+        for name in [str(found) for found in each.getAppenders().keySet()]:
+            if name.startswith(_PREFIX):
+                continue
+            reference = references.get(name)
+            level = None if reference is None else reference.getLevel()
+            found = None if reference is None else reference.getFilter()
+            each.addAppender(_masking(configuration, name, policy), level, found)
+            each.removeAppender(name)
+            if found is not None:
+                found.start()  # the removal has stopped it
+
+
+def _masking(configuration: Any, name: str, policy: Any) -> Any:
+    present = configuration.getAppender(_PREFIX + name)
+    if present is not None:
+        return present
+    reference_class = jpype.JClass(f"{_CORE}.config.AppenderRef")
+    references = jpype.JArray(reference_class)([reference_class.createAppenderRef(name, None, None)])
+    made = jpype.JClass(f"{_CORE}.appender.rewrite.RewriteAppender").createAppender(
+        _PREFIX + name, "true", references, configuration, policy, None
+    )
+    made.start()
+    configuration.addAppender(made)
+    return made
+
+
+@jpype.JImplements("java.beans.PropertyChangeListener", deferred=True)
+class _Again:
+    def __init__(self, policy: Any) -> None:
+        self._policy = policy
+
+    @overrides
+    def propertyChange(self, event: Any) -> None:  # noqa: N802  # Java's name
+        """Mask the appenders of a new configuration; called in the thread that has read it."""
+        try:
+            _mask_appenders(event.getNewValue(), self._policy)
+        except (jpype.JException, AttributeError):
+            logger.exception("secrets in the log are not masked since its configuration was read again")
