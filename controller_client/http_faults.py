@@ -23,7 +23,7 @@ _LINE_FAULTS = (requests.Timeout, requests.ConnectionError, requests.exceptions.
 
 
 def translate(
-    fault: requests.RequestException, *, where: str, reads: bool
+    fault: requests.RequestException, *, where: str, reads: bool, secret: str = ""
 ) -> PinotPluginError | TransientFailureError:
     """Say what a fault means; see the table in :mod:`controller_client.transport`.
 
@@ -31,31 +31,35 @@ def translate(
         fault: What requests raised.
         where: The call, without credentials.
         reads: Whether the call can change nothing.
+        secret: Part of the address that is not shown.
 
     Returns:
         A :class:`TransientFailureError` when the call may be repeated, else the error itself.
     """
+    text = _innermost(fault)
+    if secret:
+        text = text.replace(secret, "***")
     if _nothing_was_sent(fault):
         unreachable = UnreachableError(
-            f"cannot connect: {_innermost(fault)}",
+            f"cannot connect: {text}",
             where=where,
             remedy="check that the role is up and that the address is right",
         )
         return TransientFailureError(unreachable, "no connection")
     if _handshake_failed(fault):
         return UnreachableError(
-            f"TLS failed: {_innermost(fault)}",
+            f"TLS failed: {text}",
             where=where,
             remedy="check the certificate authorities (ca_file), and whether this port speaks https",
         )
     if not isinstance(fault, _LINE_FAULTS):
         # A request that could not even be made: a wrong address or header.
-        return NotAppliedError(f"the request cannot be made: {_innermost(fault)}", where=where)
+        return NotAppliedError(f"the request cannot be made: {text}", where=where)
     what = "no answer in time" if isinstance(fault, requests.Timeout) else "the connection broke"
     if reads:
-        return TransientFailureError(NotAppliedError(f"{what}: {_innermost(fault)}", where=where), what)
+        return TransientFailureError(NotAppliedError(f"{what}: {text}", where=where), what)
     return OutcomeUnknownError(
-        f"{what}, so it is unknown whether the call was applied: {_innermost(fault)}",
+        f"{what}, so it is unknown whether the call was applied: {text}",
         where=where,
         remedy="read the state back before the call is made again",
     )
