@@ -93,6 +93,7 @@ class Capability(StrEnum):
     LINEAGE_CUSTOM_MAP = "a custom map in a lineage entry"
     FORCE_COMMIT_STATUS = "the status of a forced commit"
     FORCE_COMMIT_SOME = "forcing the commit of chosen segments"
+    FOLDER_SIZES = "the unpacked size of segments that servers commit"
     PAUSE_COMMENT = "a comment on a pause"
     FORCE_COMMIT_BATCHES = "forcing commits in batches"
     PAUSE_BATCHES = "pausing in batches"
@@ -118,6 +119,7 @@ SINCE: Mapping[Capability, PinotVersion] = {
     Capability.FORCE_COMMIT_SOME: PinotVersion(1, 1),
     Capability.LIVE_INSTANCES: PinotVersion(1, 2),
     Capability.BATCH_SEGMENT_UPLOAD: PinotVersion(1, 3),
+    Capability.FOLDER_SIZES: PinotVersion(1, 3),
     Capability.PAUSE_COMMENT: PinotVersion(1, 3),
     Capability.FORCE_COMMIT_BATCHES: PinotVersion(1, 4),
     Capability.PAUSE_BATCHES: PinotVersion(1, 5),

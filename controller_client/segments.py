@@ -175,6 +175,24 @@ class SegmentsApi:
         with path.open("wb") as target:
             return self._transport.download(path_of("segments", raw, segment), target)
 
+    def reload_segment(self, table_name_with_type: str, segment: str, *, download: bool = False) -> None:
+        """Ask the servers that have a segment to load it again; returns before they have.
+
+        Args:
+            table_name_with_type: Table.
+            segment: Segment.
+            download: Fetch it from the deep store, even where the check sum is right already.
+
+        Raises:
+            NotFoundError: There is no such segment, or no server has it.
+            OutcomeUnknownError: The reply was lost; the same again does no harm.
+        """
+        self._transport.request(
+            "POST",
+            path_of("segments", table_name_with_type, segment, "reload"),
+            params={"forceDownload": str(download).lower()},
+        )
+
     def wait_online(self, table_name_with_type: str, names: Iterable[str], timeout_s: float) -> None:
         """Wait until each segment is where and what the ideal state says.
 

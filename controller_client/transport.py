@@ -23,7 +23,7 @@ import random
 import re
 from collections.abc import Callable, Mapping
 from typing import IO, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import requests
 from requests.auth import AuthBase
@@ -31,10 +31,11 @@ from requests.auth import AuthBase
 from controller_client.clock import Clock, SystemClock
 from controller_client.config import Auth, BrokerConfig, ControllerConfig
 from controller_client.error_map import classify
-from controller_client.errors import ConfigError, PinotPluginError
+from controller_client.errors import ConfigError, PinotPluginError, RejectedError
+from controller_client.http_bodies import Download, beginning_of, redirect_of, text_of, write_body
 from controller_client.http_faults import translate
 from controller_client.multipart import FilePart
-from controller_client.redaction import Redactor
+from controller_client.redaction import MASK, Redactor
 from controller_client.retry import RetryPolicy, TransientFailureError, call_with_retry
 
 __all__ = ["Transport", "path_of"]
@@ -45,7 +46,7 @@ _RETRY_STATUSES = frozenset({429, 502, 503, 504})
 _LONGEST_TEXT = 2_000
 _LONGEST_ANSWER = 100_000
 """Of an answer that is an error no more is read, in characters."""
-
+_MAX_REDIRECTS = 5
 
 _NOT_IN_NAME = re.compile("[/\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -105,6 +106,11 @@ class Transport:
         self._session = session or requests.Session()
         self._auth = _Authorization(config.auth) if config.auth is not None else None
         self._redact = Redactor(config.auth.secrets() if config.auth is not None else ())
+        tls = config.tls
+        self._verify: str | bool = (tls.ca_file or True) if tls.verify else False
+        self._cert: str | tuple[str, str] | None = tls.client_cert_file
+        if tls.client_cert_file and tls.client_key_file:
+            self._cert = (tls.client_cert_file, tls.client_key_file)
         self._rng = rng or random.Random()  # noqa: S311 - jitter is no secret
         if url.startswith("https:"):
             config.tls.check()
@@ -207,44 +213,90 @@ class Transport:
         *,
         params: Mapping[str, str | None] | None = None,
         read_timeout_s: float | None = None,
+        max_bytes: int | None = None,
     ) -> int:
         """GET and write the body to an open file; repeated from the file's current place.
+
+        Redirects within the base address are followed. One to another host is refused: credentials and client
+        certificate are not for that.
 
         Args:
             path: Path, quoted, with a leading slash.
             target: File to write.
             params: Query; entries with None are left out.
             read_timeout_s: Seconds to the first byte, and between bytes; default: configuration's.
+            max_bytes: Most that is written; None: any.
 
         Returns:
             Bytes written.
+
+        Raises:
+            DataError: The body is longer than ``max_bytes``.
+            RejectedError: The answer sends to another host, or to ever more places.
+            PinotPluginError: By the module's table.
+        """
+        at, query = path, ""
+        for _ in range(_MAX_REDIRECTS + 1):
+            found = self.fetch(
+                at, target, query=query, params=params, read_timeout_s=read_timeout_s, max_bytes=max_bytes
+            )
+            if found.redirect is None:
+                return found.size_bytes
+            if not found.redirect.startswith(self.base_url + "/"):
+                break
+            parts = urlsplit(found.redirect)
+            at, query, params = found.redirect[len(self.base_url) :].partition("?")[0], parts.query, None
+        raise RejectedError(
+            "the answer sends to another host, which is given no credentials, or to ever more places",
+            where=f"GET {self.base_url}{path}",
+            remedy="use the address that it sends to, if it belongs to the cluster",
+        )
+
+    def fetch(
+        self,
+        path: str,
+        target: IO[bytes],
+        *,
+        query: str = "",
+        params: Mapping[str, str | None] | None = None,
+        read_timeout_s: float | None = None,
+        max_bytes: int | None = None,
+    ) -> Download:
+        """As :meth:`download`, but follows no redirect.
+
+        Args:
+            path: Path, quoted, with a leading slash.
+            target: File to write.
+            query: Query as it stands in an address. It may be a secret, so no error or log shows it, nor what
+                the other side says about it.
+            params: Query; entries with None are left out.
+            read_timeout_s: Seconds to the first byte, and between bytes; default: configuration's.
+            max_bytes: Most that is written; None: any.
+
+        Raises:
+            DataError: The body is longer than ``max_bytes``.
+            PinotPluginError: By the module's table.
         """
         start = target.tell()
+        where = f"GET {self.base_url}{path}"
 
-        def attempt() -> int:
+        def attempt() -> Download:
             target.seek(start)
             target.truncate()
             try:
-                response = self._send(
-                    "GET",
-                    path,
-                    params=params,
-                    headers={"Accept": "application/octet-stream"},
-                    read_timeout_s=read_timeout_s,
-                    stream=True,
-                )
-                with response:
-                    self._raise_for_status("GET", path, response, reads=True)
-                    return sum(target.write(chunk) for chunk in response.iter_content(1 << 20))
+                with self._open(f"{path}?{query}" if query else path, params, read_timeout_s) as response:
+                    if response.is_redirect:
+                        return Download(0, redirect_of(response, where))
+                    text = "" if query else beginning_of(response)
+                    self._raise_for_status("GET", path, response, text, reads=True)
+                    return Download(write_body(response, target, where, max_bytes))
             except requests.RequestException as fault:
-                raise self._translated("GET", path, fault, reads=True) from fault
+                # The fault's own text has the whole address.
+                cause = None if query else fault
+                raise self._translated("GET", path, fault, reads=True, secret=query) from cause
 
         return call_with_retry(
-            attempt,
-            policy=self._config.retry,
-            clock=self.clock,
-            rng=self._rng,
-            what=f"GET {self.base_url}{path}",
+            attempt, policy=self._config.retry, clock=self.clock, rng=self._rng, what=where
         )
 
     def _attempt(
@@ -254,14 +306,17 @@ class Transport:
             response = self._send(method, path, read_timeout_s=read_timeout_s, **arguments)
         except requests.RequestException as fault:
             raise self._translated(method, path, fault, reads=reads) from fault
-        self._raise_for_status(method, path, response, reads=reads)
+        self._raise_for_status(method, path, response, text_of(response), reads=reads)
         return response
 
     def _translated(
-        self, method: str, path: str, fault: requests.RequestException, *, reads: bool
+        self, method: str, path: str, fault: requests.RequestException, *, reads: bool, secret: str = ""
     ) -> PinotPluginError | TransientFailureError:
-        # A header that cannot be sent is quoted by requests, with what is in it.
-        return translate(fault, where=f"{method} {self.base_url}{path}", reads=reads, clean=self.clean)
+        def clean(text: str) -> str:
+            # A header that cannot be sent is quoted by requests, with what is in it.
+            return self.clean(text.replace(secret, MASK) if secret else text)
+
+        return translate(fault, where=f"{method} {self.base_url}{path}", reads=reads, clean=clean)
 
     def _send(
         self,
@@ -271,34 +326,52 @@ class Transport:
         params: Mapping[str, str | None] | None = None,
         headers: Mapping[str, str] | None = None,
         read_timeout_s: float | None = None,
-        stream: bool = False,
         **body: Any,
     ) -> requests.Response:
-        tls = self._config.tls
-        cert: str | tuple[str, str] | None = tls.client_cert_file
-        if tls.client_cert_file and tls.client_key_file:
-            cert = (tls.client_cert_file, tls.client_key_file)
         return self._session.request(
             method,
             self.base_url + path,
-            params={key: value for key, value in (params or {}).items() if value is not None},
+            params=_given(params),
             # 0.11.0 answers 500 on /tasks without an Accept header.
             headers={"Accept": "application/json", **(headers or {})},
             auth=self._auth,
             timeout=(self._config.connect_timeout_s, read_timeout_s or self._config.read_timeout_s),
-            verify=(tls.ca_file or True) if tls.verify else False,
-            cert=cert,
+            verify=self._verify,
+            cert=self._cert,
             # A redirected POST would become a GET.
             allow_redirects=method in ("GET", "HEAD"),
-            stream=stream,
             **body,
         )
 
-    def _raise_for_status(self, method: str, path: str, response: requests.Response, *, reads: bool) -> None:
+    def _open(
+        self, path: str, params: Mapping[str, str | None] | None, read_timeout_s: float | None
+    ) -> requests.Response:
+        """GET a file and leave the body unread.
+
+        A session reads the body of a redirect, however long it is, even where it does not follow it, so the
+        request goes past that.
+        """
+        request = requests.Request(
+            "GET",
+            self.base_url + path,
+            params=_given(params),
+            # The file as it is: a gzip that was added on the way could unpack to anything.
+            headers={"Accept": "application/octet-stream", "Accept-Encoding": "identity"},
+            auth=self._auth,
+        )
+        prepared = self._session.prepare_request(request)
+        url = str(prepared.url)
+        settings: Any = self._session.merge_environment_settings(url, {}, True, self._verify, self._cert)
+        timeout_s = (self._config.connect_timeout_s, read_timeout_s or self._config.read_timeout_s)
+        return self._session.get_adapter(url).send(prepared, timeout=timeout_s, **settings)
+
+    def _raise_for_status(
+        self, method: str, path: str, response: requests.Response, body: str, *, reads: bool
+    ) -> None:
         status = response.status_code
         if 200 <= status < 300:
             return
-        text = self._text_of(response)
+        text = self._words_of(body[:_LONGEST_ANSWER])
         verdict = classify(method, path, status, text, read_only=reads)
         error = verdict.error(
             verdict.message or text or f"{method} answered {status} without a text",
@@ -310,12 +383,8 @@ class Transport:
             raise TransientFailureError(error, f"status {status}", self._retry_after_s(response))
         raise error
 
-    def _text_of(self, response: requests.Response) -> str:
+    def _words_of(self, raw: str) -> str:
         """Take the role's own words out of an answer: its JSON ``error`` or ``message``, or the text."""
-        try:
-            raw = response.text[:_LONGEST_ANSWER]
-        except requests.RequestException:
-            return ""
         try:
             body = json_module.loads(raw)
         except (ValueError, RecursionError):
@@ -342,6 +411,10 @@ class Transport:
             return float(value)
         moment = email.utils.parsedate_to_datetime(value) if _looks_like_date(value) else None
         return None if moment is None else max(0.0, moment.timestamp() - self.clock.now())
+
+
+def _given(params: Mapping[str, str | None] | None) -> dict[str, str]:
+    return {key: value for key, value in (params or {}).items() if value is not None}
 
 
 def _looks_like_date(value: str) -> bool:

@@ -5,10 +5,19 @@ table's config (``enable``).
 """
 
 from controller_client.deepstore.audit import AuditOptions, Auditor, TableAudit
-from controller_client.deepstore.fetching import Fetched, Refused, SegmentFetcher
-from controller_client.deepstore.judge import REPAIRABLE, Fault, Finding, Judgement, Replica, judge
+from controller_client.deepstore.fetching import SegmentFetcher
+from controller_client.deepstore.judge import (
+    REPAIRABLE,
+    WHAT_TO_DO,
+    Fault,
+    Finding,
+    Judgement,
+    Replica,
+    judge,
+)
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.listing import OpenStore, open_deep_store
+from controller_client.deepstore.places import STORE, Fetched, Refused
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.report import COLUMNS, AuditReport
 from controller_client.deepstore.segment_record import SegmentRecord, read_record
@@ -17,6 +26,8 @@ from controller_client.deepstore.servers import ServerAdmins
 __all__ = [
     "COLUMNS",
     "REPAIRABLE",
+    "STORE",
+    "WHAT_TO_DO",
     "AuditOptions",
     "AuditReport",
     "Auditor",

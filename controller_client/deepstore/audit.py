@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from controller_client.capabilities import Capability
 from controller_client.client import ControllerClient
 from controller_client.deepstore.judge import Fault, Judgement, Replica, Stored, judge
 from controller_client.deepstore.layout import StoreLayout
@@ -16,6 +17,7 @@ from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.segment_record import SegmentRecord, read_records
 from controller_client.deepstore.servers import ServerAdmins
 from controller_client.errors import ConfigError, NotAppliedError
+from controller_client.segment_tar import TarLimits
 from controller_client.table_names import TableType
 from controller_client.zookeeper import PropertyStore
 
@@ -29,15 +31,17 @@ _COMPARED = frozenset({Fault.OBJECT_GONE, Fault.WRONG_SIZE, Fault.WRONG_CRC})
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """What is looked at.
+    """What is inspected.
 
     Attributes:
         min_copies: Good copies a segment should have, on servers and in the store together.
-        read_tars: Read each stored tar, to compare check sums; as slow as the store is.
+        read_tars: Read each stored tar, to prove its content; as slow as the store is.
+        limits: How much is read of a tar.
     """
 
     min_copies: int = 2
     read_tars: bool = False
+    limits: TarLimits = field(default_factory=TarLimits)
 
     def __post_init__(self) -> None:
         if self.min_copies < 1:
@@ -50,10 +54,10 @@ class TableAudit:
 
     Attributes:
         table: Name with type.
-        segments: Committed segments that were looked at.
+        segments: Committed segments that were inspected.
         consuming: Segments that are not committed yet.
         faulty: Segments with findings, in the order of their names.
-        silent: Servers that did not tell their check sums, and why.
+        silent: Servers that did not report their check sums, and why.
     """
 
     table: str
@@ -74,7 +78,7 @@ class Auditor:
         layout: Its deep store.
         servers: Reaches servers.
         rate: Counts requests to ZooKeeper (a page of 500 records is one), controller and servers.
-        options: What is looked at.
+        options: What is inspected.
         open_store: Gives the file store for a URI.
     """
 
@@ -129,7 +133,7 @@ class Auditor:
         on_segments: Callable[[int], None] = lambda _count: None,
     ) -> tuple[list[Judgement], dict[str, str]]:
         """Judge segments of a table (all, unless some are named), and say which servers were silent."""
-        records = list(read_records(self._store, table, self._rate, segments))
+        records = self._records(table, segments)
         self._rate.wait()
         view = self._client.tables.external_view(table)
         crcs, silent = self._crcs(table, view)
@@ -151,7 +155,7 @@ class Auditor:
             return None
         stored = listing.look(record.url)
         if self.options.read_tars and not record.encrypted:
-            stored = listing.read(record.url, stored, folder / "segment.tar.gz")
+            stored = listing.read(record, stored, folder / "segment.tar.gz", self.options.limits)
         return stored
 
     def _crcs(
@@ -159,13 +163,18 @@ class Auditor:
     ) -> tuple[dict[str, dict[str, int]], dict[str, str]]:
         crcs: dict[str, dict[str, int]] = {}
         silent: dict[str, str] = {}
-        for server in sorted({server for states in view.values() for server in states}):
+        online = {server for states in view.values() for server, state in states.items() if state == "ONLINE"}
+        for server in sorted(online):
             try:
                 crcs[server] = self._servers.crcs(server, table)
             except NotAppliedError as error:
-                logger.warning("%s does not tell the check sums of %s: %s", server, table, error.message)
+                logger.warning("%s did not report the check sums of %s: %s", server, table, error.message)
                 silent[server] = error.message
         return crcs, silent
+
+    def _records(self, table: str, segments: Sequence[str] | None) -> list[SegmentRecord]:
+        folder_sizes = self._client.cluster.capabilities().has(Capability.FOLDER_SIZES)
+        return list(read_records(self._store, table, self._rate, segments, folder_sizes=folder_sizes))
 
     def _still_so(self, table: str, faulty: Sequence[Judgement]) -> Iterable[Judgement]:
         """Leave out what is gone, and what the store may have had before or after its metadata was read."""
@@ -178,7 +187,7 @@ class Auditor:
             for each in faulty
             if any(finding.fault in _COMPARED for finding in each.findings)
         ]
-        now = {each.segment: each.version for each in read_records(self._store, table, self._rate, compared)}
+        now = {each.segment: each.version for each in self._records(table, compared)}
         for each in faulty:
             segment = each.record.segment
             if segment in there and now.get(segment, each.record.version) == each.record.version:

@@ -42,7 +42,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at.
+    """One thing that was inspected.
 
     Attributes:
         where: The table, ``controller``, or a server's name.
@@ -63,7 +63,7 @@ class EnablePlan:
         table: Name with type.
         before: The table's scheme as it is; None: none.
         after: As it is to be.
-        checks: What was looked at.
+        checks: What was inspected.
     """
 
     table: str
@@ -122,7 +122,7 @@ def enable(client: ControllerClient, planned: EnablePlan) -> None:
         raise RejectedError(
             f"{planned.table} cannot commit without the deep store: "
             + "; ".join(f"{check.where}: {check.text}" for check in planned.wrong),
-            remedy="mend that first",
+            remedy="fix that first",
         )
     config = client.tables.get(planned.table)
     if _scheme_of_table(config) != planned.before:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from controller_client.deepstore.segment_record import SegmentRecord
 
-__all__ = ["REPAIRABLE", "Fault", "Finding", "Judgement", "Replica", "Stored", "StoredState", "judge"]
+__all__ = [
+    "REPAIRABLE",
+    "WHAT_TO_DO",
+    "Fault",
+    "Finding",
+    "Judgement",
+    "Replica",
+    "Stored",
+    "StoredState",
+    "judge",
+]
 
 
 class Fault(StrEnum):
@@ -20,17 +31,36 @@ class Fault(StrEnum):
     WRONG_SIZE = "wrong size"
     """The stored tar has another size than the metadata says, or none at all."""
     WRONG_CRC = "wrong crc"
-    """The stored tar is another segment, or no segment; seen only where tars are read."""
+    """The content of the stored tar is not proven to be the segment; seen only where tars are read."""
     FEW_COPIES = "few copies"
     """Fewer good copies, on servers and in the store together, than asked for."""
     REPLICA_CRC = "replica crc"
-    """A server holds another segment under this name than the metadata says."""
+    """A server has loaded another segment under this name than the metadata says."""
     NOT_CHECKED = "not checked"
-    """The store could not be looked at for this segment."""
+    """The store could not be inspected for this segment."""
+    COPIES_UNKNOWN = "copies unknown"
+    """Enough copies only if those of servers are good that did not report their check sums."""
 
 
 REPAIRABLE = frozenset({Fault.NO_URL, Fault.OBJECT_GONE, Fault.WRONG_SIZE, Fault.WRONG_CRC})
-"""Faults that a new copy in the store mends."""
+"""Faults that a new copy in the store fixes."""
+
+_REPAIR = "run `pinotctl deepstore repair TABLE`: it gives the store a copy"
+
+WHAT_TO_DO: Mapping[Fault, str] = {
+    Fault.NO_URL: _REPAIR,
+    Fault.OBJECT_GONE: _REPAIR,
+    Fault.WRONG_SIZE: _REPAIR,
+    Fault.WRONG_CRC: "run `pinotctl deepstore repair --read-tars TABLE`: it gives the store a copy",
+    Fault.FEW_COPIES: "start the servers that have the segment, or give the table more replicas; "
+    "where the store lacks its copy, repair that first",
+    Fault.REPLICA_CRC: "this server answers queries from another version of the segment than the others, "
+    "which a repair of the store does not change. Once the store has its copy, run "
+    "`pinotctl segment reload TABLE SEGMENT`: the server then loads that",
+    Fault.NOT_CHECKED: "audit from a machine that reaches the store, with its credentials",
+    Fault.COPIES_UNKNOWN: "find out why the server does not answer, then audit again",
+}
+"""What helps against each fault."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +78,22 @@ class Replica:
     Attributes:
         server: Name of the instance.
         state: State by the external view, e.g. ``ONLINE``.
-        crc: What the server says; None: not known.
+        crc: What the server reports; None: it did not.
     """
 
     server: str
     state: str
     crc: int | None = None
 
-    def serves(self, crc: int | None) -> bool:
-        """Whether it is a copy of the segment with this check sum, as far as is known."""
-        return self.state == "ONLINE" and (None in (crc, self.crc) or crc == self.crc)
+    def differs_from(self, record: SegmentRecord) -> bool:
+        """Whether the server reports that it has another version of the segment."""
+        return None not in (self.crc, record.crc) and self.crc != record.crc and not record.by_data_crc
+
+    def is_good(self, record: SegmentRecord) -> bool | None:
+        """Whether it serves the segment of the record, by what the server reports; None: unknown."""
+        if self.state != "ONLINE" or self.differs_from(record):
+            return False
+        return True if self.crc is not None and self.crc == record.crc else None
 
 
 class StoredState(StrEnum):
@@ -75,15 +111,13 @@ class Stored:
     Attributes:
         state: Whether it is there.
         size_bytes: Its size, where it is there.
-        crc: Of the segment in the tar; None: the tar was not read, or cannot be read.
-        unreadable: Why the tar cannot be read; None: it was not tried, or it can.
+        unproven: Why its content is not proven to be the segment; None: it is, or it was not read.
         why: Why nothing is known.
     """
 
     state: StoredState
     size_bytes: int | None = None
-    crc: int | None = None
-    unreadable: str | None = None
+    unproven: str | None = None
     why: str | None = None
 
 
@@ -96,7 +130,7 @@ class Judgement:
         replicas: On servers.
         findings: What is wrong; none for a segment that is not committed yet.
         stored_well: Whether the store has a good copy.
-        copies: Good copies, on servers and in the store together.
+        copies: Copies that are known to be good, on servers and in the store together.
     """
 
     record: SegmentRecord
@@ -107,7 +141,7 @@ class Judgement:
 
     @property
     def repairable(self) -> bool:
-        """Whether a new copy in the store is what it needs."""
+        """Whether a new copy in the store fixes a fault of it."""
         return any(finding.fault in REPAIRABLE for finding in self.findings)
 
 
@@ -126,19 +160,26 @@ def judge(
         return Judgement(record, replicas, (), stored_well=False, copies=0)
     fault = _store_fault(record, stored)
     stored_well = fault is None
-    copies = sum(replica.serves(record.crc) for replica in replicas) + stored_well
+    good = [each.server for each in replicas if each.is_good(record)]
+    unknown = [each.server for each in replicas if each.is_good(record) is None]
+    copies = len(good) + stored_well
     findings = [] if fault is None else [fault]
     findings += [
         Finding(Fault.REPLICA_CRC, f"{each.server} has crc {each.crc}, not {record.crc}")
         for each in replicas
-        if None not in (each.crc, record.crc) and each.crc != record.crc
+        if each.differs_from(record)
     ]
-    # What could not be looked at may well be a copy.
-    possible = copies + (fault is not None and fault.fault is Fault.NOT_CHECKED)
-    if possible < min_copies:
-        where = ", ".join(each.server for each in replicas if each.serves(record.crc)) or "no server"
+    # A store that could not be inspected may well have a copy, and has a finding of its own.
+    store_may_have = fault is not None and fault.fault is Fault.NOT_CHECKED
+    if copies + store_may_have < min_copies:
+        where = ", ".join(good) or "no server"
         store = "and the store" if stored_well else "not the store"
-        findings.append(Finding(Fault.FEW_COPIES, f"{copies} of {min_copies}: {where}, {store}"))
+        detail = f"{copies} of {min_copies}: {where}, {store}"
+        if copies + store_may_have + len(unknown) < min_copies:
+            findings.append(Finding(Fault.FEW_COPIES, detail))
+        else:
+            detail += f"; no check sum from {', '.join(unknown)}"
+            findings.append(Finding(Fault.COPIES_UNKNOWN, detail))
     return Judgement(record, replicas, tuple(findings), stored_well, copies)
 
 
@@ -147,15 +188,14 @@ def _store_fault(record: SegmentRecord, stored: Stored | None) -> Finding | None
         return Finding(Fault.NO_URL, "only servers have it")
     if stored.state is StoredState.UNKNOWN:
         return Finding(Fault.NOT_CHECKED, stored.why or "nothing is known")
+    url = record.shown_url
     if stored.state is StoredState.ABSENT:
-        return Finding(Fault.OBJECT_GONE, f"nothing at {record.url}")
+        return Finding(Fault.OBJECT_GONE, f"nothing at {url}")
     # The metadata's size is that of the tar before it was encrypted.
-    expected = None if record.encrypted else record.size_bytes
+    expected = None if record.encrypted else record.tar_bytes
     if not stored.size_bytes or (expected is not None and stored.size_bytes != expected):
         should = "more" if expected is None else f"{expected:,}"
-        return Finding(Fault.WRONG_SIZE, f"{stored.size_bytes or 0:,} bytes, not {should}, at {record.url}")
-    if stored.unreadable is not None:
-        return Finding(Fault.WRONG_CRC, f"{stored.unreadable} at {record.url}")
-    if None not in (stored.crc, record.crc) and stored.crc != record.crc:
-        return Finding(Fault.WRONG_CRC, f"crc {stored.crc}, not {record.crc}, at {record.url}")
+        return Finding(Fault.WRONG_SIZE, f"{stored.size_bytes or 0:,} bytes, not {should}, at {url}")
+    if stored.unproven is not None:
+        return Finding(Fault.WRONG_CRC, f"at {url}: {stored.unproven}")
     return None

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from urllib.parse import quote_plus, unquote, urlsplit
 
 from controller_client.client import ControllerClient
-from controller_client.errors import ConfigError
+from controller_client.errors import ConfigError, DataError
 from controller_client.filestore import scheme_of
 from controller_client.table_names import split_table_name
 
-__all__ = ["StoreLayout"]
+__all__ = ["StoreLayout", "is_http", "object_of", "shown"]
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,15 @@ class StoreLayout:
 
         Args:
             client: Client of the cluster.
-            root: Instead of what the controller tells.
+            root: Instead of what the controller reports.
 
         Raises:
-            ConfigError: The controller does not tell, and no root is given.
+            ConfigError: The controller does not report it, and no root is given.
         """
         found = root or client.cluster.deep_store_uri()
         if not found:
             raise ConfigError(
-                "the controller does not tell its deep store",
+                "the controller does not report its deep store",
                 expected="controller.data.dir in its configuration",
                 where=client.config.url,
                 remedy="pass --store with the store's URI",
@@ -57,9 +57,14 @@ class StoreLayout:
         Args:
             table: Name with type.
             segment: Name.
+
+        Raises:
+            DataError: A name leads to another folder.
         """
         # Pinot encodes the name as a form does, and its file systems undo percents alone.
-        return f"{self.root}/{split_table_name(table)[0]}/{unquote(quote_plus(segment))}"
+        return (
+            f"{self.root}/{_one_part(split_table_name(table)[0])}/{unquote(quote_plus(_one_part(segment)))}"
+        )
 
     def url(self, table: str, segment: str) -> str:
         """Download url of a tar that lies at :meth:`object_uri`."""
@@ -69,12 +74,49 @@ class StoreLayout:
         return f"{self.root}/{raw}/{quote_plus(segment)}"
 
     def object_of(self, url: str) -> str | None:
-        """URI, not percent-encoded, of what a download url leads to; None where only HTTP tells."""
-        parts = urlsplit(url)
-        if parts.scheme in ("http", "https"):
-            place = parts.path.split("/segments/", 1)
-            return f"{self.root}/{unquote(place[1])}" if len(place) == 2 and self.is_folder else None
-        return _plain(unquote(url))
+        """URI, not percent-encoded, of what a download url leads to; None where it names no place there."""
+        if not is_http(url):
+            return object_of(url)
+        place = unquote(url.partition("?")[0]).split("/segments/", 1)
+        if len(place) != 2 or not self.is_folder or _climbs(place[1]):
+            return None
+        return f"{self.root}/{place[1]}"
+
+
+def object_of(url: str) -> str | None:
+    """URI, not percent-encoded, of what a store's download url leads to; None: it leads to no place there."""
+    try:
+        uri = _plain(unquote(url))
+    except ValueError:
+        return None
+    return None if _climbs(uri) else uri
+
+
+def is_http(url: str) -> bool:
+    """Whether a url is one of HTTP, readable or not."""
+    return url.lower().startswith(("http:", "https:"))
+
+
+def shown(url: str) -> str:
+    """Return a download url without what may be secret in it: credentials, and the query of a signed one."""
+    if not is_http(url):
+        return url
+    scheme, _, rest = url.partition("//")
+    bare, mark, _ = rest.partition("?")
+    host, slash, path = bare.partition("/")
+    return f"{scheme}//{host.rpartition('@')[2]}{slash}{path}{'?...' if mark else ''}"
+
+
+def _one_part(name: str) -> str:
+    if name in ("", ".", "..") or "/" in name:
+        raise DataError(
+            f"the name {name[:100]!r} leads to another folder of the store", expected="a name without a slash"
+        )
+    return name
+
+
+def _climbs(uri: str) -> bool:
+    return ".." in uri.split("/")
 
 
 def _plain(uri: str) -> str:

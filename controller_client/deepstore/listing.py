@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from controller_client.deepstore.judge import Stored, StoredState
-from controller_client.deepstore.layout import StoreLayout
-from controller_client.deepstore.tar_crc import tar_crc
-from controller_client.errors import ConfigError, DataError, PinotPluginError, SourceError
+from controller_client.deepstore.layout import StoreLayout, shown
+from controller_client.deepstore.segment_record import SegmentRecord
+from controller_client.errors import ConfigError, DataError, SourceError
 from controller_client.filestore import FileStore, open_store, scheme_of
 from controller_client.filestore.local import local_path
+from controller_client.segment_tar import TarLimits, judge_copy, on_this_disk
 
 __all__ = ["OpenStore", "StoreListing", "open_deep_store"]
 
@@ -47,7 +48,7 @@ class StoreListing:
         """Say what is at a download url."""
         uri = self._layout.object_of(url)
         if uri is None:
-            return Stored(StoredState.UNKNOWN, why=f"only HTTP leads to {url}")
+            return Stored(StoredState.UNKNOWN, why=f"no place of the store that can be listed: {shown(url)}")
         folder = uri.rpartition("/")[0]
         if folder not in self._sizes:
             self._sizes[folder] = self._list(folder)
@@ -58,23 +59,31 @@ class StoreListing:
             return Stored(StoredState.ABSENT)
         return Stored(StoredState.PRESENT, size_bytes=found[uri])
 
-    def read(self, url: str, stored: Stored, work_file: Path) -> Stored:
-        """Read a tar that is there, and add the check sum of the segment in it.
+    def read(self, record: SegmentRecord, stored: Stored, work_file: Path, limits: TarLimits) -> Stored:
+        """Read a tar that is there, and see whether it is the segment.
 
         Args:
-            url: Download url.
+            record: The segment's.
             stored: What :meth:`look` said.
             work_file: Is written and removed again.
+            limits: How much is read.
+
+        Raises:
+            SetupError: This machine's disk is full.
         """
-        uri = self._layout.object_of(url)
+        uri = self._layout.object_of(record.url)
         if uri is None or stored.state is not StoredState.PRESENT:
             return stored
+        limits = limits.for_size(record.size_bytes)
+        if (stored.size_bytes or 0) > limits.max_tar_bytes:
+            return replace(stored, unproven=f"more than the {limits.max_tar_bytes:,} bytes that it may have")
         try:
-            self._open(uri).download(uri, work_file)
-            return replace(stored, crc=tar_crc(work_file))
+            with on_this_disk(work_file):
+                self._open(uri).download(uri, work_file)
+                return replace(stored, unproven=judge_copy(work_file, record.expected, limits).reason)
         except DataError as error:
-            return replace(stored, unreadable=error.message)
-        except PinotPluginError as error:
+            return replace(stored, unproven=error.message)
+        except SourceError as error:
             return Stored(StoredState.UNKNOWN, why=error.message)
         finally:
             work_file.unlink(missing_ok=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from controller_client.deepstore.audit import TableAudit
-from controller_client.deepstore.judge import Fault, Judgement
+from controller_client.deepstore.judge import WHAT_TO_DO, Fault, Judgement
 from controller_client.markup import Html, document, el, join, table
 
 __all__ = ["COLUMNS", "AuditReport"]
@@ -28,7 +28,7 @@ class AuditReport:
         min_copies: Good copies that were asked for.
         started_ms: When the audit began, epoch milliseconds.
         took_s: Seconds that it took.
-        tables: The tables that were looked at.
+        tables: The tables that were inspected.
     """
 
     store: str
@@ -43,8 +43,18 @@ class AuditReport:
         return [each for audit in self.tables for each in audit.faulty]
 
     @property
+    def silent(self) -> list[str]:
+        """Servers that did not report the check sums of a table."""
+        return sorted({server for audit in self.tables for server, _ in audit.silent})
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is wrong, and nothing was left out: a silent server may have anything."""
+        return not self.faulty and not self.silent
+
+    @property
     def segments(self) -> int:
-        """Committed segments that were looked at."""
+        """Committed segments that were inspected."""
         return sum(audit.segments for audit in self.tables)
 
     def counts(self) -> Counter[Fault]:
@@ -62,10 +72,18 @@ class AuditReport:
         ]
 
     def summary(self) -> str:
-        """Say in a sentence what was found."""
-        faults = ", ".join(f"{count:,} {fault}" for fault, count in sorted(self.counts().items()))
-        looked = f"{self.segments:,} segments of {len(self.tables)} tables"
-        return f"{looked}: {faults or 'every segment has its copies'}."
+        """Say in a sentence what was found: segments once, and each fault by the segments that have it."""
+        parts = ", ".join(f"{count:,} {fault}" for fault, count in sorted(self.counts().items()))
+        number = len(self.faulty)
+        found = f"{number:,} with faults ({parts})" if number else "every segment has its copies"
+        text = f"{counted(self.segments, 'segment')} of {counted(len(self.tables), 'table')}: {found}."
+        if self.silent:
+            text += f" Not complete: {', '.join(self.silent)} did not report the check sums of its copies."
+        return text
+
+    def what_to_do(self) -> dict[str, str]:
+        """What helps against each fault that was found."""
+        return {fault.value: WHAT_TO_DO[fault] for fault in sorted(self.counts())}
 
     def to_json(self) -> dict[str, Any]:
         """All that was found, as a JSON document."""
@@ -75,29 +93,34 @@ class AuditReport:
             "startedMs": self.started_ms,
             "tookS": round(self.took_s, 3),
             "segments": self.segments,
+            "faultySegments": len(self.faulty),
             "faults": {fault.value: count for fault, count in sorted(self.counts().items())},
+            "whatToDo": self.what_to_do(),
+            "silentServers": self.silent,
             "tables": [_table_json(audit) for audit in self.tables],
         }
 
     def page(self) -> str:
         """All that was found, as a page that needs nothing else; of very many findings only the first."""
-        counts = self.counts()
-        clean = not counts
+        clean = self.is_clean
         tiles = [
             ("tables", len(self.tables)),
             ("segments", self.segments),
+            ("with faults", len(self.faulty)),
             ("seconds", round(self.took_s, 1)),
         ]
-        tiles += [(str(fault), count) for fault, count in sorted(counts.items())]
+        tiles += [(str(fault), count) for fault, count in sorted(self.counts().items())]
         rows = self.rows()
         began = datetime.fromtimestamp(self.started_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        state = el("span", "clean" if clean else "faults", class_=f"state {'done' if clean else 'over'}")
+        word = "clean" if clean else "faults" if self.faulty else "not complete"
+        state = el("span", word, class_=f"state {'done' if clean else 'over'}")
         return document(
             "Deep store audit",
             el("h1", "Deep store audit ", state),
             el("p", f"{self.store}; at least {self.min_copies} copies of each segment", class_="soft"),
             el("p", self.summary()),
             el("div", *(el("div", el("b", f"{n:,}"), el("span", name)) for name, n in tiles), class_="tiles"),
+            _what_to_do_part(self.what_to_do()),
             _tables_part(self.tables),
             _findings_part(rows),
             el("footer", f"Began at {began} UTC."),
@@ -113,7 +136,7 @@ def _table_json(audit: TableAudit) -> dict[str, Any]:
         "faulty": [
             {
                 "segment": each.record.segment,
-                "url": each.record.url,
+                "url": each.record.shown_url,
                 "crc": each.record.crc,
                 "copies": each.copies,
                 "storedWell": each.stored_well,
@@ -125,6 +148,19 @@ def _table_json(audit: TableAudit) -> dict[str, Any]:
             for each in audit.faulty
         ],
     }
+
+
+def _what_to_do_part(texts: Mapping[str, str]) -> Html | None:
+    if not texts:
+        return None
+    return join(
+        [el("h2", "What to do"), table([("fault", False), ("what helps", False)], list(texts.items()))]
+    )
+
+
+def counted(number: int, noun: str) -> str:
+    """Write ``1 segment`` or ``2 segments``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _tables_part(audits: Sequence[TableAudit]) -> Html:

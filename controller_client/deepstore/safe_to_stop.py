@@ -35,13 +35,15 @@ class Safety:
 
     Attributes:
         server: Name of the instance.
-        segments: How many committed segments of it were looked at.
-        at_risk: Segments that have no other good copy.
+        segments: How many committed segments of it were inspected.
+        at_risk: Segments that have no other copy that is known to be good.
+        silent: Other servers that did not report their check sums, and why.
     """
 
     server: str
     segments: int
     at_risk: tuple[AtRisk, ...]
+    silent: tuple[tuple[str, str], ...] = ()
 
     @property
     def safe(self) -> bool:
@@ -65,17 +67,21 @@ def safe_to_stop(client: ControllerClient, auditor: Auditor, server: str) -> Saf
     if server not in instances:
         servers = ", ".join(name for name in instances if name.startswith("Server_"))
         raise NotFoundError(f"there is no server {server}", expected=f"one of {servers or '(none)'}")
-    segments, at_risk = 0, []
+    segments = 0
+    at_risk: list[AtRisk] = []
+    silent: dict[str, str] = {}
     for table in auditor.tables():
         try:
             ideal = client.tables.ideal_state(table)
             names = sorted(name for name, states in ideal.items() if server in states)
-            judged = auditor.judge(table, names)[0] if names else []
+            judged, not_reporting = auditor.judge(table, names) if names else ([], {})
         except NotFoundError:
             continue  # it was dropped since the tables were listed
         segments += sum(not each.record.consuming for each in judged)
         at_risk += [risk for each in judged if (risk := judge_server(each, server)) is not None]
-    return Safety(server, segments, tuple(at_risk))
+        silent |= not_reporting
+    silent.pop(server, None)
+    return Safety(server, segments, tuple(at_risk), tuple(sorted(silent.items())))
 
 
 def judge_server(judged: Judgement, server: str) -> AtRisk | None:
@@ -90,10 +96,14 @@ def judge_server(judged: Judgement, server: str) -> AtRisk | None:
     record = judged.record
     others = [each for each in judged.replicas if each.server != server]
     if record.consuming:
-        if any(each.state == "CONSUMING" for each in others):
+        # A segment that is being committed (Pinot 1.4) is ONLINE already.
+        if any(each.state in ("CONSUMING", "ONLINE") for each in others):
             return None
         return AtRisk(record.table, record.segment, True, "no other server consumes it")
-    if judged.stored_well or any(each.serves(record.crc) for each in others):
+    if judged.stored_well or any(each.is_good(record) for each in others):
         return None
-    told = "; ".join(finding.detail for finding in judged.findings)
-    return AtRisk(record.table, record.segment, False, told or "nothing else has it")
+    reasons = [finding.detail for finding in judged.findings]
+    unknown = ", ".join(each.server for each in others if each.is_good(record) is None)
+    if unknown:
+        reasons.append(f"no check sum from {unknown}, so its copy does not count")
+    return AtRisk(record.table, record.segment, False, "; ".join(reasons) or "nothing else has it")

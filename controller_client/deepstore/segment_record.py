@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from controller_client.deepstore.layout import shown
 from controller_client.deepstore.rate import RateLimit
+from controller_client.segment_tar import ExpectedSegment
 from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord, segment_path
 
 __all__ = ["SegmentRecord", "read_record", "read_records"]
@@ -14,6 +16,8 @@ _PAGE = 500
 
 _STATUS = "segment.realtime.status"
 _CRC = "segment.crc"
+_DATA_CRC = "segment.data.crc"
+_USE_DATA_CRC = "segment.use.data.crc"
 _SIZE = "segment.size.in.bytes"
 _CRYPTER = "segment.crypter"
 # The later ones are of old versions; Pinot reads them where the first is missing.
@@ -28,9 +32,12 @@ class SegmentRecord:
         table: Name with type.
         segment: Name.
         consuming: Whether it is not committed yet.
-        crc: Check sum of the committed segment; None: not told.
-        url: Where servers fetch the tar; empty: only from each other.
-        size_bytes: Size of the tar; None: not told (Pinot 0.11.0 tells none where servers commit).
+        crc: Check sum of the committed segment; None: it has none.
+        data_crc: Check sum of its forward indexes and dictionaries (Pinot 1.5); None: it has none.
+        by_data_crc: Whether servers may have another crc, if their data crc is the same.
+        url: Where servers fetch the tar; empty: only from each other. It may hold a secret.
+        size_bytes: Its size; None: unknown (in Pinot 0.11.0, where servers commit).
+        size_is_of_tar: Whether that is the tar's size, not that of the unpacked folder.
         encrypted: Whether the stored tar is encrypted: then neither its size nor its content can be compared.
         version: The znode's version.
         record: The whole record.
@@ -40,42 +47,81 @@ class SegmentRecord:
     segment: str
     consuming: bool
     crc: int | None
-    url: str
+    data_crc: int | None
+    by_data_crc: bool
+    url: str = field(repr=False)
     size_bytes: int | None
+    size_is_of_tar: bool
     encrypted: bool
     version: int
-    record: ZNRecord
+    record: ZNRecord = field(repr=False)
 
     @classmethod
-    def of(cls, table: str, segment: str, found: Versioned) -> SegmentRecord:
-        """Read a record."""
+    def of(cls, table: str, segment: str, found: Versioned, *, folder_sizes: bool = False) -> SegmentRecord:
+        """Read a record.
+
+        Args:
+            table: Name with type.
+            segment: Name.
+            found: The record.
+            folder_sizes: Whether the cluster writes the size of the folder where servers commit.
+        """
         fields = found.record.simple_fields
+        status = fields.get(_STATUS)
         return cls(
             table,
             segment,
-            consuming=fields.get(_STATUS) == "IN_PROGRESS",
+            # COMMITTING (Pinot 1.4): all rows are consumed, but nothing is built yet.
+            consuming=status in ("IN_PROGRESS", "COMMITTING"),
             crc=_natural(fields.get(_CRC)),
+            data_crc=_natural(fields.get(_DATA_CRC)),
+            by_data_crc=fields.get(_USE_DATA_CRC) == "true",
             url=next((fields[key] for key in _URLS if fields.get(key) not in (None, "null")), ""),
             size_bytes=_natural(fields.get(_SIZE)),
+            size_is_of_tar=not (folder_sizes and status == "DONE"),
             encrypted=bool(fields.get(_CRYPTER)),
             version=found.version,
             record=found.record,
         )
 
+    @property
+    def tar_bytes(self) -> int | None:
+        """Size of the tar; None: unknown."""
+        return self.size_bytes if self.size_is_of_tar else None
+
+    @property
+    def shown_url(self) -> str:
+        """The url without what may be secret in it."""
+        return shown(self.url)
+
+    @property
+    def expected(self) -> ExpectedSegment:
+        """What it says of the segment's content."""
+        return ExpectedSegment(self.segment, self.crc, self.data_crc, self.by_data_crc)
+
     def with_copy(self, url: str, size_bytes: int) -> ZNRecord:
         """The record as it is to be when the store has a copy; all other fields stay."""
-        fields = {**self.record.simple_fields, _URLS[0]: url, _SIZE: str(size_bytes)}
+        fields = {**self.record.simple_fields, _URLS[0]: url}
+        if self.size_is_of_tar:
+            fields[_SIZE] = str(size_bytes)
         return replace(self.record, simple_fields=fields)
 
 
-def read_record(store: PropertyStore, table: str, segment: str) -> SegmentRecord | None:
-    """Read one segment's record; None where there is none."""
+def read_record(
+    store: PropertyStore, table: str, segment: str, *, folder_sizes: bool = False
+) -> SegmentRecord | None:
+    """Read one segment's record; None where there is none. Arguments as of :meth:`SegmentRecord.of`."""
     found = store.get(segment_path(table, segment))
-    return SegmentRecord.of(table, segment, found) if found else None
+    return SegmentRecord.of(table, segment, found, folder_sizes=folder_sizes) if found else None
 
 
 def read_records(
-    store: PropertyStore, table: str, rate: RateLimit, segments: Sequence[str] | None = None
+    store: PropertyStore,
+    table: str,
+    rate: RateLimit,
+    segments: Sequence[str] | None = None,
+    *,
+    folder_sizes: bool = False,
 ) -> Iterator[SegmentRecord]:
     """Read the records of a table's segments, by pages; segments that are deleted meanwhile are left out.
 
@@ -84,6 +130,7 @@ def read_records(
         table: Name with type.
         rate: A page counts as one request.
         segments: Only these; None: all.
+        folder_sizes: As of :meth:`SegmentRecord.of`.
     """
     if segments is None:
         rate.wait()
@@ -93,7 +140,9 @@ def read_records(
         rate.wait()
         found = store.get_many([segment_path(table, name) for name in page])
         yield from (
-            SegmentRecord.of(table, name, each) for name, each in zip(page, found, strict=True) if each
+            SegmentRecord.of(table, name, each, folder_sizes=folder_sizes)
+            for name, each in zip(page, found, strict=True)
+            if each
         )
 
 

@@ -11,13 +11,11 @@ from controller_client.client import ControllerClient
 from controller_client.cluster import visible_config
 from controller_client.config import BrokerConfig
 from controller_client.deepstore.rate import RateLimit
+from controller_client.deepstore.remote import download_tar
 from controller_client.errors import NotFoundError
 from controller_client.transport import Transport, path_of
 
 __all__ = ["ServerAdmins"]
-
-# A server makes the whole tar before the first byte.
-_TAR_TIMEOUT_S = 600.0
 
 
 class ServerAdmins:
@@ -71,30 +69,22 @@ class ServerAdmins:
         self._rate.wait()
         return visible_config(self._transport(server).get_json("/appconfigs"))
 
-    def download(self, server: str, table: str, segment: str, path: Path) -> int:
-        """Let a server tar a segment and write it to a file; returns its bytes.
-
-        Raises:
-            NotFoundError: The server does not have the segment.
-            NotAppliedError: It does not answer.
-        """
-        with path.open("wb") as target:
-            return self._transport(server).download(
-                path_of("segments", table, segment), target, read_timeout_s=_TAR_TIMEOUT_S
-            )
+    def download(self, server: str, table: str, segment: str, path: Path, max_bytes: int) -> int:
+        """Let a server tar a segment and write it to a file; as :func:`download_tar`."""
+        return download_tar(self._transport(server), table, segment, path, max_bytes)
 
     def address(self, server: str) -> str:
         """Return the base address of a server's admin API.
 
         Raises:
-            NotFoundError: There is no such instance, or it tells no admin port.
+            NotFoundError: There is no such instance, or its admin port is not known.
         """
         self._rate.wait()
         instance = self._client.instances.get(server)
         port = int(instance.details.get("adminPort") or 0)
         if port <= 0:
             raise NotFoundError(
-                f"{server} tells no admin port",
+                f"the admin port of {server} is not known",
                 where=self._client.config.url,
                 remedy="start the server again: it writes its admin port when it joins the cluster",
             )

@@ -17,7 +17,9 @@ class SegmentMetadata(PinotModel):
     """What ``GET /segments/{table}/{segment}/metadata`` answers; all of Pinot's values are text.
 
     Attributes:
-        crc: Checksum of the segment's indexes.
+        crc: Checksum of the segment's files.
+        data_crc: Checksum of its forward indexes and dictionaries (Pinot 1.5).
+        use_data_crc: Whether replicas may have another crc, if their data crc is the same.
         total_docs: Rows.
         download_url: Where servers fetch the tar; None or empty: only from peers.
         size_bytes: Size of the tar; None or -1 where the controller could not tell.
@@ -35,6 +37,8 @@ class SegmentMetadata(PinotModel):
     model_config = ConfigDict(extra="allow", alias_generator=None, populate_by_name=True)
 
     crc: int | None = Field(None, alias="segment.crc")
+    data_crc: int | None = Field(None, alias="segment.data.crc")
+    use_data_crc: bool = Field(False, alias="segment.use.data.crc")
     total_docs: int | None = Field(None, alias="segment.total.docs")
     download_url: str | None = Field(None, alias="segment.download.url")
     size_bytes: int | None = Field(None, alias="segment.size.in.bytes")

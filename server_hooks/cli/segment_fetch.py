@@ -10,8 +10,8 @@ from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.deepstore import SegmentFetcher
 from controller_client.errors import ConfigError, NotFoundError
-from jvm_bridge.tar import unpack_tar
-from server_hooks.cli.deepstore.options import auditor, store_option
+from controller_client.segment_tar import TarLimits, file_name_of, on_this_disk, unpack_tar
+from server_hooks.cli.deepstore.options import accept_option, auditor, limit_options, store_option
 
 __all__ = ["fetch"]
 
@@ -29,6 +29,8 @@ __all__ = ["fetch"]
 @click.option("--unpack", is_flag=True, help="Write the segment's folder instead of its tar.gz.")
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 @store_option
+@limit_options
+@accept_option
 @pass_cli
 def fetch(
     cli: CliContext,
@@ -38,15 +40,19 @@ def fetch(
     unpack: bool,
     force: bool,
     store_uri: str | None,
+    limits: TarLimits,
+    accept_agreeing: bool,
 ) -> None:
     """Write a committed segment to a file: from the deep store, else from a server that has it.
 
-    What comes must have the check sum of the segment's metadata; a place that has another is named and passed
-    over.
+    What comes is proven to be the segment by the check sum of its metadata, over its content; indexes and
+    default columns that a server added to it are left out. A place whose copy is not proven is named and
+    passed over.
     """
     table = table_with_type(cli.client(), table_name)
-    path = folder / f"{Path(segment_name).name}.tar.gz"
-    target = folder / Path(segment_name).name if unpack else path
+    name = file_name_of(segment_name)
+    path = folder / f"{name}.tar.gz"
+    target = folder / name if unpack else path
     if target.exists() and (unpack or not force):
         raise ConfigError(f"there is {target} already", remedy="remove it, or pass another --to")
     part = path.with_name(f".{path.name}.part")
@@ -55,14 +61,15 @@ def fetch(
             judged, _ = looker.judge(table, [segment_name])
             if not judged:
                 raise NotFoundError(f"{table} has no segment {segment_name}")
-            fetcher = SegmentFetcher(cli.client(), looker.layout, servers)
+            fetcher = SegmentFetcher(cli.client(), servers, limits=limits, accept_agreeing=accept_agreeing)
             found = fetcher.fetch(judged[0].record, judged[0].replicas, part)
         if unpack:
-            target = unpack_tar(part, folder)
+            unpack_tar(part, folder, name, limits)
         else:
-            part.replace(path)
+            with on_this_disk(path):
+                part.replace(path)
     finally:
         part.unlink(missing_ok=True)
     for each in found.refused:
         cli.out.note(f"Passed over {each}.")
-    cli.out.note(f"Wrote {target} ({found.size_bytes:,} bytes as a tar) from {found.place}.")
+    cli.out.note(f"Wrote {target} ({found.size_bytes:,} bytes as a tar) from {found}.")

@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from controller_client.deepstore.tar_crc import tar_crc
+from controller_client.segment_tar import TarLimits, content_crc
 
 __all__ = ["CommitUploads", "LateUpload", "Outcome"]
 
 logger = logging.getLogger(__name__)
+
+# This server has built the tar itself.
+_ANY_SIZE = TarLimits(1 << 50, 1 << 50)
 
 
 class Outcome(StrEnum):
@@ -170,7 +173,8 @@ class CommitUploads:
             return
         try:
             upload.done.result()
-            late = LateUpload(table, segment, upload.uri, upload.content[0], tar_crc(upload.kept))
+            crc = content_crc(upload.kept, _ANY_SIZE)
+            late = LateUpload(table, segment, upload.uri, upload.content[0], crc)
         except Exception as error:  # noqa: BLE001  # whatever the file system raises
             self._count(Outcome.FAILED)
             logger.warning("%s: the upload failed after the commit: %s", segment, error)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import socket
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from controller_client.capabilities import Capability
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
 from controller_client.deepstore import Judgement, RateLimit, SegmentFetcher, ServerAdmins, StoreLayout
 from controller_client.errors import PinotPluginError
+from controller_client.segment_tar import TarLimits
 from controller_client.zookeeper import PropertyStore
 from server_hooks.deepstore.repair import Outcome, Repaired, Repairer
 from server_hooks.deepstore.repairing import repair_all
@@ -33,6 +35,8 @@ class RepairPart:
         rate: Requests a second, of each part.
         parallel: Segments at a time, of each part.
         work_dir: Folder for tars under way; None: the system's for temporary files.
+        limits: How much is read of a tar.
+        accept_agreeing: Also take a copy that is not proven, when two servers have the same rows.
     """
 
     config: ControllerConfig
@@ -42,11 +46,13 @@ class RepairPart:
     rate: float
     parallel: int
     work_dir: Path | None = None
+    limits: TarLimits = field(default_factory=TarLimits)
+    accept_agreeing: bool = False
 
     def __call__(self, judged: Iterable[Judgement]) -> list[Repaired]:
         """Repair segments; called in a process of the engine, with Spark a Python worker of an executor.
 
-        What fails is told in the answers, since an error would end the other parts too.
+        What fails is in the answers, since an error would end the other parts too.
         """
         left = {(each.record.table, each.record.segment): each for each in judged}
         done = []
@@ -67,7 +73,9 @@ class RepairPart:
             ServerAdmins(client, RateLimit(self.rate)) as servers,
             tempfile.TemporaryDirectory(prefix="repair-", dir=self.work_dir) as folder,
         ):
-            repairer = Repairer(
-                store, self.layout, SegmentFetcher(client, self.layout, servers), Path(folder)
+            fetcher = SegmentFetcher(
+                client, servers, limits=self.limits, accept_agreeing=self.accept_agreeing
             )
+            folder_sizes = client.cluster.capabilities().has(Capability.FOLDER_SIZES)
+            repairer = Repairer(store, self.layout, fetcher, Path(folder), folder_sizes=folder_sizes)
             yield from repair_all(repairer, judged, parallel=self.parallel)

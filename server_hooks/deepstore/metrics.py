@@ -23,6 +23,7 @@ class WatchMetrics:
     """What the watch has seen and done; written by its thread, read by those of the HTTP server."""
 
     segments: dict[str, int] = field(default_factory=dict)
+    silent: dict[str, int] = field(default_factory=dict)
     faulty: dict[tuple[str, str], int] = field(default_factory=dict)
     outcomes: dict[str, int] = field(default_factory=lambda: {each.value: 0 for each in Outcome})
     rounds: int = 0
@@ -39,6 +40,7 @@ class WatchMetrics:
                 faulty[each.record.table, fault.value] += 1
         with self._lock:
             self.segments = {audit.table: audit.segments for audit in report.tables}
+            self.silent = {audit.table: len(audit.silent) for audit in report.tables}
             self.faulty = faulty
 
     def repaired(self, each: Repaired) -> None:
@@ -80,6 +82,12 @@ class WatchMetrics:
                         ({"table": table, "fault": fault}, count)
                         for (table, fault), count in sorted(self.faulty.items())
                     ),
+                ),
+                _family(
+                    "silent_servers",
+                    "gauge",
+                    "Servers of a table that did not report the check sums of their copies.",
+                    (({"table": table}, count) for table, count in sorted(self.silent.items())),
                 ),
                 _family(
                     "repairs_total",

@@ -1,9 +1,10 @@
-"""Gives a segment a good copy in the deep store: fetched from a server, uploaded, and then told to Pinot.
+"""Gives a segment a good copy in the deep store: fetched from a server, uploaded, entered in its metadata.
 
 The order makes it safe to be killed anywhere and to run twice at once. What is uploaded lies where Pinot
 itself would put it. The metadata is changed last, by compare-and-set on the version that the whole repair is
-based on; it fails when anybody has changed the segment meanwhile, and the repair looks again. A tar that an
-interrupted repair has left at its place is taken as it is, when its check sum is right.
+based on; it fails when anybody has changed the segment meanwhile, and the repair begins again. A tar that an
+interrupted repair has left at its place is taken as it is, when its content is proven. A copy that is not
+proven is never uploaded: the next server is asked.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from controller_client.deepstore import (
     open_deep_store,
     read_record,
 )
+from controller_client.deepstore.layout import shown
 from controller_client.errors import (
     ConflictError,
     DataError,
@@ -34,6 +36,7 @@ from controller_client.errors import (
     OutcomeUnknownError,
     PinotPluginError,
 )
+from controller_client.segment_tar import Proof
 from controller_client.zookeeper import PropertyStore, segment_path
 
 __all__ = ["Outcome", "Repaired", "Repairer"]
@@ -66,10 +69,11 @@ class Repaired:
         segment: Name.
         outcome: What became of it.
         source: Where the copy came from: a server's name, or ``store`` where a tar lay at its place already.
-        url: The download url.
+        url: The download url, without what may be secret in it.
         size_bytes: Size of the copy.
         refused: Places that were passed over, and why.
         message: Why it failed.
+        proof: Why the copy is taken for the segment.
     """
 
     table: str
@@ -80,6 +84,7 @@ class Repaired:
     size_bytes: int | None = None
     refused: tuple[Refused, ...] = ()
     message: str | None = None
+    proof: Proof | None = None
 
 
 class Repairer:
@@ -91,6 +96,7 @@ class Repairer:
         fetcher: Fetches tars.
         work_dir: Folder of this machine with space for a tar for each thread.
         open_store: Gives the file store for a URI.
+        folder_sizes: Whether the cluster's records have the sizes of folders where servers commit.
     """
 
     def __init__(
@@ -101,15 +107,17 @@ class Repairer:
         work_dir: Path,
         *,
         open_store: OpenStore = open_deep_store,
+        folder_sizes: bool = False,
     ) -> None:
         self._store = store
+        self._folder_sizes = folder_sizes
         self._layout = layout
         self._fetcher = fetcher
         self._work_dir = work_dir
         self._open = open_store
 
     def repair(self, judged: Judgement, *, dry_run: bool = False) -> Repaired:
-        """Repair one segment; what goes wrong is told in the answer.
+        """Repair one segment; what goes wrong is in the answer.
 
         Args:
             judged: The segment as an audit saw it; its metadata is read again.
@@ -129,7 +137,7 @@ class Repairer:
 
     def _plan(self, judged: Judgement) -> Repaired:
         record = judged.record
-        sources = [each.server for each in judged.replicas if each.serves(record.crc)]
+        sources = [each.server for each in judged.replicas if each.is_good(record) is not False]
         refused = tuple(
             Refused(each.server, f"it is {each.state}, crc {each.crc}")
             for each in judged.replicas
@@ -149,7 +157,7 @@ class Repairer:
     def _repair(self, table: str, segment: str, replicas: Sequence[Replica], tar: Path) -> Repaired:
         uploaded = False
         for _ in range(_LOOKS):
-            record = read_record(self._store, table, segment)
+            record = self._read(table, segment)
             if record is None or record.consuming:
                 if uploaded and record is None:
                     # Pinot has deleted what it knew of; it will not come back for what was put there since.
@@ -159,10 +167,8 @@ class Repairer:
             target = self._layout.object_uri(table, segment)
             here = self._layout.object_of(record.url) if record.url else None
             found = self._stored_right(record, here, tar)
-            if found and record.size_bytes in (None, found.size_bytes):
-                return Repaired(
-                    table, segment, Outcome.GOOD, "store", record.url, found.size_bytes, found.refused
-                )
+            if found and record.tar_bytes in (None, found.size_bytes):
+                return _repaired(record, Outcome.GOOD, found, record.url)
             if not found and here != target:
                 found = self._stored_right(record, target, tar)
                 here = target
@@ -171,7 +177,8 @@ class Repairer:
                 if not self._unchanged(record):
                     continue
                 uploaded = True
-                self._upload(tar, target, found)
+                if not self._uploaded(record, tar, target, found):
+                    continue
                 here = target
             url = record.url if here == self._object_of(record) else self._layout.url(table, segment)
             try:
@@ -179,11 +186,9 @@ class Repairer:
                     segment_path(table, segment), record.with_copy(url, found.size_bytes), record.version
                 )
             except (ConflictError, NotFoundError, OutcomeUnknownError) as error:
-                logger.info("%s of %s is looked at again: %s", segment, table, error.message)
+                logger.info("%s of %s is read again: %s", segment, table, error.message)
                 continue
-            return Repaired(
-                table, segment, Outcome.REPAIRED, found.place, url, found.size_bytes, found.refused
-            )
+            return _repaired(record, Outcome.REPAIRED, found, url)
         raise ConflictError(
             f"{segment} of {table} is changed by somebody else again and again",
             remedy="run the repair again",
@@ -202,21 +207,41 @@ class Repairer:
             logger.warning("%s", error.message)
             return None
 
+    def _read(self, table: str, segment: str) -> SegmentRecord | None:
+        return read_record(self._store, table, segment, folder_sizes=self._folder_sizes)
+
     def _unchanged(self, record: SegmentRecord) -> bool:
-        now = read_record(self._store, record.table, record.segment)
+        now = self._read(record.table, record.segment)
         return now is not None and now.version == record.version
 
-    def _upload(self, tar: Path, uri: str, found: Fetched) -> None:
+    def _uploaded(self, record: SegmentRecord, tar: Path, uri: str, found: Fetched) -> bool:
+        """Upload a tar; False: a push of the segment has written there meanwhile."""
         store = self._open(uri)
         store.upload(tar, uri)
         size_bytes = store.size_bytes(uri)
-        if size_bytes != found.size_bytes:
-            raise DataError(
-                f"of {found.size_bytes:,} bytes uploaded to {uri}, the store has {size_bytes or 0:,}",
-                expected="the tar as it was uploaded",
-                where=uri,
-                remedy="run the repair again; does anybody else write there?",
-            )
+        if size_bytes == found.size_bytes:
+            return True
+        if not self._unchanged(record):
+            return False
+        raise DataError(
+            f"of {found.size_bytes:,} bytes uploaded to {uri}, the store has {size_bytes or 0:,}",
+            expected="the tar as it was uploaded",
+            where=uri,
+            remedy="run the repair again; does anybody else write there?",
+        )
+
+
+def _repaired(record: SegmentRecord, outcome: Outcome, found: Fetched, url: str) -> Repaired:
+    return Repaired(
+        record.table,
+        record.segment,
+        outcome,
+        found.place,
+        shown(url),
+        found.size_bytes,
+        found.refused,
+        proof=found.proof,
+    )
 
 
 def _check_comparable(record: SegmentRecord) -> None:
@@ -227,7 +252,7 @@ def _check_comparable(record: SegmentRecord) -> None:
         )
     if record.crc is None:
         raise DataError(
-            f"the metadata of {record.segment} of {record.table} tells no crc",
+            f"the metadata of {record.segment} of {record.table} has no crc",
             expected="a crc to compare copies with",
             remedy="push the segment again",
         )

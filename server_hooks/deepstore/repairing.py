@@ -21,7 +21,7 @@ def repair_all(
     dry_run: bool = False,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[Repaired]:
-    """Repair what a new copy in the store mends; the answers come as they are ready.
+    """Repair what a new copy in the store fixes; the answers come as they are ready.
 
     Args:
         repairer: Repairs one segment, in threads of its own.

@@ -24,7 +24,7 @@ class Watch:
     Args:
         audit: Looks at all segments; runs in the thread of :meth:`serve`.
         repairer: Repairs one segment; None: only look.
-        metrics: Is told what was seen and done.
+        metrics: Gets what was seen and done.
         clock: Time.
         interval_s: Seconds from the end of a round to the begin of the next.
         parallel: Segments that are repaired at a time.

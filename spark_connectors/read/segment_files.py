@@ -9,11 +9,12 @@ from urllib.parse import urlsplit
 
 from controller_client.client import ControllerClient
 from controller_client.config import BrokerConfig
-from controller_client.deepstore.fetching import STORE, Place, fetch_first
+from controller_client.deepstore.places import STORE, Place, fetch_first, from_url
+from controller_client.deepstore.remote import HttpCopies, download_tar
 from controller_client.errors import NotFoundError, PartialResultError
-from controller_client.filestore import open_store
-from controller_client.transport import Transport, path_of
-from jvm_bridge.tar import unpack_tar
+from controller_client.filestore import FileStore, open_store
+from controller_client.segment_tar import ExpectedSegment, Proof, TarLimits, file_name_of, unpack_tar
+from controller_client.transport import Transport
 from spark_connectors.options import ReadOptions
 from spark_connectors.read.plan import SegmentToRead
 
@@ -26,7 +27,7 @@ class SegmentFolder:
 
     Attributes:
         path: Its folder.
-        crc: That of the cluster, which the segment's own should equal; None: the cluster does not tell.
+        crc: That of the cluster, which the segment's own should equal; None: only their data crcs are equal.
     """
 
     path: Path
@@ -37,7 +38,7 @@ class SegmentFiles:
     """Fetches segments.
 
     Args:
-        client: Tells where the tars are.
+        client: Reaches the controller, which knows where the tars are.
         options: The read's.
         folder: An empty folder of the task.
     """
@@ -46,6 +47,7 @@ class SegmentFiles:
         self._client = client
         self._options = options
         self._folder = folder
+        self._http = HttpCopies(client)
 
     def fetch(self, table: str, segment: SegmentToRead) -> SegmentFolder:
         """Fetch and unpack a segment.
@@ -55,17 +57,20 @@ class SegmentFiles:
             segment: Not a consuming one.
 
         Raises:
-            PartialResultError: Neither the store nor a server gives it with the right check sum; names each
-                with its reason.
+            PartialResultError: Neither the store nor a server gives a copy that is proven to be the segment;
+                names each with its reason.
+            SetupError: This machine's disk is full, or cannot be written.
         """
         metadata = self._client.segments.metadata(table, segment.name)
-        tar = self._folder / f"{segment.name}.tar.gz"
+        tar = self._folder / f"{file_name_of(segment.name)}.tar.gz"
+        limits = TarLimits().for_size(metadata.size_bytes)
         try:
-            fetch_first(
+            found = fetch_first(
                 f"{segment.name} of {table}",
-                metadata.crc,
+                ExpectedSegment(segment.name, metadata.crc, metadata.data_crc, metadata.use_data_crc),
                 self._places(table, segment, metadata.download_url),
                 tar,
+                limits,
             )
         except NotFoundError as error:
             raise PartialResultError(
@@ -73,41 +78,32 @@ class SegmentFiles:
                 expected="its tar from the deep store, or from a server that has it",
                 remedy="give the deep store's properties by 'fs.prop.*', or use 'readFrom' servers",
             ) from error
-        folder = unpack_tar(tar, self._folder)
+        folder = unpack_tar(tar, self._folder, segment.name, limits)
         tar.unlink()
-        return SegmentFolder(folder, metadata.crc)
+        return SegmentFolder(folder, metadata.crc if found.proof is Proof.CONTENT else None)
 
     def _places(self, table: str, segment: SegmentToRead, url: str | None) -> list[Place]:
-        places = []
+        places = [Place(STORE, from_url(url, self._http, self._open_store))] if url else []
         config = self._options.controller_config()
-        if url:
-            parts = urlsplit(url)
-            if parts.scheme in ("http", "https"):
-                base = f"{parts.scheme}://{parts.netloc}"
-                places.append(Place(STORE, _by_http(BrokerConfig.like(config, (base,)), parts.path)))
-            else:
-                places.append(Place(STORE, self._by_store(url)))
-        path = path_of("segments", table, segment.name)
+        # The controller's scheme: credentials that go to it by TLS go to no server without.
+        scheme = urlsplit(config.url).scheme
         for server in segment.servers:
             if server.admin_port > 0:
-                scheme = "https" if self._options.use_https else "http"
                 base = f"{scheme}://{server.host}:{server.admin_port}"
-                places.append(Place(server.name, _by_http(BrokerConfig.like(config, (base,)), path)))
+                places.append(
+                    Place(server.name, _from_server(BrokerConfig.like(config, (base,)), table, segment.name))
+                )
         return places
 
-    def _by_store(self, url: str) -> Callable[[Path], None]:
-        def download(tar: Path) -> None:
-            open_store(url, self._options.fs_properties, key="download url").download(url, tar)
-
-        return download
+    def _open_store(self, uri: str) -> FileStore:
+        return open_store(uri, self._options.fs_properties, key="download url")
 
 
-def _by_http(config: BrokerConfig, path: str) -> Callable[[Path], None]:
-    def download(tar: Path) -> None:
+def _from_server(config: BrokerConfig, table: str, segment: str) -> Callable[[Path, int], object]:
+    def download(tar: Path, most: int) -> None:
         transport = Transport(config)
         try:
-            with tar.open("wb") as file:
-                transport.download(path, file)
+            download_tar(transport, table, segment, tar, most)
         finally:
             transport.close()
 

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from controller_client.errors import PinotPluginError
+from controller_client.segment_tar import unpack_tar
 from jvm_bridge.builder import BuiltSegment, FileFormat, SegmentBuilder, mapped_rows, row_file
 from jvm_bridge.jvm import start_jvm
-from jvm_bridge.tar import unpack_tar
 
 
 def _build(request: dict[str, Any]) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _side_by_side(request: dict[str, Any]) -> dict[str, Any]:
 def _read_back(tar: Path, folder: Path) -> dict[str, Any]:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    segment = unpack_tar(tar, folder)
+    segment = unpack_tar(tar, folder, "segment")
     file = jpype.JClass("java.io.File")(str(segment))
     metadata = jpype.JClass("org.apache.pinot.segment.spi.index.metadata.SegmentMetadataImpl")(file)
     loader = jpype.JClass("org.apache.pinot.segment.local.indexsegment.immutable.ImmutableSegmentLoader")
@@ -113,6 +113,36 @@ def _read_back(tar: Path, folder: Path) -> dict[str, Any]:
 def _read_folder(request: dict[str, Any]) -> dict[str, Any]:
     """Read a segment's index directory."""
     return {"read": _rows(Path(request["folder"]))}
+
+
+def _load(request: dict[str, Any]) -> dict[str, Any]:
+    """Load a segment's folder as a server does, and pack it as a server's admin API does."""
+    folder = jpype.JClass("java.io.File")(request["folder"])
+    to_object = jpype.JClass("org.apache.pinot.spi.utils.JsonUtils").stringToObject
+    table_config = to_object(
+        json.dumps(request["table_config"]),
+        jpype.JClass("org.apache.pinot.spi.config.table.TableConfig").class_,
+    )
+    schema = jpype.JClass("org.apache.pinot.spi.data.Schema").fromString(json.dumps(request["schema"]))
+    properties = {
+        "id": "x",
+        "dataDir": request["folder"],
+        "segmentTarDir": request["folder"],
+        "readMode": "mmap",
+    }
+    server = jpype.JClass("org.apache.pinot.server.starter.helix.HelixInstanceDataManagerConfig")(
+        jpype.JClass("org.apache.pinot.spi.env.PinotConfiguration")(
+            jpype.JClass("java.util.HashMap")(properties)
+        )
+    )
+    local = "org.apache.pinot.segment.local"
+    config = jpype.JClass(f"{local}.segment.index.loader.IndexLoadingConfig")(server, table_config)
+    loader = jpype.JClass(f"{local}.indexsegment.immutable.ImmutableSegmentLoader")
+    loader.load(folder, config, schema).destroy()
+    tar = jpype.JClass("java.io.File")(request["tar"])
+    jpype.JClass("org.apache.pinot.common.utils.TarGzCompressionUtils").createTarGzFile(folder, tar)
+    crc = jpype.JClass(f"{local}.utils.CrcUtils").forAllFilesInFolder(folder).computeCrc()
+    return {"crc": int(crc)}
 
 
 def _rows(segment: Path) -> list[dict[str, Any]]:
@@ -165,6 +195,7 @@ def main() -> None:
         "box_longs": _box_longs,
         "side_by_side": _side_by_side,
         "read_folder": _read_folder,
+        "load": _load,
     }
     for line in sys.stdin:
         request = json.loads(line)

@@ -16,9 +16,9 @@ import jpype
 import pyarrow as pa
 
 from controller_client.models import Schema, TableConfig
+from controller_client.segment_tar import unpack_tar
 from jvm_bridge.builder import SegmentBuilder
 from jvm_bridge.jvm import start_jvm
-from jvm_bridge.tar import unpack_tar
 from spark_connectors.write.partitioning import PartitionIds, Partitioning
 from spark_connectors.write.splitting import split
 from tests.contract.tables import schema_of, table_config
@@ -59,7 +59,7 @@ def parts(folder: Path, data_type: str, function: str) -> list[dict[str, Any]]:
         built = SegmentBuilder(config, schema, folder).from_arrow(
             batches, f"{data_type}_{function}_{partition}"
         )
-        segment = unpack_tar(built.tar_path, folder)
+        segment = unpack_tar(built.tar_path, folder, built.name)
         metadata = jpype.JClass("org.apache.pinot.segment.spi.index.metadata.SegmentMetadataImpl")(
             jpype.JClass("java.io.File")(str(segment))
         )

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 import jpype
 import pyarrow as pa
 
+from controller_client.segment_tar import unpack_tar
 from controller_client.upsert.columns import NIL, SYSTEM_COLUMNS, VALID_FROM, VALID_UNTIL
 from jvm_bridge.builder import SegmentBuilder
 from jvm_bridge.jvm import start_jvm
-from jvm_bridge.tar import unpack_tar
 from server_hooks.upsert import classes_0_11
 from server_hooks.upsert.sealed_rows import map_column
 from server_hooks.upsert.version_filters_0_11 import COUNTERS, VersionFilters
@@ -100,7 +100,7 @@ class _Sealed:
         nils = pa.array([NIL] * len(values), pa.int64())
         table = pa.table({"a": pa.array(values, pa.int32()), **dict.fromkeys(SYSTEM_COLUMNS, nils)})
         built = SegmentBuilder(config, _schema(), self._folder).from_arrow(table, _NAME)
-        folder = unpack_tar(built.tar_path, self._folder)
+        folder = unpack_tar(built.tar_path, self._folder, _NAME)
         self._columns = {
             column: map_column(folder, column, mode="r+") for column in (VALID_FROM, VALID_UNTIL)
         }

@@ -9,6 +9,7 @@ import click
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import output_option
 from controller_client.deepstore import COLUMNS
+from controller_client.segment_tar import TarLimits
 from server_hooks.cli.deepstore.options import audit_options, auditor, run_audit
 
 __all__ = ["audit"]
@@ -27,13 +28,16 @@ def audit(
     min_copies: int,
     read_tars: bool,
     rate: float,
+    limits: TarLimits,
     html: Path | None,
 ) -> None:
     """Find committed segments that lack copies (of all tables, unless some are named).
 
-    Exit code 1 when something is found, so that it can be run as a check. Nothing is changed.
+    Exit code 1 when something is found, or a server did not report what it has, so that it can be run as a
+    check. Nothing is changed.
     """
-    with auditor(cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate) as (looker, _):
+    looking = auditor(cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits)
+    with looking as (looker, _):
         report = run_audit(cli, looker, table_names)
     if html is not None:
         html.write_text(report.page(), encoding="utf-8")
@@ -43,7 +47,9 @@ def audit(
         cli.out.table(COLUMNS, report.rows())
     for each in report.tables:
         for server, why in each.silent:
-            cli.out.note(f"{server} did not tell its check sums of {each.table}: {why}")
+            cli.out.note(f"{server} did not report its check sums of {each.table}: {why}")
+    for fault, text in report.what_to_do().items():
+        cli.out.note(f"{fault}: {text}.")
     cli.out.note(f"{report.summary()} It took {report.took_s:.1f} s.")
-    if report.faulty:
+    if not report.is_clean:
         raise click.exceptions.Exit(1)

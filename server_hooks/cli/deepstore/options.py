@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -20,8 +21,20 @@ from controller_client.deepstore import (
     StoreLayout,
 )
 from controller_client.errors import NotFoundError
+from controller_client.segment_tar import TarLimits
 
-__all__ = ["audit_options", "auditor", "look_options", "repair_options", "run_audit", "store_option"]
+__all__ = [
+    "accept_option",
+    "audit_options",
+    "auditor",
+    "limit_options",
+    "look_options",
+    "repair_options",
+    "run_audit",
+    "store_option",
+]
+
+_GIB = 1 << 30
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -32,12 +45,42 @@ def store_option(command: _Command) -> _Command:
         "--store",
         "store_uri",
         metavar="URI",
-        help="The deep store; default: what the controller tells. Credentials are those that boto3 finds.",
+        help="The deep store; default: the controller's. Credentials are those that boto3 finds.",
     )(command)
 
 
+def limit_options(command: _Command) -> _Command:
+    """Decorator that adds how much is read of a tar: ``limits``."""
+
+    @functools.wraps(command)
+    def with_limits(*arguments: Any, max_tar_gib: float, max_unpacked_gib: float | None, **more: Any) -> Any:
+        unpacked = None if max_unpacked_gib is None else int(max_unpacked_gib * _GIB)
+        return command(*arguments, limits=TarLimits(int(max_tar_gib * _GIB), unpacked), **more)
+
+    with_option = click.option(
+        "--max-unpacked",
+        "max_unpacked_gib",
+        metavar="GIB",
+        type=click.FloatRange(min=0, min_open=True),
+        help="Most that a tar may unpack to; default: 100 times its size and 256 MiB.",
+    )(with_limits)
+    return cast(
+        "_Command",
+        click.option(
+            "--max-tar",
+            "max_tar_gib",
+            metavar="GIB",
+            type=click.FloatRange(min=0, min_open=True),
+            default=16.0,
+            show_default=True,
+            help="Largest tar that is read; less where the metadata has the segment's size.",
+        )(with_option),
+    )
+
+
 def look_options(command: _Command) -> _Command:
-    """Decorator that adds how segments are looked at: ``store_uri``, ``read_tars``, ``rate``."""
+    """Decorator that adds how segments are inspected: ``store_uri``, ``read_tars``, ``rate``, ``limits``."""
+    command = limit_options(command)
     command = click.option(
         "--rate",
         type=click.FloatRange(min=0, min_open=True),
@@ -48,7 +91,7 @@ def look_options(command: _Command) -> _Command:
     command = click.option(
         "--read-tars",
         is_flag=True,
-        help="Read each tar in the store, to compare check sums; as slow as the store is.",
+        help="Read each tar in the store, to prove its content; as slow as the store is.",
     )(command)
     return store_option(command)
 
@@ -64,8 +107,19 @@ def audit_options(command: _Command) -> _Command:
     )(look_options(command))
 
 
+def accept_option(command: _Command) -> _Command:
+    """Decorator that adds ``--accept-agreeing``."""
+    return click.option(
+        "--accept-agreeing",
+        is_flag=True,
+        help="Also take a copy that no check sum proves, when two ONLINE servers have the same rows: for "
+        "upsert tables, whose servers write into segments, and after reloads that cannot be undone.",
+    )(command)
+
+
 def repair_options(command: _Command) -> _Command:
-    """Decorator that adds how segments are repaired: ``parallel``, ``work_dir``."""
+    """Decorator that adds how segments are repaired: ``parallel``, ``work_dir``, ``accept_agreeing``."""
+    command = accept_option(command)
     command = click.option(
         "--work-dir",
         type=click.Path(file_okay=False, exists=True, path_type=Path),
@@ -88,12 +142,13 @@ def auditor(
     min_copies: int = 2,
     read_tars: bool = False,
     rate: float = 50.0,
+    limits: TarLimits | None = None,
 ) -> Iterator[tuple[Auditor, ServerAdmins]]:
-    """Make what looks at segments; connections are closed at the end."""
+    """Make what inspects segments; connections are closed at the end."""
     limit = RateLimit(rate)
     client = cli.client()
     layout = StoreLayout.of(client, store_uri)
-    options = AuditOptions(min_copies=min_copies, read_tars=read_tars)
+    options = AuditOptions(min_copies=min_copies, read_tars=read_tars, limits=limits or TarLimits())
     with ServerAdmins(client, limit) as servers:
         yield Auditor(client, cli.property_store(), layout, servers, limit, options), servers
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import click
 
+from controller_client.capabilities import Capability
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import (
     confirm,
@@ -19,14 +20,28 @@ from controller_client.cli.options import (
     spark_options,
     yes_option,
 )
-from controller_client.deepstore import Judgement, SegmentFetcher, ServerAdmins, StoreLayout
+from controller_client.deepstore import (
+    REPAIRABLE,
+    STORE,
+    WHAT_TO_DO,
+    AuditReport,
+    Judgement,
+    SegmentFetcher,
+    StoreLayout,
+)
 from controller_client.parallel import open_parallel_engine
+from controller_client.segment_tar import TarLimits
 from server_hooks.cli.deepstore.options import audit_options, auditor, repair_options, run_audit
 from server_hooks.deepstore import Outcome, Repaired, Repairer, RepairPart, repair_all
 
 __all__ = ["repair"]
 
-_COLUMNS = ("table", "segment", "outcome", "source", "url", "size_bytes", "passed_over", "message")
+_COLUMNS = ("table", "segment", "outcome", "source", "proof", "url", "size_bytes", "passed_over", "message")
+_DAMAGE = (
+    "Where files have another crc and no reload explains it, that server's disk may be damaged: let it load "
+    "the segment from the store again (`pinotctl segment reload --download TABLE SEGMENT`; before Pinot 1.5, "
+    "of a REALTIME table, delete the segment's folder on that server while it is stopped)."
+)
 _WELL = {Outcome.REPAIRED, Outcome.WOULD_REPAIR, Outcome.GOOD, Outcome.GONE}
 
 
@@ -55,6 +70,8 @@ def repair(
     rate: float,
     parallel: int,
     work_dir: Path | None,
+    limits: TarLimits,
+    accept_agreeing: bool,
     engine_name: str | None,
     spark_master: str | None,
     spark_settings: tuple[str, ...],
@@ -63,12 +80,12 @@ def repair(
 ) -> None:
     """Give segments a good copy in the deep store (of all tables, unless some are named).
 
-    Each is fetched from a server whose copy has the check sum of the metadata, uploaded to where Pinot keeps
-    it, and then its url is written. It may be killed and run again, and run twice at once. Exit code 1 when a
-    segment could not be repaired.
+    Each is fetched from a server whose copy is proven to be the segment, by the metadata's check sum over
+    its content, uploaded to where Pinot keeps it, and then its url is written. It may be killed and run
+    again, and run twice at once. Exit code 1 when a segment could not be repaired.
     """
     settings = spark_conf(spark_master, spark_settings)
-    looking = auditor(cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate)
+    looking = auditor(cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits)
     with looking as (looker, servers):
         report = run_audit(cli, looker, table_names)
         cli.out.note(report.summary())
@@ -76,7 +93,8 @@ def repair(
         if faulty and not dry_run:
             confirm(f"Upload {len(faulty)} segments to {looker.layout.root}?", yes=yes)
         if engine_name is None or dry_run or not faulty:
-            done = _here(cli, looker.layout, servers, faulty, parallel, work_dir, dry_run=dry_run)
+            fetcher = SegmentFetcher(cli.client(), servers, limits=limits, accept_agreeing=accept_agreeing)
+            done = _here(cli, looker.layout, fetcher, faulty, parallel, work_dir, dry_run=dry_run)
         else:
             store = cli.property_store()
             part = RepairPart(
@@ -87,11 +105,15 @@ def repair(
                 rate,
                 parallel,
                 work_dir,
+                limits,
+                accept_agreeing,
             )
             with closing(open_parallel_engine(engine_name, settings)) as engine:
                 done = engine.run(part, faulty, f"repair of {len(faulty)} segments")
     done.sort(key=lambda each: (each.table, each.segment))
     cli.out.table(_COLUMNS, [_row(each) for each in done])
+    for text in _left_over(report, done):
+        cli.out.note(text)
     counts = Counter(each.outcome for each in done)
     cli.out.note(
         ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())) or "Nothing to do."
@@ -103,7 +125,7 @@ def repair(
 def _here(
     cli: CliContext,
     layout: StoreLayout,
-    servers: ServerAdmins,
+    fetcher: SegmentFetcher,
     faulty: Sequence[Judgement],
     parallel: int,
     work_dir: Path | None,
@@ -112,16 +134,26 @@ def _here(
 ) -> list[Repaired]:
     """Repair in threads of this process."""
     done: list[Repaired] = []
-    fetcher = SegmentFetcher(cli.client(), layout, servers)
+    folder_sizes = cli.client().cluster.capabilities().has(Capability.FOLDER_SIZES)
     with (
         tempfile.TemporaryDirectory(dir=work_dir) as folder,
         cli.out.progress("Repairing", total=len(faulty), unit="segments") as progress,
     ):
-        repairer = Repairer(cli.property_store(), layout, fetcher, Path(folder))
+        repairer = Repairer(cli.property_store(), layout, fetcher, Path(folder), folder_sizes=folder_sizes)
         for each in repair_all(repairer, faulty, parallel=parallel, dry_run=dry_run):
             done.append(each)
             progress.advance()
     return done
+
+
+def _left_over(report: AuditReport, done: Sequence[Repaired]) -> Iterator[str]:
+    """Explain what a copy in the store does not fix."""
+    for fault, count in sorted(report.counts().items()):
+        if fault not in REPAIRABLE:
+            yield f"{fault} ({count:,} of the segments audited) is not for this command: {WHAT_TO_DO[fault]}."
+    passed_over = {place.place for each in done for place in each.refused} - {STORE}
+    if passed_over:
+        yield f"Copies of {', '.join(sorted(passed_over))} were passed over: see passed_over. {_DAMAGE}"
 
 
 def _row(each: Repaired) -> tuple[object, ...]:
@@ -130,6 +162,7 @@ def _row(each: Repaired) -> tuple[object, ...]:
         each.segment,
         each.outcome.value,
         each.source,
+        each.proof.value if each.proof else None,
         each.url,
         each.size_bytes,
         "; ".join(map(str, each.refused)),

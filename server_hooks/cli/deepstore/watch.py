@@ -10,8 +10,10 @@ from types import FrameType
 
 import click
 
+from controller_client.capabilities import Capability
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.deepstore import SegmentFetcher
+from controller_client.segment_tar import TarLimits
 from server_hooks.cli.deepstore.options import audit_options, auditor, repair_options, run_audit
 from server_hooks.deepstore import MetricsServer, Repairer, Watch, WatchMetrics
 
@@ -45,6 +47,8 @@ def watch(
     rate: float,
     parallel: int,
     work_dir: Path | None,
+    limits: TarLimits,
+    accept_agreeing: bool,
     interval_s: float,
     look_only: bool,
     metrics_port: int | None,
@@ -52,7 +56,7 @@ def watch(
 ) -> None:
     """Audit and repair at an interval, until stopped.
 
-    Tables that come later are looked at too, unless some are named.
+    Tables that come later are inspected too, unless some are named.
     """
     stop = threading.Event()
 
@@ -62,10 +66,13 @@ def watch(
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
     metrics = WatchMetrics()
-    looking = auditor(cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate)
+    looking = auditor(cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits)
     with looking as (looker, servers), tempfile.TemporaryDirectory(dir=work_dir) as folder:
-        fetcher = SegmentFetcher(cli.client(), looker.layout, servers)
-        repairer = Repairer(cli.property_store(), looker.layout, fetcher, Path(folder))
+        fetcher = SegmentFetcher(cli.client(), servers, limits=limits, accept_agreeing=accept_agreeing)
+        folder_sizes = cli.client().cluster.capabilities().has(Capability.FOLDER_SIZES)
+        repairer = Repairer(
+            cli.property_store(), looker.layout, fetcher, Path(folder), folder_sizes=folder_sizes
+        )
         service = Watch(
             lambda: run_audit(cli, looker, table_names),
             None if look_only else repairer,

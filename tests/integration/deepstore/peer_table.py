@@ -51,8 +51,8 @@ class PeerTable(StreamTable):
         """Delete a segment's tar, as a hand does."""
         self.s3.delete_object(Bucket=DEEP_STORE_BUCKET, Key=f"{self.folder_key}/{segment}")
 
-    def spoil_replica(self, role: str, segment: str, crc: int) -> None:
-        """Let the segment on a server's disk have another check sum; what the server has loaded stays."""
+    def relabel_replica(self, role: str, segment: str, crc: int) -> None:
+        """Let the segment on a server's disk say another check sum; what the server has loaded stays."""
         path = f"index/{self.table}/{segment}/v3/creation.meta"
         self.pinot.put_file(role, path, struct.pack(">qq", crc, 1))
 

@@ -41,7 +41,7 @@ def main(controller: str, zookeeper: str, cluster: str, table: str, uploads: str
     ):
         layout = StoreLayout.of(client)
         audit = Auditor(client, store, layout, servers, rate).audit(table)
-        fetcher = SegmentFetcher(client, layout, servers)
+        fetcher = SegmentFetcher(client, servers)
         repairer = Repairer(store, layout, fetcher, Path(folder), open_store=lambda _uri: fatal)
         for _ in repair_all(repairer, audit.faulty, parallel=1):
             pass

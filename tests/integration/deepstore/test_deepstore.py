@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 import requests
 
-from controller_client.deepstore.tar_crc import tar_crc
-from tests.integration.deepstore.commands import repaired
+from controller_client.errors import DataError, NotAppliedError
+from controller_client.segment_tar import TarLimits, content_crc
+from tests.integration.deepstore.commands import damage_replica, repaired, replica_tar
 from tests.integration.deepstore.conftest import Audit, MakeTable, Run
 from tests.integration.deepstore.peer_table import PeerTable
 from tests.integration.fixtures.numbers_table import ROWS, SUM, answer, load_numbers
@@ -110,7 +111,7 @@ def test_an_outage_of_the_store(
     fetched = run("segment", "fetch", table.name, gone, "--to", tmp_path)
     assert "Passed over store" in fetched.output
     assert "from Server_" in fetched.output
-    assert tar_crc(tmp_path / f"{gone}.tar.gz") == table.committed()[gone].crc
+    assert content_crc(tmp_path / f"{gone}.tar.gz", TarLimits()) == table.committed()[gone].crc
     with watching(pinot, table) as metrics_url:
         wait_for(lambda: not audit(table.table), f"the watch to repair {gone}")
         wanted = 'pinot_deepstore_repairs_total{outcome="repaired"} 1\n'
@@ -121,26 +122,36 @@ def test_an_outage_of_the_store(
     table.wait_rows()
 
 
-def test_a_replica_with_another_crc(
-    make_table: MakeTable, run: Run, audit: Audit, pinot: PinotCluster
+def test_replicas_that_are_not_the_segment(
+    make_table: MakeTable, run: Run, audit: Audit, pinot: PinotCluster, tmp_path: Path
 ) -> None:
     table = make_table(partitions=1)
-    table.fill(1)
-    (segment,) = table.committed()
+    table.fill(3)
+    segment, damaged, foreign = sorted(table.committed())
     bad, good = sorted(table.client.tables.external_view(table.table)[segment])
-    table.spoil_replica("server_1", segment, crc=12345)
+
+    table.relabel_replica("server_1", segment, crc=12345)
+    damage_replica(pinot, "server_1", replica_tar(table.client, bad, table.table, damaged, tmp_path))
+    pinot.put_file("server_1", f"index/{table.table}/{foreign}/v3/foreign", b"not of this segment")
     table.open_store()
 
-    # The server has loaded what was right, and tells that; only its tar shows it.
-    done = repaired(run, table)[segment]
-    assert (done["outcome"], done["source"]) == ("repaired", good)
-    assert done["passed_over"] == f"{bad}: its tar has crc 12345, not {table.committed()[segment].crc}"
+    # The server has loaded what was right, and reports that; only its tars show it.
+    done = repaired(run, table)
+    assert {(each["outcome"], each["source"], each["proof"]) for each in done.values()} == {
+        ("repaired", good, "content")
+    }
+    crc = table.committed()[segment].crc
+    assert done[segment]["passed_over"] == f"{bad}: its tar has crc 12345, not {crc}"
+    for name in (damaged, foreign):
+        assert re.search(rf"{bad}: its files have crc \d+, the record says", str(done[name]["passed_over"]))
     assert audit(table.table, "--read-tars") == {}
 
     pinot.kill("server_1")
     pinot.start("server_1")
     table.wait_served()
     assert audit(table.table) == {"replica crc": {segment}}
+    assert "pinotctl segment reload" in run("deepstore", "audit", table.name, code=1).output
+    assert "pinotctl segment reload" in run("deepstore", "repair", table.name, "--yes").output
 
     # With the store's copy, the other server may go; without it, that has the last one.
     run("deepstore", "safe-to-stop", good)
@@ -152,6 +163,10 @@ def test_a_replica_with_another_crc(
     assert [each["segment"] for each in at_risk] == [segment]
     assert repaired(run, table)[segment]["source"] == good
     run("deepstore", "safe-to-stop", good)
+
+    # What the audit says helps, helps.
+    run("segment", "reload", table.name, segment)
+    wait_for(lambda: not audit(table.table), f"{bad} to load {segment} from the store")
 
 
 def test_a_table_that_is_pushed(
@@ -175,6 +190,36 @@ def test_a_table_that_is_pushed(
     told = run("deepstore", "repair", table, "--read-tars", "--yes", "--output", "json")
     assert {each["segment"] for each in json.loads(told.stdout)} == {gone, garbage, cut}
     assert audit(table, "--read-tars") == {}
+
+    # Damage on a server's disk: its copy is not uploaded, and it can fetch the store's again.
+    with pinot.client() as client:
+        view = client.tables.external_view(table)
+        bad = min(server for states in view.values() for server in states)
+        damaged = min(name for name, states in view.items() if bad in states)
+        expected = client.segments.metadata(table, damaged).crc
+        damage_replica(pinot, "server_1", replica_tar(client, bad, table, damaged, tmp_path))
+        s3 = pinot.s3.client()
+        try:
+            key = f"segments/{unique_table}/{damaged}"
+            tar = s3.get_object(Bucket=DEEP_STORE_BUCKET, Key=key)["Body"].read()
+            s3.delete_object(Bucket=DEEP_STORE_BUCKET, Key=key)
+            repair = run("deepstore", "repair", table, "--yes", "--output", "json", code=1)
+            (refused,) = json.loads(repair.stdout)
+            assert refused["outcome"] == "no source"
+            assert "its files have crc" in refused["message"]
+            s3.put_object(Bucket=DEEP_STORE_BUCKET, Key=key, Body=tar)
+        finally:
+            s3.close()
+        run("segment", "reload", table, damaged, "--download")
+
+        def is_whole_again() -> bool:
+            try:
+                found = content_crc(replica_tar(client, bad, table, damaged, tmp_path), TarLimits())
+            except (DataError, NotAppliedError):  # it is being replaced
+                return False
+            return found == expected
+
+        wait_for(is_whole_again, f"{bad} to have {damaged} as the store has it")
     assert answer(pinot, unique_table) == (ROWS, SUM, 2)
 
 

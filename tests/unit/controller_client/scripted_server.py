@@ -115,25 +115,31 @@ class _Server(ThreadingHTTPServer):
 class ScriptedServer:
     """Takes a step from the script per request; without a script, asks ``answers``.
 
+    Args:
+        script: Steps.
+        host: Address to listen on, of the loopback network.
+        port: Port to listen on; 0: any that is free.
+
     Attributes:
         script: Steps to take, first one first.
         answers: Decides on a step when the script is at its end.
         requests: What arrived.
     """
 
-    def __init__(self, *script: Step) -> None:
+    def __init__(self, *script: Step, host: str = "127.0.0.1", port: int = 0) -> None:
         self.script = deque(script)
         self.answers: Callable[[Seen], Step] | None = None
         self.requests: list[Seen] = []
         self.connections: list[socket.socket] = []
         self.stopping = threading.Event()
         handler = type("Handler", (_Handler,), {"owner": self})
-        self._server = _Server(("127.0.0.1", 0), handler)
+        self._host = host
+        self._server = _Server((host, port), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http://{self._host}:{self._server.server_port}"
 
     def next_step(self, seen: Seen) -> Step:
         self.requests.append(seen)

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from controller_client.capabilities import PinotVersion
 from controller_client.deepstore import AuditOptions, Auditor, Fault, RateLimit, TableAudit
 from controller_client.errors import SourceError, UnreachableError
 from controller_client.filestore import FileInfo
 from controller_client.filestore.local import LocalStore
 from controller_client.tables import SegmentStates
 from controller_client.zookeeper import segment_path
-from tests.unit.deepstore.samples import TABLE, write_tar, znode
+from tests.unit.deepstore.samples import TABLE, crc_of, write_tar, znode
 from tests.unit.deepstore.world import World
 from tests.unit.fake_clock import FakeClock
 
@@ -42,12 +43,13 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         return crcs[server]
 
     monkeypatch.setattr(world.servers, "crcs", told)
+    monkeypatch.setattr(world.client.cluster, "version", lambda: PinotVersion(0, 11))
     for number, name in enumerate(("good", "gone", "small", "bare")):
         url = "" if name == "bare" else world.layout.url(TABLE, name)
-        size = write_tar(world.stored(name), crc=number, name=name)
-        world.add(name, crc=number, url=url, size=size)
+        size = write_tar(world.stored(name), content=number, name=name)
+        world.add(name, content=number, url=url, size=size)
         view[name] = {"a": "ONLINE", "b": "ONLINE"}
-        crcs["a"][name] = number if name != "bare" else 99
+        crcs["a"][name] = crc_of(number, name) if name != "bare" else 99
     world.stored("gone").unlink()
     world.stored("small").write_bytes(b"x")
     world.properties.create(segment_path(TABLE, "new"), znode("new", status="IN_PROGRESS"))
@@ -79,8 +81,9 @@ def test_what_is_found(world: World) -> None:
     found = audit(world)
     assert (found.segments, found.consuming) == (4, 1)
     assert faults(found) == {
-        "gone": {Fault.OBJECT_GONE},
-        "small": {Fault.WRONG_SIZE},
+        # The other server is silent, so it may have them or not.
+        "gone": {Fault.OBJECT_GONE, Fault.COPIES_UNKNOWN},
+        "small": {Fault.WRONG_SIZE, Fault.COPIES_UNKNOWN},
         "bare": {Fault.NO_URL, Fault.REPLICA_CRC, Fault.FEW_COPIES},
     }
     assert found.silent == (("b", "b is down"),)
@@ -90,7 +93,7 @@ def test_tars_are_read_on_wish(world: World) -> None:
     path = world.stored("good")
     path.write_bytes(bytes(path.stat().st_size))
     assert "good" not in faults(audit(world))
-    assert faults(audit(world, read_tars=True))["good"] == {Fault.WRONG_CRC}
+    assert Fault.WRONG_CRC in faults(audit(world, read_tars=True))["good"]
 
 
 def test_what_is_deleted_or_pushed_meanwhile_is_no_fault(world: World) -> None:
@@ -98,7 +101,7 @@ def test_what_is_deleted_or_pushed_meanwhile_is_no_fault(world: World) -> None:
 
     def meanwhile() -> None:
         world.properties.delete(segment_path(TABLE, "gone"))
-        world.change("small", crc=8, url=world.layout.url(TABLE, "small"))
+        world.change("small", content=8, url=world.layout.url(TABLE, "small"))
 
     store.after_list = meanwhile
     assert set(faults(audit(world, store))) == {"bare"}

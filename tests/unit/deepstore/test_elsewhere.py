@@ -22,7 +22,7 @@ def _part(folder: Path, zookeeper: str = "127.0.0.1:2181") -> RepairPart:
 
 
 def _judged(name: str) -> Judgement:
-    return judge(record(name), (Replica("Server_1", "ONLINE", 7),), None, 2)
+    return judge(record(name, crc=7), (Replica("Server_1", "ONLINE", 7),), None, 2)
 
 
 def test_what_crosses_to_other_processes_is_pickled(tmp_path: Path) -> None:

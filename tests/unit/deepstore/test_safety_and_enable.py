@@ -17,7 +17,9 @@ ROOT = "s3://b/segments"
 @pytest.mark.parametrize(
     ("replicas", "stored", "at_risk"),
     [
-        ([Replica("a", "ONLINE"), Replica("b", "ONLINE")], None, False),
+        ([Replica("a", "ONLINE", 7), Replica("b", "ONLINE", 7)], None, False),
+        ([Replica("a", "ONLINE"), Replica("b", "ONLINE", 7)], None, False),
+        ([Replica("a", "ONLINE", 7), Replica("b", "ONLINE")], None, True),
         ([Replica("a", "ONLINE")], None, True),
         ([Replica("a", "ERROR")], None, True),
         ([Replica("a", "ONLINE"), Replica("b", "ERROR")], None, True),
@@ -28,10 +30,17 @@ ROOT = "s3://b/segments"
     ],
 )
 def test_a_committed_segment(replicas: list[Replica], stored: Stored | None, at_risk: bool) -> None:
-    judged = judge(record(url=URL if stored else ""), tuple(replicas), stored, 2)
+    judged = judge(record(crc=7, url=URL if stored else ""), tuple(replicas), stored, 2)
     found = judge_server(judged, "a")
     assert (found is not None) == at_risk
     assert found is None or (not found.consuming and found.reason)
+
+
+def test_a_silent_server_is_named_as_the_reason() -> None:
+    replicas = (Replica("a", "ONLINE", 7), Replica("b", "ONLINE"))
+    found = judge_server(judge(record(crc=7), replicas, None, 1), "a")
+    assert found is not None
+    assert "no check sum from b" in found.reason
 
 
 def test_a_consuming_segment() -> None:

@@ -1,4 +1,4 @@
-"""The store's side: where a tar lies, what a listing says, which crc a tar has."""
+"""The store's side: where a tar lies, what a listing says, and what a tar holds."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from hypothesis import strategies as st
 
 from controller_client.deepstore import RateLimit, StoreLayout, open_deep_store
 from controller_client.deepstore.judge import StoredState
+from controller_client.deepstore.layout import shown
 from controller_client.deepstore.listing import StoreListing
-from controller_client.deepstore.tar_crc import tar_crc
 from controller_client.errors import ConfigError, DataError
-from tests.unit.deepstore.samples import TABLE, folder_layout, write_tar
+from controller_client.segment_tar import TarLimits
+from tests.unit.deepstore.samples import TABLE, crc_of, folder_layout, record, write_tar
 from tests.unit.fake_clock import FakeClock
 
 S3 = StoreLayout("s3://bucket/segments", "http://controller:9000")
 
 
-@given(st.text(st.characters(codec="utf-8", exclude_characters="/\x00"), min_size=1))
+@given(
+    st.text(st.characters(codec="utf-8", exclude_characters="/\x00"), min_size=1).filter(
+        lambda name: name not in (".", "..")
+    )
+)
 def test_the_url_that_is_written_leads_to_the_object_that_is_written(name: str) -> None:
     for layout in (S3, StoreLayout("file:///data", "http://controller:9000")):
         assert layout.object_of(layout.url(TABLE, name)) == layout.object_uri(TABLE, name)
@@ -30,19 +35,29 @@ def test_urls_as_pinot_writes_them() -> None:
     folder = StoreLayout("file:///data", "http://controller:9000")
     assert folder.url(TABLE, "t__0") == "http://controller:9000/segments/t/t__0"
     assert folder.object_of("http://other:1/segments/t/t__0") == "file:///data/t/t__0"
+    assert folder.object_of("http://other:1/segments/t/t__0?x=/segments/../y") == "file:///data/t/t__0"
     assert folder.object_of("file:/data/t/a%20b") == "file:///data/t/a b"
     assert S3.object_of("http://controller:9000/segments/t/t__0") is None
 
 
 def test_a_listing_tells_sizes_and_what_is_missing(tmp_path: Path) -> None:
-    size = write_tar(tmp_path / "t" / "there", crc=7)
+    size = write_tar(tmp_path / "t" / "there", name="there")
     layout = folder_layout(tmp_path)
     listing = StoreListing(layout, open_deep_store)
     there = listing.look(layout.url(TABLE, "there"))
     assert (there.state, there.size_bytes) == (StoredState.PRESENT, size)
     assert listing.look(layout.url(TABLE, "gone")).state is StoredState.ABSENT
     assert listing.look(layout.url("other_OFFLINE", "gone")).state is StoredState.ABSENT
-    assert listing.read(layout.url(TABLE, "there"), there, tmp_path / "work").crc == 7
+    url = layout.url(TABLE, "there")
+    limits = TarLimits()
+    assert listing.read(record("there", url=url), there, tmp_path / "work", limits) == there
+    other = listing.read(record("there", content=8, url=url), there, tmp_path / "work", limits)
+    wanted = f"its tar has crc {crc_of(7, 'there')}, not {crc_of(8, 'there')}"
+    assert other.unproven == wanted
+    small = listing.read(
+        record("there", url=url), there, tmp_path / "work", TarLimits(max_tar_bytes=size - 1)
+    )
+    assert small.unproven is not None
     assert not (tmp_path / "work").exists()
 
 
@@ -54,15 +69,42 @@ def test_what_cannot_be_looked_at_is_not_called_missing(tmp_path: Path) -> None:
     assert StoreListing(S3, open_deep_store).look("http://c:1/segments/t/s").state is StoredState.UNKNOWN
 
 
-def test_a_tar_that_is_cut_short_or_something_else_has_no_crc(tmp_path: Path) -> None:
-    tar = tmp_path / "s.tar.gz"
-    write_tar(tar, crc=-5, padding=100_000)
-    assert tar_crc(tar) == -5
-    whole = tar.read_bytes()
-    for content in (whole[: len(whole) // 2], b"", b"no tar", whole[:5]):
-        tar.write_bytes(content)
-        with pytest.raises(DataError):
-            tar_crc(tar)
+def test_a_name_that_climbs_leads_nowhere() -> None:
+    folder = StoreLayout("file:///data", "http://controller:9000")
+    for layout in (S3, folder):
+        for name in ("../x", "..", "", "a/b", "."):
+            with pytest.raises(DataError):
+                layout.object_uri(TABLE, name)
+    assert folder.object_of("http://c:1/segments/../../etc/passwd") is None
+    assert folder.object_of("http://c:1/segments/t/..%2f..%2fetc%2fpasswd") is None
+    assert S3.object_of("s3://bucket/segments/../other") is None
+    assert StoreListing(S3, open_deep_store).look("s3://bucket/a/../b").state is StoredState.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[", "https:", "s3://[", "//[", "x y", "http://me:secret@[/a", "file:///a/.."]
+)
+def test_a_url_that_cannot_be_read_leads_nowhere(tmp_path: Path, url: str) -> None:
+    for layout in (S3, StoreLayout(f"file://{tmp_path}", "http://controller:9000")):
+        found = StoreListing(layout, open_deep_store).look(url)
+        assert found.state is not StoredState.PRESENT
+    assert "secret" not in record(url=url).shown_url
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://me:secret@host:1/a/b?sign=secret", "https://host:1/a/b?..."),
+        ("http://host/a", "http://host/a"),
+        ("s3://bucket/a", "s3://bucket/a"),
+        ("", ""),
+    ],
+)
+def test_a_url_is_shown_without_its_secrets(url: str, expected: str) -> None:
+    assert shown(url) == expected
+    segment = record(url=url)
+    assert segment.shown_url == expected
+    assert "secret" not in repr(segment)
 
 
 def test_requests_are_spread(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def samples(text: str) -> dict[str, float]:
 def test_rounds_go_on_after_one_that_broke_off(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.add()
-    world.give("a", crc=7)
+    world.give("a", content=7)
     stop = threading.Event()
     rounds = 0
 
@@ -35,7 +35,8 @@ def test_rounds_go_on_after_one_that_broke_off(tmp_path: Path) -> None:
             stop.set()
         judged = world.judged(Replica("a", "ONLINE"))
         faulty = (judged,) if rounds == 2 else ()
-        return AuditReport("file:///x", 2, 0, 0.0, (TableAudit(TABLE, 1, 0, faulty, ()),))
+        silent = (("b", "it is down"),)
+        return AuditReport("file:///x", 2, 0, 0.0, (TableAudit(TABLE, 1, 0, faulty, silent),))
 
     metrics = WatchMetrics()
     Watch(audit, world.repairer, metrics, FakeClock(), interval_s=1e-6, parallel=2).serve(stop)
@@ -43,6 +44,7 @@ def test_rounds_go_on_after_one_that_broke_off(tmp_path: Path) -> None:
     found = samples(metrics.text())
     assert found["pinot_deepstore_rounds_total"] == 3
     assert found["pinot_deepstore_failed_rounds_total"] == 1
+    assert found[f'pinot_deepstore_silent_servers{{table="{TABLE}"}}'] == 1
     assert found['pinot_deepstore_repairs_total{outcome="repaired"}'] == 1
     assert found[f'pinot_deepstore_faulty_segments{{table="{TABLE}",fault="no url"}}'] == 0
     assert world.record().url
@@ -71,6 +73,24 @@ def test_a_report_escapes_what_it_shows(tmp_path: Path) -> None:
     assert "&lt;b&gt;" in page
     assert "<b>&lt;" not in page
     assert "<i>" not in page
-    assert report.to_json()["faults"] == {"few copies": 1, "no url": 1, "replica crc": 1}
+    assert "not complete" not in page
+    document = report.to_json()
+    assert document["faults"] == {"few copies": 1, "no url": 1, "replica crc": 1}
+    assert document["whatToDo"].keys() == document["faults"].keys()
+    assert document["faultySegments"] == 1
     assert len(report.rows()) == 3
-    assert report.summary() == "1 segments of 1 tables: 1 few copies, 1 no url, 1 replica crc."
+    assert report.summary() == (
+        "1 segment of 1 table: 1 with faults (1 few copies, 1 no url, 1 replica crc)."
+        " Not complete: a did not report the check sums of its copies."
+    )
+
+
+def test_an_audit_with_a_silent_server_is_not_clean() -> None:
+    report = AuditReport("s3://b/x", 2, 0, 1.5, (TableAudit(TABLE, 3, 0, (), (("a", "it is down"),)),))
+    assert not report.faulty
+    assert not report.is_clean
+    assert "not complete" in report.page()
+    assert report.summary().startswith(
+        "3 segments of 1 table: every segment has its copies. Not complete: a did"
+    )
+    assert AuditReport("s3://b/x", 2, 0, 1.5, (TableAudit(TABLE, 3, 0, (), ()),)).is_clean

@@ -41,11 +41,12 @@ class FolderServers(ServerAdmins):
         self.root = root
         self.downloads: list[str] = []
 
-    def download(self, server: str, table: str, segment: str, path: Path) -> int:
+    def download(self, server: str, table: str, segment: str, path: Path, max_bytes: int) -> int:
         self.downloads.append(server)
         source = self.root / server / segment
         if not source.exists():
             raise NotFoundError(f"{server} does not have {segment}")
+        assert source.stat().st_size <= max_bytes
         shutil.copyfile(source, path)
         return source.stat().st_size
 
@@ -79,33 +80,35 @@ class World:
         self.files = StepStore()
         (root / "store").mkdir()
         self.layout = folder_layout(root / "store")
-        self.client = ControllerClient(ControllerConfig("http://127.0.0.1:1"))
+        self.client = ControllerClient(ControllerConfig("http://127.0.0.1:1"), clock=FakeClock())
         self.servers = FolderServers(self.client, root / "servers")
         self.work = root / "work"
         self.work.mkdir()
         self.repairer = self.new_repairer()
 
-    def new_repairer(self) -> Repairer:
+    def new_repairer(self, *, accept_agreeing: bool = False) -> Repairer:
         def opened(_uri: str) -> LocalStore:
             return self.files
 
-        fetcher = SegmentFetcher(self.client, self.layout, self.servers, open_store=opened)
+        fetcher = SegmentFetcher(
+            self.client, self.servers, open_store=opened, accept_agreeing=accept_agreeing
+        )
         return Repairer(self.properties, self.layout, fetcher, self.work, open_store=opened)
 
-    def add(self, name: str = "s", *, crc: int = 7, url: str = "", size: int | None = None) -> None:
-        self.properties.create(segment_path(TABLE, name), znode(name, crc=crc, url=url, size=size))
+    def add(self, name: str = "s", *, content: int = 7, url: str = "", size: int | None = None) -> None:
+        self.properties.create(segment_path(TABLE, name), znode(name, content=content, url=url, size=size))
 
-    def change(self, name: str, *, crc: int, url: str = "") -> None:
+    def change(self, name: str, *, content: int, url: str = "") -> None:
         """Be a push that refreshes the segment."""
         path = segment_path(TABLE, name)
         found = self.properties.get(path)
         assert found is not None
         before_set, self.zookeeper.before_set = self.zookeeper.before_set, lambda _path: None
-        self.properties.set(path, znode(name, crc=crc, url=url), found.version)
+        self.properties.set(path, znode(name, content=content, url=url), found.version)
         self.zookeeper.before_set = before_set
 
-    def give(self, server: str, *, crc: int, name: str = "s", padding: int = 100) -> None:
-        write_tar(self.servers.root / server / name, crc=crc, name=name, padding=padding)
+    def give(self, server: str, *, content: int = 7, name: str = "s") -> None:
+        write_tar(self.servers.root / server / name, content=content, name=name)
 
     def judged(self, *replicas: Replica, name: str = "s") -> Judgement:
         return judge(self.record(name), replicas, None, 2)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import struct
-import tarfile
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,9 +13,10 @@ import pytest
 from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
 from server_hooks.commit_upload.registering import Registered, register
 from server_hooks.commit_upload.uploads import CommitUploads, LateUpload, Outcome
+from tests.unit.deepstore.samples import crc_of, write_tar
 from tests.unit.memory_zookeeper import memory_store
 
-CRC = 4711
+CRC = crc_of(7, "t__0__0__x")
 _LONG_S = 60.0
 
 
@@ -63,11 +61,7 @@ def make_uploads(store: FakeStore, late: Queue[LateUpload], tmp_path: Path) -> C
 @pytest.fixture
 def tar(tmp_path: Path) -> Path:
     path = tmp_path / "t__0__0__x.tar.gz"
-    meta = struct.pack(">qq", CRC, 0)
-    with tarfile.open(path, "w:gz") as archive:
-        entry = tarfile.TarInfo("t__0__0__x/v3/creation.meta")
-        entry.size = len(meta)
-        archive.addfile(entry, io.BytesIO(meta))
+    write_tar(path, name="t__0__0__x")
     return path
 
 

@@ -1,0 +1,98 @@
+"""HTTP answers whose bodies are files: what they send, or where to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import IO
+from urllib.parse import urljoin
+
+import requests
+import urllib3
+
+from controller_client.errors import DataError, RejectedError
+
+__all__ = ["Download", "beginning_of", "redirect_of", "text_of", "write_body"]
+
+_LONGEST_ERROR_BYTES = 1 << 16
+_PIECE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Download:
+    """What became of one GET of a file.
+
+    Attributes:
+        size_bytes: Bytes written.
+        redirect: Address that the answer sends to; then nothing was written. None: the file was.
+    """
+
+    size_bytes: int
+    redirect: str | None = None
+
+
+def redirect_of(response: requests.Response, where: str) -> str:
+    """Return the address that an answer sends to.
+
+    Args:
+        response: A redirect.
+        where: The call, without credentials.
+
+    Raises:
+        RejectedError: The address cannot be read.
+    """
+    try:
+        return urljoin(response.url, response.headers["Location"])
+    except ValueError:
+        raise RejectedError("the answer sends to an address that cannot be read", where=where) from None
+
+
+def text_of(response: requests.Response) -> str:
+    """Return the body of an error; empty where it is none, or cannot be read."""
+    if response.ok:
+        return ""
+    try:
+        return response.text
+    except requests.RequestException:
+        return ""
+
+
+def beginning_of(response: requests.Response) -> str:
+    """As :func:`text_of`, of an answer whose body is not read yet."""
+    if response.ok:
+        return ""
+    try:
+        raw: bytes = response.raw.read(_LONGEST_ERROR_BYTES, decode_content=False)
+    except urllib3.exceptions.HTTPError:
+        return ""
+    return raw.decode(errors="replace")
+
+
+def write_body(response: requests.Response, target: IO[bytes], where: str, max_bytes: int | None) -> int:
+    """Copy a body that is not read yet to a file, as it comes.
+
+    Args:
+        response: The answer.
+        target: An open file.
+        where: The call, without credentials.
+        max_bytes: Most that is written; None: any.
+
+    Returns:
+        Bytes written.
+
+    Raises:
+        DataError: The body is longer than that.
+        requests.RequestException: The line broke.
+    """
+    announced = response.headers.get("Content-Length", "")
+    size_bytes = int(announced) if announced.isdigit() else 0
+    written = 0
+    try:
+        while True:
+            if max_bytes is not None and max(size_bytes, written) > max_bytes:
+                raise DataError(f"the file has more than the {max_bytes:,} bytes that it may", where=where)
+            piece: bytes = response.raw.read(_PIECE_BYTES, decode_content=False)
+            if not piece:
+                return written
+            written += target.write(piece)
+    except urllib3.exceptions.HTTPError as fault:
+        raise requests.exceptions.ChunkedEncodingError(fault) from fault

@@ -1,0 +1,27 @@
+"""Segments' tars: read with suspicion, proven by sums over their content, unpacked and written.
+
+Nothing here talks to a cluster.
+"""
+
+from controller_client.segment_tar.content import content_crc
+from controller_client.segment_tar.names import file_name_of
+from controller_client.segment_tar.proof import ExpectedSegment, Proof, Verdict, digest_of_data, judge_copy
+from controller_client.segment_tar.reader import TarLimits
+from controller_client.segment_tar.unpacking import on_this_disk, repack, unpack_tar
+from controller_client.segment_tar.writer import write_files, write_tar
+
+__all__ = [
+    "ExpectedSegment",
+    "Proof",
+    "TarLimits",
+    "Verdict",
+    "content_crc",
+    "digest_of_data",
+    "file_name_of",
+    "judge_copy",
+    "on_this_disk",
+    "repack",
+    "unpack_tar",
+    "write_files",
+    "write_tar",
+]

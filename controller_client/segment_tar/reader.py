@@ -1,0 +1,325 @@
+"""Reads a segment's tar.gz as a stream: nothing in it is trusted, and memory holds one piece of one file.
+
+Only what a segment needs is understood: files and folders below one top folder, with long names as GNU tar or
+pax write them. The gzip stream must be one member whose sum and length are right and which nothing follows:
+Pinot would not read what comes behind it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+from controller_client.errors import DataError
+
+__all__ = ["TarEntry", "TarLimits", "read_tar"]
+
+_BLOCK = 512
+_RAW_BYTES = 1 << 18
+_PIECE_BYTES = 1 << 20
+_GZIP = 16 + zlib.MAX_WBITS
+"""zlib's way to say: a gzip header, and a trailer whose sum and length are checked."""
+
+_MAX_ENTRIES = 20_000
+_MAX_NAME_BYTES = 1024
+_MAX_PART_BYTES = 255
+_MAX_PARTS = 8
+_MAX_NAMES_BYTES = 4 << 20
+"""Of all entries together: they are kept, so that none comes twice."""
+_MAX_PAX_BYTES = 1 << 16
+_MAX_END_BYTES = 1 << 20
+"""Zeros behind the last entry; tar fills up to 10 KiB."""
+
+_FILE, _OLD_FILE, _FOLDER, _LONG_NAME, _PAX = b"0", b"\0", b"5", b"L", b"x"
+_MIB = 1 << 20
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class TarLimits:
+    """How much is read of a tar before it is refused.
+
+    Attributes:
+        max_tar_bytes: Most that the tar.gz may have.
+        max_unpacked_bytes: Most that it may unpack to; None: 100 times its own size and 256 MiB.
+    """
+
+    max_tar_bytes: int = 16 * _GIB
+    max_unpacked_bytes: int | None = None
+
+    def for_size(self, size_bytes: int | None) -> TarLimits:
+        """Narrow the limits by the size that a segment's metadata has.
+
+        A server's tar may be larger, by indexes that were added after the segment was committed.
+
+        Args:
+            size_bytes: Size of the tar, or of the unpacked segment; None: unknown.
+        """
+        if size_bytes is None:
+            return self
+        return replace(self, max_tar_bytes=min(self.max_tar_bytes, 8 * size_bytes + 256 * _MIB))
+
+    def unpacked_bytes(self, tar_bytes: int) -> int:
+        """Return how much a tar of a size may unpack to."""
+        return 100 * tar_bytes + 256 * _MIB if self.max_unpacked_bytes is None else self.max_unpacked_bytes
+
+
+@dataclass(frozen=True)
+class TarEntry:
+    """A file or folder.
+
+    Attributes:
+        top: Name of the top folder, the same for all entries.
+        path: Below the top folder, with slashes; empty: the top folder itself.
+        is_folder: Whether it is a folder.
+        size_bytes: Length of the file.
+        pieces: The file's content, to be read before the next entry is asked for.
+    """
+
+    top: str
+    path: str
+    is_folder: bool
+    size_bytes: int
+    pieces: Iterator[bytes]
+
+
+def read_tar(tar_path: Path, limits: TarLimits) -> Iterator[TarEntry]:
+    """Give the entries of a segment's tar.gz one after the other; at the end all of it has been checked.
+
+    Args:
+        tar_path: The file.
+        limits: How much is read.
+
+    Raises:
+        DataError: It is no whole tar.gz with one top folder, holds something else than files and folders, a
+            path that leads out of it, a path twice, or more than it may.
+        OSError: The file cannot be read.
+    """
+    tar_bytes = tar_path.stat().st_size
+    if tar_bytes > limits.max_tar_bytes:
+        _refuse(tar_path, f"it has {tar_bytes:,} bytes, more than the {limits.max_tar_bytes:,} that it may")
+    with tar_path.open("rb") as file:
+        yield from _Tar(tar_path, file, limits.unpacked_bytes(tar_bytes)).entries()
+
+
+class _Tar:
+    """One tar.gz while it is read."""
+
+    def __init__(self, tar_path: Path, file: BinaryIO, max_bytes: int) -> None:
+        self._path = tar_path
+        self._file = file
+        self._inflate = zlib.decompressobj(_GZIP)
+        self._ready = memoryview(b"")
+        self._left = self._max_bytes = max_bytes
+        self._names_left = _MAX_NAMES_BYTES
+        self._top: str | None = None
+        self._folders: set[str] = set()
+        self._files: set[str] = set()
+
+    def entries(self) -> Iterator[TarEntry]:
+        number = 0
+        while (header := self._header()) is not None:
+            number += 1
+            if number > _MAX_ENTRIES:
+                self._refuse(f"it holds more than {_MAX_ENTRIES:,} entries")
+            name, is_folder, size_bytes = header
+            entry = self._entry(name, is_folder, size_bytes)
+            yield entry
+            for _ in entry.pieces:  # what the caller has left
+                pass
+            self._skip(-size_bytes % _BLOCK)
+        self._check_end()
+        if self._top is None:
+            self._refuse("it is empty")
+
+    def _entry(self, name: str, is_folder: bool, size_bytes: int) -> TarEntry:
+        top, path = self._checked_path(name)
+        if self._top not in (None, top):
+            self._refuse(f"entry {_shown(name)}: the tar has more than one top folder")
+        self._top = top
+        if not path and not is_folder:
+            self._refuse(f"entry {_shown(name)}: a file stands where the segment's folder should be")
+        above = path
+        while "/" in above:
+            above = above.rpartition("/")[0]
+            if above in self._files:
+                self._refuse(f"entry {_shown(name)}: {_shown(above)} is a file")
+            self._folders.add(above)
+        if path in self._files or (not is_folder and path in self._folders):
+            self._refuse(f"entry {_shown(name)} is there twice")
+        (self._folders if is_folder else self._files).add(path)
+        return TarEntry(top, path, is_folder, size_bytes, self._pieces(size_bytes))
+
+    def _checked_path(self, name: str) -> tuple[str, str]:
+        parts = [part for part in name.split("/") if part not in ("", ".")]
+        if (
+            name.startswith("/")
+            or not parts
+            or len(parts) > _MAX_PARTS
+            or ".." in parts
+            or "\\" in name
+            or not name.isprintable()
+            or any(len(part.encode()) > _MAX_PART_BYTES for part in parts)
+        ):
+            self._refuse(f"entry {_shown(name)}: not a path below the segment's folder")
+        return parts[0], "/".join(parts[1:])
+
+    def _header(self) -> tuple[str, bool, int] | None:
+        """Read up to the next file's or folder's content; None at the end of the tar."""
+        long_name: str | None = None
+        pax: dict[str, str] = {}
+        for _ in range(3):
+            block = self._exactly(_BLOCK)
+            if not block.strip(b"\0"):
+                return None
+            self._check_sum(block)
+            kind, size_bytes = block[156:157], self._number(block[124:136])
+            if kind == _LONG_NAME:
+                raw = self._extension(size_bytes, _MAX_NAME_BYTES + 1)
+                long_name = self._text(raw.rstrip(b"\0"))
+            elif kind == _PAX:
+                pax = self._pax(self._extension(size_bytes, _MAX_PAX_BYTES))
+            else:
+                return self._described(block, kind, size_bytes, long_name, pax)
+        return self._refuse("its headers describe no file")
+
+    def _described(
+        self, block: bytes, kind: bytes, size_bytes: int, long_name: str | None, pax: dict[str, str]
+    ) -> tuple[str, bool, int]:
+        name = pax.get("path", long_name)
+        if name is None:
+            # In GNU's own format other things stand where ustar has the begin of a long path.
+            prefix = _field(block[345:500]) if block[257:263] == b"ustar\0" else b""
+            name = self._text(prefix + b"/" + _field(block[:100]) if prefix else _field(block[:100]))
+        self._names_left -= len(name.encode())
+        if len(name.encode()) > _MAX_NAME_BYTES or self._names_left < 0:
+            self._refuse(f"entry {_shown(name)}: its name is too long")
+        if "size" in pax:
+            digits = pax["size"]
+            if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+                self._refuse(f"entry {_shown(name)}: its size is {digits[:40]!r}")
+            size_bytes = self._bounded(int(digits))
+        if kind not in (_FILE, _OLD_FILE, _FOLDER):
+            self._refuse(f"entry {_shown(name)} is a link, a device or something else than a file or folder")
+        is_folder = kind == _FOLDER
+        if (is_folder and size_bytes) or (not is_folder and name.endswith("/")):
+            self._refuse(f"entry {_shown(name)} is neither a file nor a folder")
+        return name, is_folder, size_bytes
+
+    def _extension(self, size_bytes: int, most: int) -> bytes:
+        if size_bytes > most:
+            self._refuse(f"a header of {size_bytes:,} bytes stands before an entry")
+        raw = self._exactly(size_bytes)
+        self._skip(-size_bytes % _BLOCK)
+        return raw
+
+    def _pax(self, raw: bytes) -> dict[str, str]:
+        """Read pax records, lines of ``<length> <key>=<value>``."""
+        found = {}
+        while raw:
+            digits, blank, _ = raw[:8].partition(b" ")
+            length = int(digits) if blank and digits.isdigit() else 0
+            whole = len(digits) < length <= len(raw)
+            record, raw = raw[len(digits) + 1 : length], raw[length:]
+            key, equals, value = record[:-1].partition(b"=")
+            if not whole or not equals or record[-1:] != b"\n" or key.startswith(b"GNU.sparse"):
+                self._refuse("a pax header cannot be read, or describes a sparse file")
+            if key in (b"path", b"size"):
+                found[key.decode()] = self._text(value)
+        return found
+
+    def _check_sum(self, block: bytes) -> None:
+        if self._number(block[148:156]) != sum(block) - sum(block[148:156]) + 8 * ord(" "):
+            self._refuse("a header's sum is wrong")
+
+    def _number(self, field: bytes) -> int:
+        if field[0] == 0x80:  # GNU's way to write what has too many octal digits
+            return self._bounded(int.from_bytes(field[1:], "big"))
+        digits = field.strip(b" \0")
+        if digits.strip(b"01234567"):
+            self._refuse(f"a header holds the number {digits!r}")
+        return self._bounded(int(digits or b"0", 8))
+
+    def _bounded(self, size_bytes: int) -> int:
+        if size_bytes > self._max_bytes:
+            self._refuse_size()
+        return size_bytes
+
+    def _text(self, raw: bytes) -> str:
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            self._refuse(f"a name is no UTF-8: {raw[:100]!r}")
+
+    def _pieces(self, size_bytes: int) -> Iterator[bytes]:
+        while size_bytes:
+            piece = self._some(size_bytes)
+            size_bytes -= len(piece)
+            yield bytes(piece)
+
+    def _exactly(self, size_bytes: int) -> bytes:
+        return b"".join(self._pieces(size_bytes))
+
+    def _skip(self, size_bytes: int) -> None:
+        for _ in self._pieces(size_bytes):
+            pass
+
+    def _some(self, most: int) -> memoryview:
+        """Give the next bytes, at least one."""
+        if not self._ready and not self._fill():
+            self._refuse("it ends before its last entry does")
+        piece, self._ready = self._ready[:most], self._ready[most:]
+        return piece
+
+    def _fill(self) -> bool:
+        """Inflate the next piece; False at the end of the gzip stream."""
+        while not self._ready:
+            if self._inflate.eof:
+                return False
+            raw = self._inflate.unconsumed_tail or self._file.read(_RAW_BYTES)
+            try:
+                self._ready = memoryview(self._inflate.decompress(raw, _PIECE_BYTES))
+            except zlib.error as error:
+                self._refuse(f"its gzip stream is damaged ({error})")
+            if not (raw or self._ready or self._inflate.eof):
+                self._refuse("it is cut short")
+            self._left -= len(self._ready)
+            if self._left < 0:
+                self._refuse_size()
+        return True
+
+    def _check_end(self) -> None:
+        """Read what is behind the last entry: zeros, then the end of the gzip stream and of the file."""
+        end_bytes = 0
+        while self._ready or self._fill():
+            end_bytes += len(self._ready)
+            if end_bytes > _MAX_END_BYTES or bytes(self._ready).strip(b"\0"):
+                self._refuse("something follows the end of the tar")
+            self._ready = memoryview(b"")
+        if self._inflate.unused_data or self._file.read(1):
+            self._refuse("something follows the end of the gzip stream")
+
+    def _refuse_size(self) -> NoReturn:
+        self._refuse(f"it unpacks to more than the {self._max_bytes:,} bytes that it may")
+
+    def _refuse(self, reason: str) -> NoReturn:
+        _refuse(self._path, reason)
+
+
+def _refuse(tar_path: Path, reason: str) -> NoReturn:
+    raise DataError(
+        f"this is no tar.gz of a segment that can be used: {reason}",
+        expected="one folder with a segment, in one whole gzip stream",
+        where=str(tar_path),
+    )
+
+
+def _field(raw: bytes) -> bytes:
+    return raw.partition(b"\0")[0]
+
+
+def _shown(name: str) -> str:
+    return repr(name if len(name) <= 100 else name[:100] + "...")

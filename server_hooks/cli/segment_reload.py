@@ -1,0 +1,33 @@
+"""``pinotctl segment reload``: let servers load a segment again."""
+
+from __future__ import annotations
+
+import click
+
+from controller_client.cli.arguments import table_with_type
+from controller_client.cli.context import CliContext, pass_cli
+
+__all__ = ["reload"]
+
+
+@click.command()
+@click.argument("table_name", metavar="TABLE")
+@click.argument("segment_names", metavar="SEGMENT...", nargs=-1, required=True)
+@click.option(
+    "--download",
+    is_flag=True,
+    help="All servers fetch it from the deep store again, also those whose check sum is right; before "
+    "Pinot 1.5 of OFFLINE tables alone.",
+)
+@pass_cli
+def reload(cli: CliContext, table_name: str, segment_names: tuple[str, ...], download: bool) -> None:
+    """Let the servers that have segments load them again; queries go on meanwhile.
+
+    A server that has another version of a segment than its metadata says fetches it from the deep store. The
+    command returns when the servers have been asked: `pinotctl deepstore audit` shows what became of it.
+    """
+    client = cli.client()
+    table = table_with_type(client, table_name)
+    for name in segment_names:
+        client.segments.reload_segment(table, name, download=download)
+        cli.out.note(f"The servers of {table} are asked to load {name} again.")
