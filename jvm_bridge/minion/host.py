@@ -14,7 +14,12 @@ from controller_client.config import ControllerConfig
 from controller_client.errors import SetupError
 from jvm_bridge.free_ports import check_free
 from jvm_bridge.jvm import start_jvm
-from jvm_bridge.minion.executors import ExecutorFactory, MinionContext, load_executors
+from jvm_bridge.minion.executors import (
+    ENTRY_POINT_GROUP,
+    ExecutorFactory,
+    MinionContext,
+    load_executors,
+)
 from jvm_bridge.zookeeper_address import check_reachable
 
 __all__ = ["DEFAULT_TAG", "HostedMinion", "MinionSettings", "host_minion"]
@@ -92,11 +97,19 @@ class HostedMinion:
         """Start the JVM if need be, register the minion and join the cluster; returns when it takes work.
 
         Raises:
-            SetupError: The port is taken, or the JVM or the minion does not start.
+            SetupError: An executor cannot be imported, the port is taken, or the JVM or the minion does not
+                start.
             UnreachableError: ZooKeeper does not answer.
             NotFoundError: There is no such cluster.
         """
         settings = self._settings
+        executors = load_executors() if settings.executors is None else settings.executors
+        if not executors:
+            raise SetupError(
+                "no task executor is installed: the minion would get no work",
+                expected=f"an entry point in the group {ENTRY_POINT_GROUP}",
+                remedy="pip install 'pinot-plugins[minion]'",
+            )
         check_reachable(settings.zookeeper_address)
         # Before the registration: this may be another minion of the same name, which must stay as it is.
         check_free({settings.instance_id: settings.port})
@@ -110,9 +123,6 @@ class HostedMinion:
         from jvm_bridge.minion.adapters import RunningTasks, make_factory
         from jvm_bridge.minion.registration import Registration, register
 
-        executors = load_executors() if settings.executors is None else settings.executors
-        if not executors:
-            logger.warning("no task executor is installed: the minion will get no work")
         context = self._context()
         register(
             settings.zookeeper_address,
@@ -135,7 +145,7 @@ class HostedMinion:
                 remedy="A minion of the same host and port may run elsewhere; else look at the lines above.",
             ) from error
         self._starter = starter
-        logger.info("%s runs %s", settings.instance_id, ", ".join(sorted(executors)) or "nothing")
+        logger.info("%s runs %s", settings.instance_id, ", ".join(sorted(executors)))
 
     def stop(self) -> None:
         """Leave the cluster; running subtasks are asked to end, and Helix gives them to other minions."""
