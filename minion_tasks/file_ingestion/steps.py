@@ -207,7 +207,7 @@ class LockedRun:
             raise FilesFailedError(
                 f"{len(failures)} of {session.files} files could not be ingested, the others are in"
                 f" {self._table}:\n  {_summary(failures)}",
-                remedy="mend the files or the schema; the next trigger reads them again",
+                remedy="remove what each of them names; the next trigger reads them again",
             )
         return report
 
@@ -258,9 +258,11 @@ class LockedRun:
     def _files_failed(self, session: Session, failures: list[str]) -> FilesFailedError:
         left = self._params.max_retries - session.retry_count
         if left > 0:
-            remedy = f"mend the files or the schema; the next trigger reads what is not staged ({left} left)"
+            remedy = (
+                f"remove what each of them names; the next trigger reads what is not staged ({left} left)"
+            )
         else:
-            remedy = "mend the files or the schema, then run the task again: it begins anew"
+            remedy = "remove what each of them names, then run the task again: it begins anew"
         return FilesFailedError(
             f"{len(failures)} of {session.files} files could not be ingested; {self._table} is unchanged:\n"
             f"  {_summary(failures)}",

@@ -7,15 +7,16 @@ what it has already pushed is not pushed again.
 from __future__ import annotations
 
 import logging
-import tempfile
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
 from controller_client.client import ControllerClient
+from controller_client.disk import naming_full_disks
 from controller_client.errors import NotFoundError, PinotPluginError
 from controller_client.filestore import FileStore, scheme_of
+from controller_client.folders import scratch_folder
 from controller_client.lineage import LineageState
 from controller_client.loading import SegmentLoading
 from controller_client.replacement import SegmentReplacement
@@ -189,10 +190,16 @@ class _Pushing:
         mode = _effective_mode(self._client, self._push_mode, self._segments)
 
         def push(segment: StagedSegment) -> None:
-            _push(self._client, self._table, segment, self._staging, mode)
+            _push(self._client, self._table, segment, self._staging, mode, folder)
 
         wanted = set(names)
-        with ThreadPoolExecutor(_PARALLEL_PUSHES, thread_name_prefix="push") as pool:
+        if not wanted:
+            return
+        with (
+            scratch_folder("pinot-push-") as folder,
+            naming_full_disks(folder),
+            ThreadPoolExecutor(_PARALLEL_PUSHES, thread_name_prefix="push") as pool,
+        ):
             for _ in pool.map(push, (segment for segment in self._segments if segment.name in wanted)):
                 pass
 
@@ -211,11 +218,16 @@ def _effective_mode(client: ControllerClient, push_mode: str, segments: Sequence
 
 
 def _push(
-    client: ControllerClient, table: str, segment: StagedSegment, staging: FileStore, mode: str
+    client: ControllerClient,
+    table: str,
+    segment: StagedSegment,
+    staging: FileStore,
+    mode: str,
+    folder: Path,
 ) -> None:
     uri = segment.metadata_uri if mode == "METADATA" else segment.tar_uri
-    with tempfile.TemporaryDirectory(prefix="pinot-push-") as folder:
-        path = Path(folder) / f"{segment.name}.tar.gz"
+    path = folder / f"{segment.name}.tar.gz"
+    try:
         staging.download(uri, path)
         if mode == "METADATA":
             # Ours are not percent-encoded, Pinot's are.
@@ -224,3 +236,5 @@ def _push(
             client.segments.push_metadata(table, path, uri, copy_to_deep_store=True)
         else:
             client.segments.upload_tar(table, path)
+    finally:
+        path.unlink(missing_ok=True)
