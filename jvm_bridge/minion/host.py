@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from controller_client.config import ControllerConfig
 from controller_client.errors import SetupError
+from controller_client.folders import FolderLock
 from jvm_bridge.free_ports import check_free
 from jvm_bridge.jvm import start_jvm
 from jvm_bridge.minion.executors import (
@@ -42,7 +43,7 @@ class MinionSettings:
         cluster_name: Helix' name of the cluster.
         host: Host to advertise.
         port: Port of the admin API (``/health``); also part of the instance's name.
-        folder: A folder of its own: work files, Pinot's data folder.
+        folder: A folder of its own: work files, Pinot's data folder. It is locked while the minion runs.
         tag: Its one tag.
         concurrency: How many subtasks it runs at once.
         max_heap_mb: Largest Java heap, MiB.
@@ -80,6 +81,7 @@ class HostedMinion:
         self._settings = settings
         self._starter: Any = None
         self._running: Any = None
+        self._lock = FolderLock(settings.folder)
 
     @property
     def instance_id(self) -> str:
@@ -97,8 +99,8 @@ class HostedMinion:
         """Start the JVM if need be, register the minion and join the cluster; returns when it takes work.
 
         Raises:
-            SetupError: An executor cannot be imported, the port is taken, or the JVM or the minion does not
-                start.
+            SetupError: An executor cannot be imported, another minion has the folder, the port is taken, or
+                the JVM or the minion does not start.
             UnreachableError: ZooKeeper does not answer.
             NotFoundError: There is no such cluster.
         """
@@ -110,9 +112,23 @@ class HostedMinion:
                 expected=f"an entry point in the group {ENTRY_POINT_GROUP}",
                 remedy="pip install 'pinot-plugins[minion]'",
             )
+        if not self._lock.try_acquire():
+            raise SetupError(
+                f"Another minion (pid {self._lock.holder()}) works in this folder, and its files would go",
+                where=str(settings.folder),
+                remedy="Give each minion a folder of its own with --dir, or stop that one.",
+            )
+        try:
+            self._start(executors)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _start(self, executors: Mapping[str, ExecutorFactory]) -> None:
+        settings = self._settings
         check_reachable(settings.zookeeper_address)
         # Before the registration: this may be another minion of the same name, which must stay as it is.
-        check_free({settings.instance_id: settings.port})
+        check_free({settings.instance_id: settings.port}, option="--port")
         start_jvm(
             max_heap_mb=settings.max_heap_mb,
             system_properties=settings.system_properties,
@@ -155,6 +171,7 @@ class HostedMinion:
         starter.stop()
         if not self._running.wait_until_none(_STOP_GRACE_S):
             logger.warning("a subtask did not end within %.0f s", _STOP_GRACE_S)
+        self._lock.release()
 
     def _context(self) -> MinionContext:
         settings = self._settings
@@ -170,13 +187,22 @@ class HostedMinion:
         )
 
 
-def host_minion(settings: MinionSettings, stop: threading.Event) -> None:
-    """Host a minion until `stop` is set; call it in the main thread, with signal handlers that set it.
+def host_minion(
+    settings: MinionSettings, stop: threading.Event, on_start: Callable[[], None] = lambda: None
+) -> None:
+    """Host a minion until `stop` is set; call it in the main thread.
+
+    Args:
+        settings: How.
+        stop: Set by signal handlers.
+        on_start: Called when the minion takes work: the time to install these handlers. Before it, nothing is
+            lost when a signal ends the process at once.
 
     Raises:
         SetupError: See :meth:`HostedMinion.start`.
     """
     with HostedMinion(settings):
+        on_start()
         # With a time-out, so that a signal is seen: a wait without one is not interrupted by handlers
         # everywhere.
         while not stop.wait(timeout=1.0):

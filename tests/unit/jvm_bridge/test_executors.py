@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 from controller_client.config import ControllerConfig
-from controller_client.errors import SetupError
+from controller_client.errors import SetupError, UnreachableError
+from controller_client.folders import FolderLock
 from jvm_bridge.minion import HostedMinion, MinionSettings
 from jvm_bridge.minion.executors import ENTRY_POINT_GROUP, load_executors
 
@@ -59,3 +61,19 @@ def test_a_minion_does_not_start_without_any_executor(
     install(monkeypatch)
     with pytest.raises(SetupError, match="no task executor is installed"):
         HostedMinion(settings(tmp_path)).start()
+
+
+def test_a_second_minion_leaves_the_folder_of_the_first_alone(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "of the first").touch()
+    first = FolderLock(tmp_path)
+    assert first.try_acquire()
+    with pytest.raises(SetupError, match=rf"Another minion \(pid {os.getpid()}\) works in this folder"):
+        HostedMinion(settings(tmp_path)).start()
+    assert (tmp_path / "work" / "of the first").exists()
+    first.release()
+    # A start that fails later gives the folder back.
+    with pytest.raises(UnreachableError):
+        HostedMinion(settings(tmp_path)).start()
+    assert first.try_acquire()
+    first.release()
