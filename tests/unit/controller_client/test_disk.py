@@ -64,7 +64,7 @@ def test_other_errors_are_left_as_they_are(error: Exception, tmp_path: Path) -> 
     assert caught.value is error
 
 
-def test_a_mapped_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_mapped_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     fault = "java.lang.InternalError: a fault occurred in a recent unsafe memory access operation"
     error = caused(DataError("No segment could be built from big.csv"), JavaError(fault))
     assert "no room is left, or its disk has failed" in str(disk_full(error, tmp_path))
@@ -77,12 +77,12 @@ def test_the_first_folder_that_was_named_stays() -> None:
     assert caught.value is inner
 
 
-def test_a_limit_of_file_sizes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_of_file_sizes_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _what: (4096, 4096))
     assert "4,096 bytes at most (ulimit -f)" in str(disk_full(OSError(errno.EFBIG, "limit"), tmp_path))
 
 
-def test_a_full_staging_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_staging_folder_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is written to /dev/full finds no room."""
     source, target = tmp_path / "source", tmp_path / "staging" / "segment.tar.gz"
     source.write_bytes(b"x" * 100)
@@ -94,7 +94,7 @@ def test_a_full_staging_folder_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     assert list(target.parent.iterdir()) == []
 
 
-def test_a_full_folder_of_a_download_is_told(tmp_path: Path) -> None:
+def test_a_full_folder_of_a_download_is_reported(tmp_path: Path) -> None:
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_bytes(b"x" * 100)
     target.symlink_to("/dev/full")

@@ -131,7 +131,7 @@ def test_what_is_damaged_is_named(
 
 
 @given(data=st.data())
-def test_random_damage_is_told_or_harmless(data: st.DataObject) -> None:
+def test_random_damage_is_reported_or_harmless(data: st.DataObject) -> None:
     store, memory = written()
     path = data.draw(st.sampled_from([SESSION, GROUP, PAGE]))
     text, version = memory.nodes[path]

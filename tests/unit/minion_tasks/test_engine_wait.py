@@ -103,9 +103,9 @@ def test_without_a_fitting_minion_the_wait_is_given_up() -> None:
         wait(FakeClock(), PlayedTasks(("IN_PROGRESS", ["RUNNING"])), ["other"])
 
 
-def test_how_subtasks_ended_is_told_as_far_as_it_is_known() -> None:
-    def info(groups: str, **told: str) -> dict[str, Any]:
-        return {"taskConfig": {"configs": {"groups": groups}}, **told}
+def test_how_subtasks_ended_is_reported_as_far_as_it_is_known() -> None:
+    def info(groups: str, **found: str) -> dict[str, Any]:
+        return {"taskConfig": {"configs": {"groups": groups}}, **found}
 
     class Tasks(PlayedTasks):
         def debug(self, _name: str) -> dict[str, Any]:

@@ -396,7 +396,7 @@ def test_an_engine_that_does_not_start_makes_no_session_and_counts_no_retry(
     assert life.seen == life.world.source
 
 
-def test_a_full_disk_is_told_as_such(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_as_such(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
     def upload(_path: Path, _uri: str) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
