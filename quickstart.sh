@@ -6,6 +6,8 @@ cd "$(dirname "$0")"
 . scripts/venv.sh
 
 require_java
+python=$(find_python)
+"$python" scripts/check_ports.py "$@"
 ensure_venv demo
 .venv/bin/pinotctl jars fetch >/dev/null
 exec .venv/bin/python examples/flights.py "$@"

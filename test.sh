@@ -18,4 +18,6 @@ ensure_venv dev
 if [ "${1:-}" = --setup ]; then
     exit 0
 fi
+# Sets have the same order each time, as random tests do.
+export PYTHONHASHSEED=${PYTHONHASHSEED:-0}
 exec .venv/bin/python -m pytest "$@"

@@ -1,10 +1,12 @@
-"""Finds what interrupted replacements left in a table's lineage, says what to do, and does it.
+"""Finds what interrupted replacements left in a table's lineage, and says what to do. No IO.
 
 ::
 
     finding        what it is                                         repair
     STUCK          IN_PROGRESS for longer than a given time: blocks   revert by force, delete segmentsTo
                    others, and its segments are hidden
+    NOT_LOADED     IN_PROGRESS, but servers do not load segments of   reset them, wake Helix; what is not in
+                   segmentsTo, so it cannot be completed              the ideal state: push it again
     LEFTOVERS      REVERTED, but segments of segmentsTo are there     delete them
     OVERLAP        two live entries hold the same segment, which      revert the younger one if it is in
                    the protocol forbids (two writers at once)         progress and shares no new segment
@@ -14,25 +16,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from controller_client.errors import ConflictError
 from controller_client.lineage_entry import LineageEntry, LineageState
-from controller_client.reverting import LineageTimeouts, delete_leftovers, revert_entry
+from controller_client.segment_states import Unloaded, first_few
 
-if TYPE_CHECKING:
-    from controller_client.client import ControllerClient
-
-__all__ = ["Diagnosis", "Finding", "Repair", "diagnose", "plan_repair", "repair"]
+__all__ = ["Diagnosis", "Finding", "Repair", "diagnose"]
 
 
 class Finding(StrEnum):
     """What is wrong with an entry; see the module's table."""
 
     STUCK = "STUCK"
+    NOT_LOADED = "NOT_LOADED"
     LEFTOVERS = "LEFTOVERS"
     OVERLAP = "OVERLAP"
     LOST_SEGMENTS = "LOST_SEGMENTS"
@@ -40,15 +38,17 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True)
 class Repair:
-    """What a repair does.
+    """What :func:`controller_client.lineage_repair.repair` does.
 
     Attributes:
         revert: Whether the entry is reverted first, by force.
         delete: Segments that are deleted.
+        load: Segments that servers are made to load.
     """
 
-    revert: bool
-    delete: tuple[str, ...]
+    revert: bool = False
+    delete: tuple[str, ...] = ()
+    load: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Diagnosis:
         age_s: Seconds since the entry's state was entered.
         explanation: What is wrong, in a sentence.
         advice: What to do, in a sentence.
-        repair: What :func:`repair` does; None when a human must decide.
+        repair: What repairs it; None when a human must decide.
     """
 
     finding: Finding
@@ -73,7 +73,13 @@ class Diagnosis:
 
 
 def diagnose(
-    entries: Sequence[LineageEntry], segments: Collection[str], *, now_ms: int, older_than_s: float
+    entries: Sequence[LineageEntry],
+    segments: Collection[str],
+    *,
+    now_ms: int,
+    older_than_s: float,
+    unloaded: Sequence[Unloaded] = (),
+    reasons: Mapping[tuple[str, str], str] | None = None,
 ) -> list[Diagnosis]:
     """Compare a table's lineage with its segments.
 
@@ -82,6 +88,8 @@ def diagnose(
         segments: All segments of the table, replaced ones included.
         now_ms: Epoch milliseconds.
         older_than_s: An entry in progress is stuck from this age on: longer than any replacement takes.
+        unloaded: Segments that were pushed and that servers should have loaded by now.
+        reasons: (segment, server) to why it was not loaded there, as far as it is known.
 
     Returns:
         Faults, oldest entry first; none when all is well.
@@ -91,7 +99,8 @@ def diagnose(
     for entry in entries:
         age_s = max(0.0, (now_ms - entry.timestamp_ms) / 1000)
         found += [
-            _stuck(entry, entries, present, age_s, older_than_s),
+            _stuck(entry, entries, present, age_s, older_than_s)
+            or _not_loaded(entry, age_s, unloaded, reasons or {}),
             _leftovers(entry, entries, present, age_s),
             _overlap(entry, entries, present, age_s),
             _lost(entry, entries, present, age_s),
@@ -133,6 +142,36 @@ def _stuck(
     )
 
 
+def _not_loaded(
+    entry: LineageEntry,
+    age_s: float,
+    unloaded: Sequence[Unloaded],
+    reasons: Mapping[tuple[str, str], str],
+) -> Diagnosis | None:
+    wanted = set(entry.segments_to)
+    faults = [fault for fault in unloaded if fault.segment in wanted]
+    if entry.state is not LineageState.IN_PROGRESS or not faults:
+        return None
+
+    def text(fault: Unloaded) -> str:
+        reason = reasons.get((fault.segment, fault.server or ""))
+        return f"{fault}: {reason}" if reason else str(fault)
+
+    load = tuple(sorted({fault.segment for fault in faults if fault.server is not None}))
+    advice = "let its writer run again: it resets what is in ERROR and pushes again what is missing"
+    if load:
+        advice += "; or let the doctor make servers load them"
+    count = len({fault.segment for fault in faults})
+    return Diagnosis(
+        Finding.NOT_LOADED,
+        entry,
+        age_s,
+        f"{count} of {len(entry.segments_to)} new segments do not load: {first_few(map(text, faults))}",
+        advice,
+        Repair(load=load) if load else None,
+    )
+
+
 def _leftovers(
     entry: LineageEntry, entries: Sequence[LineageEntry], present: frozenset[str], age_s: float
 ) -> Diagnosis | None:
@@ -147,7 +186,7 @@ def _leftovers(
         age_s,
         f"reverted, but {len(left)} of {len(entry.segments_to)} new segments are still there",
         "delete them: they are hidden, and block their names",
-        Repair(revert=False, delete=left),
+        Repair(delete=left),
     )
 
 
@@ -201,57 +240,3 @@ def _lost(
         "if nobody deleted them on purpose, push them again",
         None,
     )
-
-
-def plan_repair(client: ControllerClient, table_name_with_type: str, diagnosis: Diagnosis) -> Repair:
-    """Look again and say what :func:`repair` would do now.
-
-    Raises:
-        ConflictError: The fault needs a decision, or it is not there any more.
-    """
-    for now in client.lineage.doctor(table_name_with_type, 0):
-        if now.finding is diagnosis.finding and now.entry == diagnosis.entry:
-            if now.repair is None:
-                raise ConflictError(
-                    f"entry {now.entry.entry_id} cannot be repaired without a decision: {now.explanation}",
-                    where=table_name_with_type,
-                    remedy=now.advice,
-                )
-            return now.repair
-    raise ConflictError(
-        f"entry {diagnosis.entry.entry_id} has changed since it was diagnosed",
-        where=table_name_with_type,
-        remedy="run the doctor again",
-    )
-
-
-def repair(
-    client: ControllerClient,
-    table_name_with_type: str,
-    diagnosis: Diagnosis,
-    *,
-    timeouts: LineageTimeouts | None = None,
-) -> Repair:
-    """Repair a fault: revert the entry if need be, delete its new segments, wait until they are gone.
-
-    Args:
-        client: Client of the cluster.
-        table_name_with_type: Table.
-        diagnosis: What :func:`diagnose` found.
-        timeouts: How long to wait for what.
-
-    Returns:
-        What was done.
-
-    Raises:
-        ConflictError: The fault needs a decision, or it is not there any more; nothing was done.
-        NotAppliedError: Pinot refused the revert.
-        OutcomeUnknownError: It is unknown whether the entry was reverted.
-        AppliedError: The entry is reverted, but segments of it are still there: run the doctor again.
-    """
-    plan = plan_repair(client, table_name_with_type, diagnosis)
-    limits = timeouts or LineageTimeouts()
-    if plan.revert:
-        revert_entry(client, table_name_with_type, diagnosis.entry, limits)
-    delete_leftovers(client, table_name_with_type, plan.delete, limits)
-    return plan

@@ -8,6 +8,7 @@
     │   ├── DataError             a file, row or field of the source data
     │   └── SourceError           where the data comes from: missing folder or bucket, refused credentials
     ├── SetupError                this machine or process: no JDK, jars that do not fit, a port in use ...
+    │   └── DiskFullError         no room is left on a disk: make room, the data are not at fault
     ├── NotAppliedError           the cluster certainly did not apply the call: it may be made again
     │   ├── UnreachableError      no connection could be made, nothing was sent
     │   ├── AuthError             the cluster refused the credentials
@@ -36,6 +37,7 @@ __all__ = [
     "ConfigError",
     "ConflictError",
     "DataError",
+    "DiskFullError",
     "InputError",
     "LockHeldError",
     "NotAppliedError",
@@ -124,6 +126,10 @@ class SourceError(InputError):
 
 class SetupError(PinotPluginError):
     """This machine or process lacks something: a JDK, fitting jars, a free port, disk space."""
+
+
+class DiskFullError(SetupError):
+    """No room is left on a disk, or under a limit of it; the message names the folder and the bytes."""
 
 
 class NotAppliedError(PinotPluginError):

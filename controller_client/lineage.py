@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence, Set
 
 from controller_client.capabilities import Capabilities, Capability
 from controller_client.doctor import Diagnosis, diagnose
-from controller_client.errors import ConfigError, ConflictError
+from controller_client.errors import ConfigError, ConflictError, NotFoundError
 from controller_client.lineage_entry import LineageEntry, LineageState, parse_lineage
+from controller_client.segment_states import Unloaded
 from controller_client.segments import SegmentsApi
 from controller_client.table_names import split_table_name
 from controller_client.transport import Transport, path_of
@@ -23,6 +24,9 @@ __all__ = ["LineageApi", "LineageEntry", "LineageState"]
 # endReplaceSegments waits inside the call for the segments to be online.
 _END_TIMEOUT_S = 120.0
 _START_TIMEOUT_S = 60.0
+# A pushed segment that is not loaded for longer is a fault; of so many it is read when they were pushed.
+_LOADS_WITHIN_S = 60.0
+_PUSH_TIMES_READ = 20
 
 
 class LineageApi:
@@ -131,12 +135,37 @@ class LineageApi:
 
     def doctor(self, table_name_with_type: str, older_than_s: float) -> list[Diagnosis]:
         """Look for what interrupted replacements left; see :func:`controller_client.doctor.diagnose`."""
+        entries = self.list(table_name_with_type)
+        segments = self._segments.list(table_name_with_type, exclude_replaced=False)
+        now_ms = int(self._transport.clock.now() * 1000)
+        unloaded = self._unloaded(table_name_with_type, entries, segments, now_ms)
+        in_error = any(fault.in_error for fault in unloaded)
         return diagnose(
-            self.list(table_name_with_type),
-            self._segments.list(table_name_with_type, exclude_replaced=False),
-            now_ms=int(self._transport.clock.now() * 1000),
+            entries,
+            segments,
+            now_ms=now_ms,
             older_than_s=older_than_s,
+            unloaded=unloaded,
+            reasons=self._segments.load_errors(table_name_with_type) if in_error else {},
         )
+
+    def _unloaded(
+        self, table: str, entries: Sequence[LineageEntry], segments: Sequence[str], now_ms: int
+    ) -> Sequence[Unloaded]:
+        """Find the pushed segments of open entries that are in ERROR, or should have been loaded by now."""
+        open_entries = (entry for entry in entries if entry.state is LineageState.IN_PROGRESS)
+        pushed = {name for entry in open_entries for name in entry.segments_to}.intersection(segments)
+        faults = self._segments.unloaded(table, sorted(pushed)) if pushed else []
+        waiting = sorted({fault.segment for fault in faults if not fault.in_error})[:_PUSH_TIMES_READ]
+        overdue = {name for name in waiting if self._age_s(table, name, now_ms) >= _LOADS_WITHIN_S}
+        return [fault for fault in faults if fault.in_error or fault.segment in overdue]
+
+    def _age_s(self, table: str, segment: str, now_ms: int) -> float:
+        try:
+            metadata = self._segments.metadata(table, segment)
+        except NotFoundError:
+            return 0.0  # deleted since it was listed
+        return (now_ms - (metadata.refresh_time_ms or metadata.push_time_ms or 0)) / 1000
 
     def list(self, table_name_with_type: str) -> list[LineageEntry]:
         """Return the entries, oldest first; none when the table never had one.

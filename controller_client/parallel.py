@@ -6,6 +6,7 @@ import importlib.metadata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+from controller_client.entry_points import missing_module
 from controller_client.errors import SetupError
 
 __all__ = ["ENTRY_POINT_GROUP", "ParallelEngine", "load_engine", "open_parallel_engine"]
@@ -69,10 +70,7 @@ def load_engine(group: str, name: str) -> Any:
         try:
             return point.load()
         except ModuleNotFoundError as error:
-            raise SetupError(
-                f"the engine {name!r} needs the Python module {error.name}, which is not installed here",
-                remedy=f"pip install 'pinot-plugins[{','.join(point.extras)}]'",
-            ) from error
+            raise missing_module(f"the engine {name!r}", point, error) from error
     raise SetupError(
         f"the engine {name!r} is not installed",
         expected=f"an entry {name!r} in the entry-point group {group}",

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from controller_client.errors import (
     WaitTimeoutError,
 )
 from controller_client.lineage import LineageEntry, LineageState, check_lists
+from controller_client.loading import SegmentLoading
 from controller_client.reverting import (
     LineageTimeouts,
     delete_leftovers,
@@ -74,7 +75,10 @@ class SegmentReplacement:
         segments_to: What comes instead: names that the table never had.
         store: ZooKeeper, where it is at hand: the lineage's record is then made before the table's first
             entry, so that two first writers cannot overwrite each other; else that entry is looked at twice.
+            And segments that do not load are repaired (:mod:`controller_client.loading`).
         timeouts: How long the steps wait.
+        push_again: Pushes segments of these names as if for the first time; without it such a repair only
+            resets them.
         keep_on_error: As a context manager, leave the entry in progress after an error instead of reverting.
 
     Raises:
@@ -90,6 +94,7 @@ class SegmentReplacement:
         *,
         store: PropertyStore | None = None,
         timeouts: LineageTimeouts | None = None,
+        push_again: Callable[[Collection[str]], object] | None = None,
         keep_on_error: bool = False,
     ) -> None:
         check_lists(segments_from, segments_to)
@@ -99,6 +104,7 @@ class SegmentReplacement:
         self._to = tuple(segments_to)
         self._store = store
         self._timeouts = timeouts or LineageTimeouts()
+        self._push_again = push_again
         self._keep_on_error = keep_on_error
         self.entry_id: str | None = None
         self.state: LineageState | None = None
@@ -139,7 +145,7 @@ class SegmentReplacement:
         for attempt in range(1, _ATTEMPTS + 1):
             if self._is_completed():
                 break
-            self._client.segments.wait_online(self._table, self._to, self._timeouts.online_s)
+            self._wait_loaded()
             try:
                 self._client.lineage.end(self._table, entry_id)
             except OutcomeUnknownError as error:
@@ -203,6 +209,13 @@ class SegmentReplacement:
             # The first error is the one to see; this one says what else is to do.
             error.add_note(f"The replacement in {self._table} could not be reverted: {failed}")
             logger.warning("%s: revert of entry %s failed: %s", self._table, self.entry_id, failed)
+
+    def _wait_loaded(self) -> None:
+        if self._store is None:
+            self._client.segments.wait_online(self._table, self._to, self._timeouts.online_s)
+            return
+        loading = SegmentLoading(self._client, self._table, self._store, self._push_again)
+        loading.wait(self._to, self._timeouts.online_s)
 
     def _make_record(self, store: PropertyStore) -> None:
         """Pinot writes the first record of a table without looking, and each later one by its version."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from controller_client.capabilities import Capabilities, Capability
 from controller_client.errors import AppliedError, ConfigError, WaitTimeoutError
 from controller_client.models import SegmentMetadata
+from controller_client.segment_states import Unloaded, find_unloaded, first_few
 from controller_client.table_names import split_table_name
 from controller_client.tables import TablesApi
 from controller_client.transport import Transport, path_of
@@ -17,7 +18,7 @@ from controller_client.waiting import wait_until
 
 __all__ = ["ReloadStatus", "SegmentsApi"]
 
-_NAMES_IN_A_MESSAGE = 10
+_LONGEST_REASON = 300
 _ERROR_GRACE_S = 10.0
 _PUSH_TIMEOUT_S = 600.0
 _RELOAD_JOB = re.compile(r'"reloadJobId"\s*:\s*"([^"]+)"')
@@ -211,25 +212,21 @@ class SegmentsApi:
 
         def missing() -> str | None:
             nonlocal error_since
-            ideal = self._tables.ideal_state(table_name_with_type)
-            seen = self._tables.external_view(table_name_with_type)
-            states = {name: _difference(ideal.get(name), seen.get(name)) for name in wanted}
-            faults = {name: state for name, state in states.items() if state is not None}
+            faults = self.unloaded(table_name_with_type, wanted)
             if not faults:
                 return None
-            text = _some(f"{name} {state}" for name, state in faults.items())
-            if any("ERROR" in state for state in faults.values()):
+            count = f"{len({fault.segment for fault in faults})} of {len(wanted)} segments"
+            if any(fault.in_error for fault in faults):
                 error_since = clock.monotonic() if error_since is None else error_since
                 if clock.monotonic() - error_since >= _ERROR_GRACE_S:
                     raise WaitTimeoutError(
-                        f"{len(faults)} of {len(wanted)} segments of {table_name_with_type} do not load: "
-                        + text,
+                        f"{count} of {table_name_with_type} do not load: {first_few(faults)}",
                         expected="the states of the ideal state",
                         remedy="see the server's log: can it read the segment's download address?",
                     )
             else:
                 error_since = None
-            return f"{len(faults)} of {len(wanted)} segments are not there yet: {text}"
+            return f"{count} are not there yet: {first_few(faults)}"
 
         wait_until(
             missing,
@@ -239,6 +236,50 @@ class SegmentsApi:
             longest_poll_s=0.5,  # two reads a time; a reader waits for the end of it
             remedy="see the servers' logs, and whether the servers are up",
         )
+
+    def unloaded(self, table_name_with_type: str, names: Iterable[str]) -> Sequence[Unloaded]:
+        """Return where segments are not as the ideal state says, or not in it.
+
+        Args:
+            table_name_with_type: Table.
+            names: Segments.
+        """
+        ideal = self._tables.ideal_state(table_name_with_type)
+        return find_unloaded(names, ideal, self._tables.external_view(table_name_with_type))
+
+    def reset(self, table_name_with_type: str, segment: str, *, server: str | None = None) -> None:
+        """Let servers drop a segment and load it again: what gets it out of ERROR.
+
+        It may stay OFFLINE then until Helix' controller is woken (:func:`.zookeeper.wake_helix`).
+
+        Args:
+            table_name_with_type: Table.
+            segment: Its name.
+            server: Only this server, by its name in Helix; None: all that have it.
+
+        Raises:
+            NotFoundError: There is no such segment.
+            RejectedError: A transition of the segment is under way already.
+            OutcomeUnknownError: The reply was lost.
+        """
+        path = path_of("segments", table_name_with_type, segment, "reset")
+        self._transport.request("POST", path, params={"targetInstance": server})
+
+    def load_errors(self, table_name_with_type: str) -> dict[tuple[str, str], str]:
+        """Return why segments did not load, as their servers say it.
+
+        Returns:
+            (segment, server) -> reason, 300 characters at most.
+        """
+        raw, table_type = split_table_name(table_name_with_type)
+        answer = self._transport.get_json(path_of("debug", "tables", raw), params={"type": table_type})
+        return {
+            (info["segmentName"], server): reason
+            for table in answer or ()
+            for info in table.get("segmentDebugInfos") or ()
+            for server, state in (info.get("serverState") or {}).items()
+            if (reason := _reason((state or {}).get("errorInfo") or {}))
+        }
 
     def wait_gone(self, table_name_with_type: str, names: Iterable[str], timeout_s: float) -> None:
         """Wait until neither ideal state, external view nor property store knows the segments.
@@ -257,7 +298,7 @@ class SegmentsApi:
             left = sorted(wanted & (ideal.keys() | seen.keys()))
             if not left:
                 left = sorted(wanted.intersection(self.list(table_name_with_type, exclude_replaced=False)))
-            return None if not left else f"{len(left)} of {len(wanted)} are still there: {_some(left)}"
+            return None if not left else f"{len(left)} of {len(wanted)} are still there: {first_few(left)}"
 
         wait_until(
             missing,
@@ -362,20 +403,10 @@ class SegmentsApi:
         return {"tableName": raw, "tableType": table_type, "allowRefresh": str(allow_refresh).lower()}
 
 
-def _difference(ideal: dict[str, str] | None, seen: dict[str, str] | None) -> str | None:
-    """Say in words how a segment's external view differs from its ideal state; None: not at all."""
-    if not ideal:
-        return "is not in the ideal state"
-    faults = [
-        f"{(seen or {}).get(instance, 'absent')} on {instance} (should be {state})"
-        for instance, state in sorted(ideal.items())
-        if (seen or {}).get(instance) != state
-    ]
-    return ", ".join(faults) or None
-
-
-def _some(texts: Iterable[str]) -> str:
-    everything = list(texts)
-    text = "; ".join(everything[:_NAMES_IN_A_MESSAGE])
-    left = len(everything) - _NAMES_IN_A_MESSAGE
-    return f"{text}; and {left} more" if left > 0 else text
+def _reason(error_info: dict[str, str | None]) -> str | None:
+    """The exception and its last cause, out of a Java stack trace; None where the server has no error."""
+    lines = (error_info.get("stackTrace") or "").splitlines()
+    if not lines:
+        return (error_info.get("errorMessage") or "")[:_LONGEST_REASON] or None
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    return " ".join([lines[0], *causes[-1:]])[:_LONGEST_REASON]

@@ -9,13 +9,11 @@ from controller_client.capabilities import Capabilities, Capability
 from controller_client.errors import ConflictError, NotFoundError, PinotPluginError
 from controller_client.models import TableConfig
 from controller_client.nearest import did_you_mean
+from controller_client.segment_states import SegmentStates
 from controller_client.table_names import TableType, split_table_name
 from controller_client.transport import Transport, path_of
 
 __all__ = ["SegmentStates", "TablesApi"]
-
-SegmentStates = dict[str, dict[str, str]]
-"""Segment -> instance -> state."""
 
 
 class TablesApi:

@@ -19,7 +19,7 @@ from controller_client.broker import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.clock import SystemClock
 from controller_client.config import BrokerConfig, ControllerConfig
-from controller_client.errors import QueryError
+from controller_client.errors import PinotPluginError, QueryError
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.local_cluster import ClusterPorts, LocalCluster
@@ -179,7 +179,7 @@ def main() -> None:
     started = time.monotonic()
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)  # it tells of each try while ZooKeeper starts
 
-    ports = ClusterPorts.from_base(arguments.port_base) if arguments.port_base else None
+    ports = None if arguments.port_base is None else ClusterPorts.from_base(arguments.port_base)
     cluster = LocalCluster(arguments.dir / "cluster", ports)
     cluster.up(on_step=lambda step: print(f"  {step}", flush=True))
     up_s = time.monotonic() - started
@@ -230,4 +230,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except PinotPluginError as error:
+        raise SystemExit(f"Error: {error}") from None

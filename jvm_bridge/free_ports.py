@@ -1,32 +1,35 @@
-"""Whether ports are free, asked before anything is started that needs them."""
+"""Whether ports are free, asked before anything is started that needs them. The standard library alone."""
 
 from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import Mapping
-
-import psutil
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 
 from controller_client.errors import SetupError
 
 __all__ = ["check_free"]
 
+_LISTENS = "0A"
 
-def check_free(ports: Mapping[str, int]) -> None:
+
+def check_free(ports: Mapping[str, int], *, option: str) -> None:
     """Check that nobody listens on these ports.
 
     Args:
         ports: Port by what it is for.
+        option: The command line's option that chooses other ports.
 
     Raises:
-        SetupError: Some are taken; the message tells all of them and who has them, as far as it can be seen.
+        SetupError: Some are taken; the message names all of them and who has them, as far as it can be seen.
     """
     taken = [f"{port} ({name}): {_holder(port)}" for name, port in ports.items() if not _is_free(port)]
     if taken:
         raise SetupError(
             f"Ports are taken: {'; '.join(taken)}",
-            remedy="Stop who has them, or choose other ports.",
+            remedy=f"Stop who has them, or choose other ports with {option}.",
         )
 
 
@@ -46,15 +49,22 @@ def _is_free(port: int) -> bool:
 
 
 def _holder(port: int) -> str:
-    try:
-        connections = psutil.net_connections("tcp")
-    except psutil.AccessDenied:
-        return "another process"
-    listening = [c for c in connections if c.status == psutil.CONN_LISTEN and c.pid and c.laddr]
-    for connection in listening:
-        if connection.laddr and connection.laddr.port == port:
-            try:
-                return f"pid {connection.pid}, {psutil.Process(connection.pid).name()}"
-            except psutil.NoSuchProcess:
-                continue
+    sockets = {f"socket:[{inode}]" for inode in _listening(port)}
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is another user's
+            for file in (process / "fd").iterdir():
+                with suppress(OSError):
+                    if str(file.readlink()) in sockets:
+                        name = (process / "comm").read_text(encoding="utf-8", errors="replace").strip()
+                        return f"pid {process.name}, {name}"
     return "another user's process, or one in a container"
+
+
+def _listening(port: int) -> Iterator[str]:
+    """The inodes of the sockets that listen on a port, as /proc/net/tcp lists them."""
+    for table in ("tcp", "tcp6"):
+        with suppress(OSError):
+            for line in Path("/proc/net", table).read_text(encoding="ascii").splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == _LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
+                    yield fields[9]

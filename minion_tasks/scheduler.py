@@ -1,8 +1,8 @@
 """The scheduler: starts FileIngestionTask at the times of each table's cron expression.
 
-Pinot's controller cannot schedule a task type that it has no Java generator for, so this process does. It
-needs no state of its own: a trigger that fell into a time when it was down is made up for by the next, since
-a run takes whatever is new.
+Pinot's controller cannot schedule a task type that it has no Java generator for, so this process does. A
+trigger that fell into a time when no scheduler ran is made up for by the next, since a run takes whatever is
+new. Several schedulers make each trigger once (:mod:`minion_tasks.fired`).
 """
 
 from __future__ import annotations
@@ -32,11 +32,16 @@ class Cron(Protocol):
 
 @dataclass
 class _Table:
+    """A scheduled table. Times are those of the cron expression: of the trigger that runs, that waits.
+
+    A trigger keeps its time while it waits, so that all schedulers know it by the same.
+    """
+
     expression: str
     cron: Cron
     next_fire_s: float | None
-    running: bool = False
-    waiting: bool = False
+    running_s: float | None = None
+    waiting_s: float | None = None
 
 
 class Triggers:
@@ -54,7 +59,7 @@ class Triggers:
     def refresh(self, schedules: Mapping[str, str], now_s: float) -> None:
         """Take in the tables and expressions as they are now; a new or changed one fires after ``now_s``."""
         for name in [name for name in self._tables if name not in schedules]:
-            if not self._tables[name].running:
+            if self._tables[name].running_s is None:
                 del self._tables[name]
         self._wrong = {name: wrong for name, wrong in self._wrong.items() if name in schedules}
         for name, expression in schedules.items():
@@ -70,27 +75,34 @@ class Triggers:
                 continue
             self._wrong.pop(name, None)
             next_fire_s = cron.next_after(now_s)
-            running = known.running if known else False
-            waiting = known.waiting if known else False
-            self._tables[name] = _Table(expression, cron, next_fire_s, running, waiting)
+            running_s = known.running_s if known else None
+            waiting_s = known.waiting_s if known else None
+            self._tables[name] = _Table(expression, cron, next_fire_s, running_s, waiting_s)
 
-    def due(self, now_s: float) -> list[str]:
-        """Return the tables to start now; each counts as running until `ended` is called."""
-        start = []
+    def due(self, now_s: float) -> dict[str, float]:
+        """Return the tables to start now; each counts as running until `ended` is called.
+
+        Returns:
+            Table to the time of its cron expression that it is started for, epoch seconds.
+        """
+        start: dict[str, float] = {}
         for name, table in self._tables.items():
             if table.next_fire_s is not None and table.next_fire_s <= now_s:
-                table.waiting = True
+                table.waiting_s = table.next_fire_s
                 table.next_fire_s = table.cron.next_after(now_s)
-            if table.waiting and not table.running:
-                table.waiting, table.running = False, True
-                start.append(name)
+            if table.waiting_s is not None and table.running_s is None:
+                start[name] = table.running_s = table.waiting_s
+                table.waiting_s = None
         return start
 
     def ended(self, name: str, *, again: bool = False) -> None:
-        """Say that the table's run has ended; ``again``: it could not begin, and is due at once."""
-        if name in self._tables:
-            self._tables[name].running = False
-            self._tables[name].waiting |= again
+        """Note that the table's run has ended; ``again``: it could not begin, and is due at once."""
+        table = self._tables.get(name)
+        if table is None:
+            return
+        if again and table.waiting_s is None:
+            table.waiting_s = table.running_s
+        table.running_s = None
 
     def next_times(self) -> dict[str, float | None]:
         """Return the next time of each table, epoch seconds."""
@@ -102,7 +114,8 @@ class Scheduler:
 
     Args:
         schedules: Maps the tables to their cron expressions, as they are now (`read_schedules`).
-        run: Runs the task of one table; called in a thread of its own.
+        run: Runs the task of one table, for a time of its cron expression (epoch seconds); called in a
+            thread of its own.
         parse: Parses a cron expression.
         clock: Time.
         refresh_s: How often the schedules are read.
@@ -113,7 +126,7 @@ class Scheduler:
     def __init__(
         self,
         schedules: Callable[[], Mapping[str, str]],
-        run: Callable[[str], None],
+        run: Callable[[str, float], None],
         parse: Callable[[str], Cron],
         clock: Clock,
         *,
@@ -145,9 +158,9 @@ class Scheduler:
 
     def _tick(self) -> None:
         with self._lock:
-            names = self._triggers.due(self._clock.now())
-        for name in names:
-            self._pool.submit(self._run_one, name)
+            due = self._triggers.due(self._clock.now())
+        for name, scheduled_s in due.items():
+            self._pool.submit(self._run_one, name, scheduled_s)
 
     def _refresh(self) -> None:
         try:
@@ -158,11 +171,11 @@ class Scheduler:
         with self._lock:
             self._triggers.refresh(schedules, self._clock.now())
 
-    def _run_one(self, name: str) -> None:
+    def _run_one(self, name: str, scheduled_s: float) -> None:
         logger.info("%s: triggered by its schedule", name)
         again = False
         try:
-            self._run(name)
+            self._run(name, scheduled_s)
         except LockHeldError as error:
             # Not waited for inside the run: the scheduler could not be stopped meanwhile.
             logger.info("%s: still waits: %s", name, error)

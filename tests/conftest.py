@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import uuid
 from collections.abc import Iterator
@@ -26,8 +27,8 @@ _HIDDEN_VARIABLES = (
 )
 
 # How long an example takes says more about what else the machine does than about the code.
-settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("busy machine")
+settings.register_profile("exploring", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", settings.get_profile("exploring"), derandomize=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,22 +38,51 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=os.environ.get("PINOT_TEST_FULL") == "1",
         help="test all rows of tables of which otherwise a part is tested (or PINOT_TEST_FULL=1)",
     )
+    seed = os.environ.get("PINOT_TEST_SEED")
+    parser.addoption(
+        "--seed",
+        type=int,
+        default=int(seed) if seed else None,
+        help="seed of the random tests (or PINOT_TEST_SEED=...); else they are the same each time, but"
+        " with --full, which takes a new seed and prints it",
+    )
 
 
+# Before hypothesis' own plugin, which takes its seed from there. Processes of pytest-xdist get the options.
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    if config.option.seed is None and config.option.full:
+        config.option.seed = random.SystemRandom().getrandbits(32)
+    settings.load_profile("repeatable" if config.option.seed is None else "exploring")
+    if config.option.seed is not None:
+        config.option.hypothesis_seed = config.option.seed
     config.pluginmanager.register(SummaryPlugin())
     # A run in the background is started with Ctrl-C ignored, and programs under test would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_report_header() -> str:
-    name, reason = chosen_backend()
-    return f"cluster backend: {name} ({reason})"
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    return _about(config)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in _about(terminalreporter.config):
+        terminalreporter.write_line(line)
+
+
+def _about(config: pytest.Config) -> list[str]:
     name, reason = chosen_backend()
-    terminalreporter.write_line(f"cluster backend: {name} ({reason})")
+    seed = config.option.seed
+    return [
+        f"cluster backend: {name} ({reason})",
+        "random tests: the same each time" if seed is None else f"random tests: again with --seed {seed}",
+    ]
+
+
+@pytest.fixture(scope="session")
+def random_seed(pytestconfig: pytest.Config) -> int:
+    """The seed of this run's random tests; 0 where they are the same each time."""
+    return int(pytestconfig.option.seed or 0)
 
 
 @pytest.fixture(scope="session", autouse=True)

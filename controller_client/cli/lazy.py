@@ -23,6 +23,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from controller_client.cli.arguments import check_values
+from controller_client.entry_points import missing_module
 from controller_client.errors import SetupError
 
 __all__ = ["LazyGroup", "missing_dependency", "one_line_help"]
@@ -131,10 +132,4 @@ def one_line_help(point: importlib.metadata.EntryPoint) -> str:
 
 def missing_dependency(point: importlib.metadata.EntryPoint, error: ModuleNotFoundError) -> SetupError:
     """The error of a command that cannot be imported, with the extra that brings what it lacks."""
-    distribution = point.dist.name if point.dist else "pinot-plugins"
-    extras = ",".join(point.extras)
-    target = f"'{distribution}[{extras}]'" if extras else distribution
-    return SetupError(
-        f"the command {point.name} needs the Python module {error.name}, which is not installed here",
-        remedy=f"pip install {target}",
-    )
+    return missing_module(f"the command {point.name}", point, error)

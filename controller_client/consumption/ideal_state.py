@@ -16,7 +16,6 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -39,7 +38,6 @@ __all__ = [
     "read_flags",
     "read_ideal_state",
     "set_paused_partitions",
-    "wake_helix",
 ]
 
 _PAUSED = "isTablePaused"
@@ -198,24 +196,6 @@ def add_offline_segments(
         return replace(record, map_fields=states, simple_fields=simple)
 
     _change(store, table_name_with_type, changed)
-
-
-def wake_helix(store: PropertyStore, table_name_with_type: str) -> None:
-    """Write the ideal state as it is, so that Helix' controller looks at the table again.
-
-    Without an event of the cluster it never does, and it can miss one: a segment that a reset took out of
-    ERROR was seen to stay OFFLINE for good, on a cluster where nothing else happened.
-
-    Raises:
-        NotFoundError: There is no such table.
-        UnreachableError: ZooKeeper does not answer.
-    """
-    path = ideal_state_path(store, table_name_with_type)
-    record, version = _read(store, table_name_with_type)
-    # Somebody else's write is an event, too; and one whose reply was lost changes nothing when it is made
-    # again.
-    with suppress(ConflictError, OutcomeUnknownError):
-        store.connection.set(path, record.to_bytes(), version)
 
 
 def _change(store: PropertyStore, table: str, change: Callable[[ZNRecord], ZNRecord]) -> ZNRecord:

@@ -10,18 +10,18 @@ from collections.abc import Callable
 
 from controller_client.consumption.committing import failed_segments, force_commit
 from controller_client.consumption.control import TableControl
-from controller_client.consumption.ideal_state import wake_helix
 from controller_client.consumption.pausing import pause
 from controller_client.consumption.resuming import ResumeResult, resume
 from controller_client.consumption.segments import newest_by_partition
 from controller_client.consumption.status import PartitionState
 from controller_client.errors import ConflictError
 from controller_client.waiting import wait_until
+from controller_client.zookeeper import wake_helix
 
 __all__ = ["recover", "recreate", "reset"]
 
 _WAKE_AFTER_S = 10.0
-"""A reset takes a second; after so long Helix may have missed that the servers are done with their part."""
+"""A reset takes a second; after so long Helix keeps to what it decided before it."""
 
 
 def recover(
@@ -143,7 +143,7 @@ def _reset_failed(
 ) -> None:
     for segment in segments:
         say(f"reset {segment}")
-        control.client.consumption.reset_segment(control.table, segment)
+        control.client.segments.reset(control.table, segment)
 
     wake_s = control.clock.monotonic() + _WAKE_AFTER_S
 

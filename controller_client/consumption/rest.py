@@ -148,15 +148,6 @@ class ConsumptionApi:
             segment: tuple(_replica(told) for told in replicas) for segment, replicas in by_segment.items()
         }
 
-    def reset_segment(self, table: str, segment: str) -> None:
-        """Let the servers drop a segment and load it again: what gets it out of ERROR.
-
-        Raises:
-            NotFoundError: There is no such segment.
-            OutcomeUnknownError: The reply was lost.
-        """
-        self._transport.request("POST", path_of("segments", table, segment, "reset"))
-
     def _post(self, table: str, call: str, **params: str | None) -> Any:
         response = self._transport.request("POST", path_of("tables", table, call), params=params)
         return self._transport.json_of(response)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.segment_record import SegmentRecord, read_records
 from controller_client.deepstore.servers import ServerAdmins
 from controller_client.errors import ConfigError, NotAppliedError
+from controller_client.folders import scratch_folder
 from controller_client.segment_tar import TarLimits
 from controller_client.table_names import TableType
 from controller_client.zookeeper import PropertyStore
@@ -139,13 +139,13 @@ class Auditor:
         crcs, silent = self._crcs(table, view)
         listing = StoreListing(self.layout, self._open)
         judged = []
-        with tempfile.TemporaryDirectory(prefix="deep-store-audit-") as folder:
+        with scratch_folder("deep-store-audit-") as folder:
             for record in records:
                 replicas = tuple(
                     Replica(server, state, crcs.get(server, {}).get(record.segment))
                     for server, state in sorted(view.get(record.segment, {}).items())
                 )
-                stored = self._stored(record, listing, Path(folder))
+                stored = self._stored(record, listing, folder)
                 judged.append(judge(record, replicas, stored, self.options.min_copies))
                 on_segments(1)
         return judged, silent

@@ -34,7 +34,11 @@ class FileInfo:
 
 
 class FileStore(Protocol):
-    """A place of files. All methods raise `SourceError` with the URI when the place itself is not usable."""
+    """A place of files.
+
+    All methods raise `SourceError` with the URI when the place itself is not usable, and `DiskFullError` when
+    no room is left there.
+    """
 
     def list(self, directory_uri: str) -> Iterator[FileInfo]:
         """List all files below a folder, recursively, in the order of their URIs, page by page."""

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from controller_client.disk import disk_full
 from controller_client.errors import SourceError
 from controller_client.filestore.base import FileInfo, SourceChangedError
 
@@ -80,7 +81,8 @@ class LocalStore:
             shutil.copyfile(path, temporary)
             temporary.replace(target)
         except OSError as error:
-            raise SourceError(f"{target} cannot be written: {error.strerror}", where=str(target)) from error
+            failed = SourceError(f"{target} cannot be written: {error.strerror}", where=str(target))
+            raise disk_full(error, target.parent) or failed from error
         finally:
             with suppress(OSError):  # the folder itself may be what is missing
                 temporary.unlink(missing_ok=True)
@@ -90,7 +92,8 @@ class LocalStore:
         try:
             shutil.copyfile(local_path(uri), path)
         except OSError as error:
-            raise SourceError(f"{uri} cannot be read: {error.strerror}", where=uri) from error
+            failed = SourceError(f"{uri} cannot be read: {error.strerror}", where=uri)
+            raise disk_full(error, path.parent) or failed from error
 
     def size_bytes(self, uri: str) -> int | None:
         """Return a file's length; None where there is no file."""

@@ -6,6 +6,7 @@ from controller_client.zookeeper.property_store import PropertyStore, Versioned,
 from controller_client.zookeeper.record import RECORD_LIMIT_BYTES, ZNRecord
 from controller_client.zookeeper.record_at import read_record_at, read_records_at, write_own_record
 from controller_client.zookeeper.task_queue import TaskQueues
+from controller_client.zookeeper.wake import wake_helix
 
 __all__ = [
     "RECORD_LIMIT_BYTES",
@@ -20,5 +21,6 @@ __all__ = [
     "read_record_at",
     "read_records_at",
     "segment_path",
+    "wake_helix",
     "write_own_record",
 ]

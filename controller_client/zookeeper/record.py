@@ -9,6 +9,7 @@ further key.
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import zlib
 from dataclasses import dataclass, field
@@ -23,6 +24,9 @@ RECORD_LIMIT_BYTES = 1_024_000
 
 COMPRESSION_FIELD = "enableCompression"
 """Simple field that makes Helix and us compress the record."""
+
+_LARGEST_PLAIN_BYTES = 256 * 1024 * 1024
+"""What a compressed record may unpack to; the ideal state of a million segments is about as large."""
 
 _STRINGS = frozenset({str})
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -99,7 +103,7 @@ class ZNRecord:
             DataError: This is no record.
         """
         try:
-            text = gzip.decompress(data) if data.startswith(_GZIP_MAGIC) else data
+            text = _unpacked(data) if data.startswith(_GZIP_MAGIC) else data
             document = json.loads(text)
             return cls(
                 id=_string(document["id"]),
@@ -116,12 +120,23 @@ class ZNRecord:
                 },
                 raw_payload=document.get("rawPayload"),
             )
-        except (ValueError, TypeError, KeyError, AttributeError, EOFError, OSError, zlib.error) as error:
+        except (
+            *(ValueError, TypeError, KeyError, AttributeError),
+            *(EOFError, OSError, zlib.error, RecursionError),
+        ) as error:
             raise DataError(
                 f"this znode of {len(data):,} bytes holds no Helix record ({type(error).__name__}: {error})",
                 expected="a JSON object of id, simpleFields, mapFields and listFields, or its gzip",
                 where=where,
             ) from error
+
+
+def _unpacked(data: bytes) -> bytes:
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+        text = packed.read(_LARGEST_PLAIN_BYTES + 1)
+    if len(text) > _LARGEST_PLAIN_BYTES:
+        raise ValueError(f"unpacked it has more than {_LARGEST_PLAIN_BYTES:,} bytes")
+    return text
 
 
 def _strings(fields: dict[str, Any] | None) -> dict[str, str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import jpype
 
+from controller_client.disk import disk_full
 from controller_client.errors import ConfigError, DataError
 from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, pack, run_driver
@@ -75,6 +76,7 @@ def build_files(table: PinotTable, order: FilesOrder) -> FilesBuilt:
     """Build the segments, see :meth:`SegmentBuilder.from_files`.
 
     Raises:
+        DiskFullError: No room is left for the segments: no file is to blame.
         ConfigError: A wrong segment name, custom metadata or reader property.
     """
     for file in order.files[:1]:
@@ -90,6 +92,9 @@ def build_files(table: PinotTable, order: FilesOrder) -> FilesBuilt:
         try:
             return FilesBuilt(build.together(good), dict(sorted(failures.items())))
         except _AttemptError as failed:
+            full = disk_full(failed, order.work_dir)
+            if full is not None:
+                raise full from failed
             found = build.failures_of(failed.suspects) or build.failures_of(good)
         if not found:
             return FilesBuilt(build.one_by_one(good), dict(sorted(failures.items())))

@@ -9,6 +9,7 @@ from typing import Any
 
 import jpype
 
+from controller_client.disk import naming_full_disks
 from controller_client.errors import ConfigError, DataError
 from jvm_bridge.builder import pinot_classes
 from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
@@ -109,6 +110,7 @@ class SegmentBuilder:
                 no header, none of the table's columns.
             DataError: A row cannot be read or does not fit the schema, or (reader "arrow") Arrow would not
                 certainly give what Pinot's reader gives.
+            DiskFullError: No room is left in the work folder.
             ConfigError: A wrong segment name, custom metadata or reader property.
         """
         file = SourceFile(path, file_format, reader_config)
@@ -146,13 +148,15 @@ class SegmentBuilder:
             The segments (one without rows when no good file has any) and what is wrong with the other files.
 
         Raises:
+            DiskFullError: No room is left in the work folder.
             ConfigError: A wrong segment name, custom metadata, reader property or ``max_rows``.
         """
         if max_rows < 1:
             raise ConfigError(f"max_rows is {max_rows}", expected="at least 1")
         files = [SourceFile(path, file_format, reader_config) for path in paths]
         order = FilesOrder(files, segment_name, max_rows, custom_metadata, self._work_dir, self._reader)
-        return build_files(self._table, order)
+        with naming_full_disks(self._work_dir):
+            return build_files(self._table, order)
 
     def from_arrow(
         self,
@@ -175,6 +179,7 @@ class SegmentBuilder:
 
         Raises:
             DataError: A column or a value does not fit the schema.
+            DiskFullError: No room is left in the work folder.
             ConfigError: A wrong segment name or custom metadata.
         """
         schema, batches = record_batches(table_or_batches)
@@ -212,5 +217,5 @@ class SegmentBuilder:
     ) -> Iterator[SegmentTarget]:
         check_segment_name(segment_name)
         check_custom_metadata(custom_metadata or {})
-        with build_dir(self._work_dir) as folder:
+        with naming_full_disks(self._work_dir), build_dir(self._work_dir) as folder:
             yield SegmentTarget(segment_name, folder, self._work_dir, dict(custom_metadata or {}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import shutil
@@ -14,11 +13,12 @@ from pathlib import Path
 
 from controller_client.clock import Clock, SystemClock
 from controller_client.errors import ConfigError, SetupError, WaitTimeoutError
+from controller_client.folders import FolderLock
+from jvm_bridge.cluster_ports import HOST, ClusterPorts
 from jvm_bridge.free_ports import check_free
 from jvm_bridge.jars import Progress, pinot_jars
 from jvm_bridge.jdk import find_java
 from jvm_bridge.local_cluster.health import LiveInstances, is_healthy
-from jvm_bridge.local_cluster.ports import HOST, ClusterPorts
 from jvm_bridge.local_cluster.processes import ProcessRecord, find_processes, spawn, stop
 from jvm_bridge.local_cluster.roles import CLUSTER_NAME, Role, RoleRunner, plan_roles
 from jvm_bridge.local_cluster.state import STATE_FILE, ClusterState, read_state, write_state
@@ -137,7 +137,8 @@ class LocalCluster:
             if not missing and all(is_healthy(role) for role in roles):
                 write_state(self.folder, replace(state, processes=running))
                 return UpResult((), tuple(running))
-            check_free({name: port for role in missing for name, port in role.ports.items()})
+            needed = {name: port for role in missing for name, port in role.ports.items()}
+            check_free(needed, option="--port-base")
             jars = pinot_jars(progress)
             runner = RoleRunner(self.folder, state.ports, find_java(), jars)
             state = replace(state, version=jars.version, processes=running)
@@ -332,16 +333,17 @@ class LocalCluster:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        with (self.folder / "lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise SetupError(
-                    "Another process starts or stops this cluster at this moment",
-                    where=str(self.folder),
-                    remedy="Wait for it to end.",
-                ) from error
+        lock = FolderLock(self.folder)
+        if not lock.try_acquire():
+            raise SetupError(
+                f"Another process (pid {lock.holder()}) starts or stops this cluster at this moment",
+                where=str(self.folder),
+                remedy="Wait for it to end.",
+            )
+        try:
             yield
+        finally:
+            lock.release()
 
 
 def _log_end(log: Path) -> str:

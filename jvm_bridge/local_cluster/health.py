@@ -11,7 +11,7 @@ from kazoo.exceptions import NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from controller_client.errors import WaitTimeoutError
-from jvm_bridge.local_cluster.ports import HOST
+from jvm_bridge.cluster_ports import HOST
 from jvm_bridge.local_cluster.roles import CLUSTER_NAME, Role
 
 __all__ = ["LiveInstances", "is_healthy"]

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jvm_bridge.cluster_ports import HOST, ClusterPorts
 from jvm_bridge.jars import JarSet
 from jvm_bridge.jdk import Java, module_flags
 from jvm_bridge.jvm import logging_properties
-from jvm_bridge.local_cluster.ports import HOST, ClusterPorts
 from jvm_bridge.local_cluster.processes import marks
 
 __all__ = ["CLUSTER_NAME", "Role", "RoleRunner", "plan_roles"]

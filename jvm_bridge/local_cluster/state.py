@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from controller_client.errors import SetupError
-from jvm_bridge.local_cluster.ports import ClusterPorts
+from jvm_bridge.cluster_ports import ClusterPorts
 from jvm_bridge.local_cluster.processes import ProcessRecord
 
 __all__ = ["ClusterState", "read_state", "write_state"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from controller_client.config import ControllerConfig
+from controller_client.entry_points import missing_module
+from controller_client.errors import SetupError
 
 __all__ = [
     "ENTRY_POINT_GROUP",
@@ -19,8 +20,6 @@ __all__ = [
     "TaskExecutor",
     "load_executors",
 ]
-
-logger = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "pinot_plugins.task_executors"
 
@@ -86,14 +85,21 @@ ExecutorFactory = Callable[[MinionContext], TaskExecutor]
 def load_executors() -> dict[str, ExecutorFactory]:
     """Import the executors that installed packages register, by task type.
 
-    One that cannot be imported is left out with a warning: the others shall run.
+    Raises:
+        SetupError: One cannot be imported. A minion without it would fail each subtask of its type, and Helix
+            would keep no reason.
     """
     factories: dict[str, ExecutorFactory] = {}
     for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
+        what = f"the executor of {point.name}"
         try:
             factories[point.name] = point.load()
-        except Exception as error:  # noqa: BLE001  # a module may raise anything while it is imported
-            logger.warning(
-                "task type %s is left out: %s cannot be imported: %s", point.name, point.value, error
-            )
+        except ModuleNotFoundError as error:
+            raise missing_module(what, point, error) from error
+        except Exception as error:  # a module may raise anything while it is imported
+            raise SetupError(
+                f"{what} cannot be imported: {type(error).__name__}: {error}",
+                where=point.value,
+                remedy="repair the package that registers it, or uninstall it",
+            ) from error
     return factories

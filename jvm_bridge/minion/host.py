@@ -5,17 +5,23 @@ from __future__ import annotations
 import logging
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from controller_client.config import ControllerConfig
 from controller_client.errors import SetupError
+from controller_client.folders import FolderLock
 from controller_client.redaction import mask_text
 from jvm_bridge.free_ports import check_free
 from jvm_bridge.jvm import start_jvm
-from jvm_bridge.minion.executors import ExecutorFactory, MinionContext, load_executors
+from jvm_bridge.minion.executors import (
+    ENTRY_POINT_GROUP,
+    ExecutorFactory,
+    MinionContext,
+    load_executors,
+)
 from jvm_bridge.zookeeper_address import check_reachable
 
 __all__ = ["DEFAULT_TAG", "HostedMinion", "MinionSettings", "host_minion"]
@@ -38,7 +44,7 @@ class MinionSettings:
         cluster_name: Helix' name of the cluster.
         host: Host to advertise.
         port: Port of the admin API (``/health``); also part of the instance's name.
-        folder: A folder of its own: work files, Pinot's data folder.
+        folder: A folder of its own: work files, Pinot's data folder. It is locked while the minion runs.
         tag: Its one tag.
         concurrency: How many subtasks it runs at once.
         max_heap_mb: Largest Java heap, MiB.
@@ -76,6 +82,7 @@ class HostedMinion:
         self._settings = settings
         self._starter: Any = None
         self._running: Any = None
+        self._lock = FolderLock(settings.folder)
 
     @property
     def instance_id(self) -> str:
@@ -93,14 +100,36 @@ class HostedMinion:
         """Start the JVM if need be, register the minion and join the cluster; returns when it takes work.
 
         Raises:
-            SetupError: The port is taken, or the JVM or the minion does not start.
+            SetupError: An executor cannot be imported, another minion has the folder, the port is taken, or
+                the JVM or the minion does not start.
             UnreachableError: ZooKeeper does not answer.
             NotFoundError: There is no such cluster.
         """
         settings = self._settings
+        executors = load_executors() if settings.executors is None else settings.executors
+        if not executors:
+            raise SetupError(
+                "no task executor is installed: the minion would get no work",
+                expected=f"an entry point in the group {ENTRY_POINT_GROUP}",
+                remedy="pip install 'pinot-plugins[minion]'",
+            )
+        if not self._lock.try_acquire():
+            raise SetupError(
+                f"Another minion (pid {self._lock.holder()}) works in this folder, and its files would go",
+                where=str(settings.folder),
+                remedy="Give each minion a folder of its own with --dir, or stop that one.",
+            )
+        try:
+            self._start(executors)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _start(self, executors: Mapping[str, ExecutorFactory]) -> None:
+        settings = self._settings
         check_reachable(settings.zookeeper_address)
         # Before the registration: this may be another minion of the same name, which must stay as it is.
-        check_free({settings.instance_id: settings.port})
+        check_free({settings.instance_id: settings.port}, option="--port")
         start_jvm(
             max_heap_mb=settings.max_heap_mb,
             system_properties=settings.system_properties,
@@ -111,9 +140,6 @@ class HostedMinion:
         from jvm_bridge.minion.adapters import RunningTasks, make_factory
         from jvm_bridge.minion.registration import Registration, register
 
-        executors = load_executors() if settings.executors is None else settings.executors
-        if not executors:
-            logger.warning("no task executor is installed: the minion will get no work")
         context = self._context()
         register(
             settings.zookeeper_address,
@@ -136,7 +162,7 @@ class HostedMinion:
                 remedy="A minion of the same host and port may run elsewhere; else look at the lines above.",
             ) from error
         self._starter = starter
-        logger.info("%s runs %s", settings.instance_id, ", ".join(sorted(executors)) or "nothing")
+        logger.info("%s runs %s", settings.instance_id, ", ".join(sorted(executors)))
 
     def stop(self) -> None:
         """Leave the cluster; running subtasks are asked to end, and Helix gives them to other minions."""
@@ -146,6 +172,7 @@ class HostedMinion:
         starter.stop()
         if not self._running.wait_until_none(_STOP_GRACE_S):
             logger.warning("a subtask did not end within %.0f s", _STOP_GRACE_S)
+        self._lock.release()
 
     def _context(self) -> MinionContext:
         settings = self._settings
@@ -161,13 +188,22 @@ class HostedMinion:
         )
 
 
-def host_minion(settings: MinionSettings, stop: threading.Event) -> None:
-    """Host a minion until `stop` is set; call it in the main thread, with signal handlers that set it.
+def host_minion(
+    settings: MinionSettings, stop: threading.Event, on_start: Callable[[], None] = lambda: None
+) -> None:
+    """Host a minion until `stop` is set; call it in the main thread.
+
+    Args:
+        settings: How.
+        stop: Set by signal handlers.
+        on_start: Called when the minion takes work: the time to install these handlers. Before it, nothing is
+            lost when a signal ends the process at once.
 
     Raises:
         SetupError: See :meth:`HostedMinion.start`.
     """
     with HostedMinion(settings):
+        on_start()
         # With a time-out, so that a signal is seen: a wait without one is not interrupted by handlers
         # everywhere.
         while not stop.wait(timeout=1.0):

@@ -13,7 +13,7 @@ from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import spark_conf, spark_options
 from controller_client.clock import SystemClock
 from minion_tasks.cli.tools import run_tools
-from minion_tasks.file_ingestion.run import run_task
+from minion_tasks.file_ingestion.run import run_scheduled
 from minion_tasks.scheduler import Scheduler, read_schedules
 
 _LOCK_WAIT_S = 5.0
@@ -56,8 +56,11 @@ def scheduler(
     signal.signal(signal.SIGINT, on_signal)
     tools = run_tools(cli, conf=spark_conf(spark_master, spark_settings))
 
-    def run(table: str) -> None:
-        report = run_task(tools, table, lock_wait_s=_LOCK_WAIT_S)
+    def run(table: str, scheduled_s: float) -> None:
+        report = run_scheduled(tools, table, scheduled_s, lock_wait_s=_LOCK_WAIT_S)
+        if report is None:
+            cli.out.note(f"{table}: another scheduler has made this trigger")
+            return
         did = f"{report.outcome}, {report.files} files, {report.rows} rows"
         cli.out.note(f"{table}: {did}, session {report.session_id}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,20 @@ from minion_tasks.cli.tools import (
     table_lock,
 )
 from minion_tasks.file_ingestion.cleaning import Cleaning
-from minion_tasks.file_ingestion.preview import Clearing, next_trigger, preview_clear
+from minion_tasks.file_ingestion.preview import (
+    DAMAGED,
+    Clearing,
+    damage_reason,
+    next_trigger,
+    preview_clear,
+)
 from minion_tasks.file_ingestion.registration import load_params, offline_table
 from minion_tasks.file_ingestion.report import SessionReport, read_report
 from minion_tasks.file_ingestion.report_page import page
 from minion_tasks.file_ingestion.report_text import clock_text, counted_text, first_line
 from minion_tasks.file_ingestion.run import RunTools
 from minion_tasks.file_ingestion.session import Session
-from minion_tasks.file_ingestion.session_store import SessionStore
+from minion_tasks.file_ingestion.session_store import DamagedSessionError, SessionStore
 
 __all__ = ["session"]
 
@@ -56,9 +61,13 @@ def show(cli: CliContext, table: str, session_id: str | None, errors: int) -> No
     """Show the last session, and what the next trigger will do."""
     name = offline_table(cli.client(), table)
     sessions = SessionStore(cli.property_store(), name)
-    found = _load(sessions, session_id, name)
-    report = read_report(sessions, found, failures=errors, names=_NAMES_SHOWN)
     tools = run_tools(cli)
+    try:
+        found = _load(sessions, session_id, name)
+        report = read_report(sessions, found, failures=errors, names=_NAMES_SHOWN)
+    except DamagedSessionError as error:
+        _show_damaged(cli, tools, error)
+        return
     record = _record(report)
     record["running"] = running(tools, name)
     record["next trigger"] = _next_does(tools, sessions, report, record["running"])
@@ -83,11 +92,16 @@ def history(cli: CliContext, table: str) -> None:
     """List the sessions that are kept, newest first."""
     name = offline_table(cli.client(), table)
     sessions = SessionStore(cli.property_store(), name)
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for session_id in reversed(sessions.ids()):
-        with contextlib.suppress(NotFoundError):  # pruned or cleared since it was listed
+        try:
             found = read_report(sessions, sessions.load(session_id), failures=0, names=0)
-            rows.append(_history_row(found, whole_message=cli.out.is_json))
+        except NotFoundError:
+            continue  # pruned or cleared since it was listed
+        except DamagedSessionError as error:
+            rows.append((session_id, DAMAGED, *(None,) * 8, error.fault))
+            continue
+        rows.append(_history_row(found, whole_message=cli.out.is_json))
     columns = (
         *("session", "state", "thrown away", "began", "ended", "mode"),
         *("files", "rows", "bytes", "retries", "message"),
@@ -158,6 +172,21 @@ def report(cli: CliContext, table: str, session_id: str | None, file: Path | Non
     cli.out.note(f"session {found.session.session_id} of {name}: {file}")
 
 
+def _show_damaged(cli: CliContext, tools: RunTools, error: DamagedSessionError) -> None:
+    """Show what can be said of a session whose record cannot be read."""
+    runner = running(tools, error.table)
+    record = {
+        "table": error.table,
+        "session": error.session_id,
+        "state": DAMAGED,
+        "message": error.message,
+        "znode": error.where,
+        "running": runner,
+        "next trigger": next_words(f"begins anew: {damage_reason(error)}", runner),
+    }
+    cli.out.record({key: value for key, value in record.items() if value is not None or cli.out.is_json})
+
+
 def _load(sessions: SessionStore, session_id: str | None, table: str) -> Session:
     if session_id is not None:
         if session_id not in sessions.ids():
@@ -181,9 +210,9 @@ def _next_does(
         params = load_params(tools.client, shown.table)
     except ConfigError as error:
         return f"fails: {error.message}"
-    now = next_trigger(tools.client, sessions, params)
-    if now.session is None or now.session.session_id != shown.session_id:
+    if sessions.ids()[-1:] != [shown.session_id]:
         return None
+    now = next_trigger(tools.client, sessions, params)
     return next_words(now.sentence(params, report.unread), runner)
 
 
@@ -256,5 +285,5 @@ def _ended(found: Session) -> str | None:
 def _show_clearing(cli: CliContext, clearing: list[Clearing]) -> None:
     cli.out.table(
         ("session", "state", "thrown away", "effect"),
-        [(c.session.session_id, c.session.state.value, c.session.abandoned, c.effect) for c in clearing],
+        [(each.session_id, each.state, each.abandoned, each.effect) for each in clearing],
     )

@@ -24,6 +24,14 @@ logger = logging.getLogger(__name__)
 _RUNNING = frozenset({"NOT_STARTED", "IN_PROGRESS"})
 _ENDED = frozenset({"COMPLETED", "DROPPED", "ERROR", "STOPPED", "TASK_ABORTED", "TASK_ERROR", "TIMED_OUT"})
 
+_ENDED_SINCE = {
+    "RUNNING": "it has not ended",
+    "TIMED_OUT": "it took longer than taskTimeoutSeconds",
+    "DROPPED": "its minion has left the cluster",
+    "ERROR": "its minion cannot run this task type, or failed before it began: see its log",
+}
+"""Why a subtask is in a state of Helix, where its minion gave no reason."""
+
 
 class _Work(Enum):
     """What Helix says of a job. STALLED: it runs, but no subtask of it does or will.
@@ -170,15 +178,17 @@ class MinionEngine:
     def explain(self, task_name: str) -> Mapping[int, str]:
         """Read the subtasks' ends from the controller: the minion, Helix' state and what the minion said."""
         try:
-            subtasks = self._client.tasks.debug(task_name).get("subtaskInfos", ())
+            subtasks = self._client.tasks.debug(task_name).get("subtaskInfos") or ()
         except NotAppliedError as error:
-            logger.warning("the controller does not tell how the subtasks ended: %s", error)
+            logger.warning("the controller does not report how the subtasks ended: %s", error)
             return {}
         ends = {}
         for subtask in subtasks:
-            said = subtask.get("info") or "nothing was said"
+            state, minion = subtask.get("state"), subtask.get("participant")
+            reason = subtask.get("info") or _ENDED_SINCE.get(state, "its minion gave no reason: see its log")
+            end = f"{state} on {minion}: {reason}" if minion else "no minion has taken it"
             for number in subtask["taskConfig"]["configs"]["groups"].split(","):
-                ends[int(number)] = f"{subtask.get('state')} on {subtask.get('participant')}: {said}"
+                ends[int(number)] = end
         return ends
 
     def cancel(self, task_name: str) -> None:

@@ -13,7 +13,7 @@ from controller_client.errors import ConflictError, NotAppliedError, PinotPlugin
 from jvm_bridge.builder import UnreadableFileError
 from minion_tasks.file_ingestion.params import FileIngestionParams
 from minion_tasks.file_ingestion.session import FileEntry, FileGroup, FileStatus, SessionState
-from minion_tasks.file_ingestion.session_store import SessionStore
+from minion_tasks.file_ingestion.session_store import DamagedSessionError, SessionStore
 from minion_tasks.file_ingestion.staging_builder import BuiltUnit
 
 __all__ = ["GroupRun", "SubtaskFailedError", "UnitBuilder", "merge_result"]
@@ -97,7 +97,7 @@ class GroupRun:
                 if time.monotonic() - self._saved_at >= _SAVE_INTERVAL_S:
                     group = self._flush()
         except BaseException:
-            with contextlib.suppress(NotAppliedError):
+            with contextlib.suppress(NotAppliedError, DamagedSessionError):
                 self._flush()
             raise
         failed = [entry for entry in group.entries if entry.status is FileStatus.FAILED]

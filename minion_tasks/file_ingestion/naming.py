@@ -1,4 +1,4 @@
-"""The names of a run's segments.
+"""The ids of sessions, and the names of their segments.
 
 Each name carries the session, so that it never collides with a segment of an earlier one: a name that was
 replaced or reverted is used up. (Sync mode without consistent push replaces a segment in place: the new one
@@ -8,8 +8,10 @@ takes the name of the old one, whatever that is.)
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from controller_client.errors import ConfigError
 
@@ -18,7 +20,19 @@ _TYPE = "type"
 _NAME_PREFIX = "configs.segment.name.prefix"
 _NAME_POSTFIX = "configs.segment.name.postfix"
 _KEYS = (_TYPE, _NAME_PREFIX, _NAME_POSTFIX)
+_SESSION_ID = re.compile(r"\d{8}T\d{9}-[0-9a-f]{6}")
 _TEXT = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+
+
+def new_session_id(now_ms: int) -> str:
+    """Make an id that sorts by the time of its session's creation."""
+    stamp = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%dT%H%M%S%f")[:-3]
+    return f"{stamp}-{secrets.token_hex(3)}"
+
+
+def is_session_id(text: str) -> bool:
+    """Return whether a text is such an id."""
+    return _SESSION_ID.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,17 @@ from minion_tasks.file_ingestion.publish import Publication
 from minion_tasks.file_ingestion.reconcile import reconcile_group
 from minion_tasks.file_ingestion.run_types import RunTools
 from minion_tasks.file_ingestion.session import SETTLED, FileGroup, FileStatus, Session, SessionState
-from minion_tasks.file_ingestion.session_store import SessionStore
+from minion_tasks.file_ingestion.session_store import DamagedSessionError, SessionStore
 from minion_tasks.file_ingestion.source_view import SourceView, view_source
 from minion_tasks.file_ingestion.staging import staging_root
 from minion_tasks.file_ingestion.taking_up import is_entry_of, why_over, why_undone
 from minion_tasks.file_ingestion.writing import cut
 
+DAMAGED = "damaged"
+"""What stands in the place of a session's state where its record cannot be read."""
+
 _LOOKS = "looks for what differs in the source"
+_STAGED_GO = "its staged segments are deleted"
 
 
 class Action(StrEnum):
@@ -51,8 +55,8 @@ class NextTrigger:
 
     Attributes:
         action: What it does first.
-        session: The last session.
-        reason: Why that is thrown away.
+        session: The last session; None if there is none, all are cleared, or it cannot be read.
+        reason: Why that is discarded.
     """
 
     action: Action
@@ -86,9 +90,23 @@ def next_trigger(
     client: ControllerClient, sessions: SessionStore, params: FileIngestionParams
 ) -> NextTrigger:
     """Decide as a trigger does, by the last session and the task's parameters."""
-    latest = sessions.latest()
     if params.clear_state:
-        return NextTrigger(Action.CLEAR, latest)
+        return NextTrigger(Action.CLEAR)
+    try:
+        return _by_the_last_session(client, sessions, params)
+    except DamagedSessionError as error:
+        return NextTrigger(Action.THROW_AWAY, None, damage_reason(error))
+
+
+def damage_reason(error: DamagedSessionError) -> str:
+    """Say why a session that cannot be read is discarded."""
+    return f"the record of session {error.session_id} is damaged ({error.fault})"
+
+
+def _by_the_last_session(
+    client: ControllerClient, sessions: SessionStore, params: FileIngestionParams
+) -> NextTrigger:
+    latest = sessions.latest()
     if latest is None or not latest.is_open:
         return NextTrigger(Action.BEGIN, latest)
     if latest.state is SessionState.SWITCH:
@@ -178,13 +196,16 @@ def preview(tools: RunTools, sessions: SessionStore, params: FileIngestionParams
     now = next_trigger(tools.client, sessions, params)
     view = view_source(tools, table, params, staging_root(params, tools.client))
     session = now.session
-    if now.action is Action.FINISH and session is not None:
-        kept = tuple((uri, Fate.KEPT) for uri in sorted(Publication.of(sessions, session).staged_uris))
-        return Preview(now, view, SessionFate(kept), (), 0, False, tuple(sessions.read_from(session)))
     # Only a run starts Spark, so how many subtasks it will have is not known.
     slots = None if params.engine == "spark" else tools.engine.slots(params)
-    if now.action is Action.TAKE_UP and session is not None:
-        return plan_retry(now, view, list(sessions.groups(session)), params, slots=slots)
+    try:
+        if now.action is Action.FINISH and session is not None:
+            kept = tuple((uri, Fate.KEPT) for uri in sorted(Publication.of(sessions, session).staged_uris))
+            return Preview(now, view, SessionFate(kept), (), 0, False, tuple(sessions.read_from(session)))
+        if now.action is Action.TAKE_UP and session is not None:
+            return plan_retry(now, view, list(sessions.groups(session)), params, slots=slots)
+    except DamagedSessionError as error:
+        now = NextTrigger(Action.THROW_AWAY, None, damage_reason(error))
     empty = params.atomic and not view.plan.is_nothing and not view.plan.to_read
     tasks = None
     if slots is not None:
@@ -274,26 +295,44 @@ def _group_sizes(
 
 @dataclass(frozen=True)
 class Clearing:
-    """What clearing means for one session."""
+    """What clearing means for one session.
 
-    session: Session
+    Attributes:
+        state: Its state; ``damaged`` where its record cannot be read.
+        abandoned: Whether nobody goes on with it.
+        effect: What becomes of it, in words.
+    """
+
+    session_id: str
+    state: str
+    abandoned: bool
     effect: str
 
 
 def preview_clear(client: ControllerClient, sessions: SessionStore) -> list[Clearing]:
     """Say what `Cleaning.clear_all` would do, session by session, oldest first."""
-    return [Clearing(s, _effect(client, s)) for s in map(sessions.load, sessions.ids())]
+    return [_clearing(client, sessions, session_id) for session_id in sessions.ids()]
 
 
-def _effect(client: ControllerClient, session: Session) -> str:
+def _clearing(client: ControllerClient, sessions: SessionStore, session_id: str) -> Clearing:
+    try:
+        session = sessions.load(session_id)
+    except DamagedSessionError:
+        effect = _switch_effect(client, sessions.table, session_id, None)
+        return Clearing(session_id, DAMAGED, False, effect)
     if not session.is_open:
-        return "its record is deleted"
-    if session.state is not SessionState.SWITCH:
-        return "its staged segments are deleted"
-    staged = "its staged segments are deleted"
-    for entry in client.lineage.list(session.table):
-        if is_entry_of(entry, session) and entry.state is LineageState.IN_PROGRESS:
-            return f"its switch is reverted: the table goes on serving what it serves; {staged}"
-        if is_entry_of(entry, session) and entry.state is LineageState.COMPLETED:
-            return f"its switch is completed already and stays; {staged}"
-    return f"its switch has not begun, and will not; {staged}"
+        effect = "its record is deleted"
+    elif session.state is not SessionState.SWITCH:
+        effect = _STAGED_GO
+    else:
+        effect = _switch_effect(client, session.table, session_id, session.entry_id)
+    return Clearing(session_id, session.state.value, session.abandoned, effect)
+
+
+def _switch_effect(client: ControllerClient, table: str, session_id: str, entry_id: str | None) -> str:
+    for entry in client.lineage.list(table):
+        if is_entry_of(entry, session_id, entry_id) and entry.state is LineageState.IN_PROGRESS:
+            return f"its switch is reverted: the table goes on serving what it serves; {_STAGED_GO}"
+        if is_entry_of(entry, session_id, entry_id) and entry.state is LineageState.COMPLETED:
+            return f"its switch is completed already and stays; {_STAGED_GO}"
+    return f"its switch has not begun, and will not; {_STAGED_GO}"

@@ -18,6 +18,7 @@ from controller_client.filestore import FileInfo
 
 _INPUTS = "pinotPlugins.inputs"
 SESSION_KEY = "pinotPlugins.session"
+_LARGEST_PLAIN_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,22 @@ class Provenance:
         if packed is None:
             return None
         try:
-            rows = json.loads(zlib.decompress(base64.urlsafe_b64decode(packed)))
+            rows = json.loads(_unpacked(base64.urlsafe_b64decode(packed)))
             inputs = tuple(
                 FileInfo(uri, int(size), int(modified), etag) for uri, size, modified, etag in rows
             )
-        except (ValueError, TypeError, zlib.error, binascii.Error) as error:
+        except (ValueError, TypeError, zlib.error, binascii.Error, RecursionError) as error:
             raise DataError(
-                f"the metadata of segment {segment} says unreadably which files it was built from",
+                f"the entry in the metadata of segment {segment} for the files it was built from is damaged",
                 expected=f"{_INPUTS} as written by this task",
                 remedy="delete the segment, or remove the entry from its metadata to treat it as foreign",
             ) from error
         return cls(custom.get(SESSION_KEY, ""), inputs)
+
+
+def _unpacked(packed: bytes) -> bytes:
+    unpacking = zlib.decompressobj()
+    text = unpacking.decompress(packed, _LARGEST_PLAIN_BYTES)
+    if not unpacking.eof:
+        raise ValueError(f"it is cut short, or has more than {_LARGEST_PLAIN_BYTES:,} bytes unpacked")
+    return text

@@ -92,5 +92,5 @@ def publish(
         )
     else:
         publication.replaced = push_one_by_one(
-            client, session.table, segments, replaced, staging, push_mode=push_mode
+            client, store, session.table, segments, replaced, staging, push_mode=push_mode
         )

@@ -8,13 +8,14 @@ or cleared away, by the next.
 from __future__ import annotations
 
 from controller_client.zookeeper import TableLock
-from minion_tasks.file_ingestion.params import TASK_TYPE
+from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams
 from minion_tasks.file_ingestion.registration import load_params, offline_table
 from minion_tasks.file_ingestion.run_types import FilesFailedError, RunOutcome, RunReport, RunTools
 from minion_tasks.file_ingestion.session_store import SessionStore
 from minion_tasks.file_ingestion.steps import LockedRun
+from minion_tasks.fired import FiredTriggers
 
-__all__ = ["FilesFailedError", "RunOutcome", "RunReport", "RunTools", "run_task"]
+__all__ = ["FilesFailedError", "RunOutcome", "RunReport", "RunTools", "run_scheduled", "run_task"]
 
 
 def run_task(tools: RunTools, table: str, *, lock_wait_s: float = 0.0) -> RunReport:
@@ -36,4 +37,34 @@ def run_task(tools: RunTools, table: str, *, lock_wait_s: float = 0.0) -> RunRep
     params = load_params(tools.client, table)
     with TableLock(tools.store, table, TASK_TYPE, tools.owner) as lock:
         lock.acquire(lock_wait_s)
-        return LockedRun(tools, table, params, SessionStore(tools.store, table), lock).trigger()
+        return _locked_run(tools, table, params, lock)
+
+
+def run_scheduled(
+    tools: RunTools, table: str, scheduled_s: float, *, lock_wait_s: float = 0.0
+) -> RunReport | None:
+    """Make a table's scheduled trigger, unless another scheduler has made it: as :func:`run_task`.
+
+    Args:
+        tools: What the run works with.
+        table: Table name with type.
+        scheduled_s: The trigger's time by the table's cron expression, epoch seconds.
+        lock_wait_s: How long to wait for another run of the same table.
+
+    Returns:
+        None where this trigger, or a later one, was made already, whatever came of it.
+    """
+    fired = FiredTriggers(tools.store, tools.clock, tools.owner)
+    if fired.was_made(table, scheduled_s):
+        return None
+    params = load_params(tools.client, table)
+    with TableLock(tools.store, table, TASK_TYPE, tools.owner) as lock:
+        lock.acquire(lock_wait_s)
+        # Only now: a scheduler that is killed while it waits has not used the trigger up.
+        if not fired.claim(table, scheduled_s):
+            return None
+        return _locked_run(tools, table, params, lock)
+
+
+def _locked_run(tools: RunTools, table: str, params: FileIngestionParams, lock: TableLock) -> RunReport:
+    return LockedRun(tools, table, params, SessionStore(tools.store, table), lock).trigger()

@@ -14,28 +14,23 @@ only its own.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
-from controller_client.errors import ConflictError, NotFoundError
-from controller_client.filestore import FileInfo
-from controller_client.zookeeper import PropertyStore, ZNRecord
+from controller_client.errors import ConflictError, DataError, NotFoundError
+from controller_client.zookeeper import PropertyStore, Versioned
 from controller_client.zookeeper.table_config import table_config_path
-from minion_tasks.file_ingestion.session import (
-    FileEntry,
-    FileGroup,
-    FileStatus,
-    IngestionMode,
-    Session,
-    SessionState,
-    StagedSegment,
-    StagedUnit,
+from minion_tasks.file_ingestion.session import FileGroup, Session
+from minion_tasks.file_ingestion.session_records import (
+    UNREADABLE,
+    group_from,
+    group_record,
+    names_from,
+    names_record,
+    session_from,
+    session_record,
 )
 
-_MAX_TEXT = 1000
 _GROUPS_PAGE = 50
 _FROM_PAGE = 5000
 
@@ -45,13 +40,44 @@ def sessions_path(table: str) -> str:
     return f"/MINION_TASK_METADATA/{table}/FileIngestionTask/consistentPush"
 
 
+class DamagedSessionError(DataError):
+    """A session's record in ZooKeeper, or a part of it, is not what this task writes, or is gone.
+
+    Args:
+        session_id: The session.
+        table: Name with type.
+        fault: What is wrong.
+        path: The znode, in the property store.
+    """
+
+    def __init__(self, session_id: str, table: str, fault: str, path: str) -> None:
+        super().__init__(
+            f"the record of session {session_id} of {table} is damaged: {fault}",
+            where=path,
+            remedy="run the task: it discards the session, and reverts its switch unless that is completed;"
+            f" or clear all sessions with 'pinotctl task session clear {table}'",
+        )
+        self.session_id = session_id
+        self.table = table
+        self.fault = fault
+
+
 class SessionStore:
-    """The sessions of one table."""
+    """The sessions of one table.
+
+    What is read is checked: whatever reads a session may raise `DamagedSessionError`, but neither `ids` nor
+    `delete` read any.
+    """
 
     def __init__(self, store: PropertyStore, table: str) -> None:
         self._store = store
         self._table = table
         self._root = sessions_path(table)
+
+    @property
+    def table(self) -> str:
+        """The table's name with type."""
+        return self._table
 
     def ids(self) -> list[str]:
         """List the sessions, oldest first."""
@@ -68,14 +94,18 @@ class SessionStore:
         Raises:
             NotFoundError: There is none of this id.
         """
-        found = self._store.get(f"{self._root}/{session_id}")
-        if found is None:
+        path = f"{self._root}/{session_id}"
+        (found,) = self._read(session_id, [path])
+        if found is None and session_id not in self.ids():
             raise NotFoundError(f"the table {self._table} has no session {session_id}", where=self._root)
-        return _session_from(found.record.simple_fields, self._table, session_id, found.version)
+        if found is None:
+            raise DamagedSessionError(session_id, self._table, "it is empty", path)
+        with self._readable(session_id, path):
+            return session_from(found.record.simple_fields, self._table, session_id, found.version)
 
     def create(self, session: Session) -> Session:
         """Write a new session, whose groups are written before it moves on."""
-        self._store.create(f"{self._root}/{session.session_id}", _session_record(session))
+        self._store.create(f"{self._root}/{session.session_id}", session_record(session))
         return self.load(session.session_id)
 
     def save(self, session: Session) -> Session:
@@ -85,7 +115,7 @@ class SessionStore:
             ConflictError: It was changed meanwhile.
         """
         path = f"{self._root}/{session.session_id}"
-        version = self._store.set(path, _session_record(session), expected_version=session.version)
+        version = self._store.set(path, session_record(session), expected_version=session.version)
         return replace(session, version=version)
 
     def is_of_dropped_table(self, session: Session) -> bool:
@@ -96,7 +126,7 @@ class SessionStore:
 
     def create_group(self, session_id: str, group: FileGroup) -> None:
         """Write a new group of files."""
-        self._store.create(self._group_path(session_id, group.number), _group_record(group))
+        self._store.create(self._group_path(session_id, group.number), group_record(group))
 
     def group(self, session_id: str, number: int) -> FileGroup:
         """Read a group.
@@ -105,10 +135,8 @@ class SessionStore:
             NotFoundError: The session, or the group in it, is gone.
         """
         path = self._group_path(session_id, number)
-        found = self._store.get(path)
-        if found is None:
-            raise NotFoundError(f"session {session_id} of {self._table} has no group {number}", where=path)
-        return _group_from(found.record, number, found.version)
+        (found,) = self._read(session_id, [path])
+        return self._group(session_id, number, path, found)
 
     def save_group(self, session_id: str, group: FileGroup) -> FileGroup:
         """Write a group if nobody changed it since it was read.
@@ -117,7 +145,7 @@ class SessionStore:
             ConflictError: It was changed meanwhile.
         """
         path = self._group_path(session_id, group.number)
-        version = self._store.set(path, _group_record(group), expected_version=group.version)
+        version = self._store.set(path, group_record(group), expected_version=group.version)
         return replace(group, version=version)
 
     def groups(self, session: Session) -> Iterator[FileGroup]:
@@ -125,12 +153,9 @@ class SessionStore:
         for start in range(0, session.groups, _GROUPS_PAGE):
             numbers = range(start, min(start + _GROUPS_PAGE, session.groups))
             paths = [self._group_path(session.session_id, number) for number in numbers]
-            for number, path, found in zip(numbers, paths, self._store.get_many(paths), strict=True):
-                if found is None:
-                    raise NotFoundError(
-                        f"session {session.session_id} of {self._table} has no group {number}", where=path
-                    )
-                yield _group_from(found.record, number, found.version)
+            pages = self._read(session.session_id, paths)
+            for number, path, found in zip(numbers, paths, pages, strict=True):
+                yield self._group(session.session_id, number, path, found)
 
     def change_group(
         self, session_id: str, number: int, change: Callable[[FileGroup], FileGroup]
@@ -156,23 +181,19 @@ class SessionStore:
         for number, page in enumerate(pages):
             path = self._from_path(session_id, number)
             self._delete_if_there(path)  # of a run that was killed before it counted its pages
-            self._store.create(
-                path, ZNRecord(f"{number:05d}", {"segments": json.dumps(page), "enableCompression": "true"})
-            )
+            self._store.create(path, names_record(number, page))
         return len(pages)
 
     def read_from(self, session: Session) -> list[str]:
         """Read the segments that the switch replaces, as written down."""
         names: list[str] = []
-        for found in self._store.get_many(
-            [self._from_path(session.session_id, number) for number in range(session.from_pages)]
-        ):
+        for number in range(session.from_pages):
+            path = self._from_path(session.session_id, number)
+            (found,) = self._read(session.session_id, [path])
             if found is None:
-                raise NotFoundError(
-                    f"session {session.session_id} of {self._table} lost a page of the segments it replaces",
-                    remedy="clear the session with 'pinotctl task session clear'",
-                )
-            names += json.loads(found.record.simple_fields["segments"])
+                raise self._lost(session.session_id, f"page {number} of the segments that it replaces", path)
+            with self._readable(session.session_id, path):
+                names += names_from(found.record)
         return names
 
     def delete(self, session_id: str) -> None:
@@ -194,108 +215,29 @@ class SessionStore:
     def _group_path(self, session_id: str, number: int) -> str:
         return f"{self._root}/{session_id}/groups/{number:05d}"
 
+    def _read(self, session_id: str, paths: Sequence[str]) -> Sequence[Versioned | None]:
+        try:
+            return self._store.get_many(paths)
+        except DataError as error:
+            where = error.where or paths[0]
+            raise DamagedSessionError(session_id, self._table, error.message, where) from error
 
-def _session_record(session: Session) -> ZNRecord:
-    fields = {
-        "state": session.state.value,
-        "retryCount": str(session.retry_count),
-        "createdMs": str(session.created_ms),
-        "updatedMs": str(session.updated_ms),
-        "owner": session.owner,
-        "mode": session.mode.value,
-        "atomic": "true" if session.atomic else "false",
-        "inputDirURI": session.source,
-        "stagingURI": session.staging_uri,
-        "files": str(session.files),
-        "totalBytes": str(session.total_bytes),
-        "groups": str(session.groups),
-        "numbers": str(session.numbers),
-        "fromPages": str(session.from_pages),
-        "attemptsMs": ",".join(map(str, session.attempts_ms)),
-        "taskName": session.task_name,
-        "segmentLineageEntryId": session.entry_id,
-        "abandoned": "true" if session.abandoned else "false",
-        "message": session.message[:_MAX_TEXT] if session.message else None,
-    }
-    return ZNRecord(session.session_id, {key: value for key, value in fields.items() if value is not None})
+    def _group(self, session_id: str, number: int, path: str, found: Versioned | None) -> FileGroup:
+        if found is None:
+            raise self._lost(session_id, f"group {number}", path)
+        with self._readable(session_id, path):
+            return group_from(found.record, number, found.version)
 
+    def _lost(self, session_id: str, part: str, path: str) -> DataError | NotFoundError:
+        """Make the error for a part that is not there; that is no damage if the whole session is gone."""
+        if session_id in self.ids():
+            return DamagedSessionError(session_id, self._table, f"{part} is not there", path)
+        return NotFoundError(f"session {session_id} of {self._table} is gone, and {part} with it", where=path)
 
-def _session_from(fields: dict[str, str], table: str, session_id: str, version: int) -> Session:
-    return Session(
-        session_id=session_id,
-        table=table,
-        state=SessionState(fields["state"]),
-        created_ms=int(fields["createdMs"]),
-        updated_ms=int(fields["updatedMs"]),
-        owner=fields["owner"],
-        mode=IngestionMode(fields["mode"]),
-        atomic=fields["atomic"] == "true",
-        source=fields["inputDirURI"],
-        staging_uri=fields["stagingURI"],
-        files=int(fields["files"]),
-        total_bytes=int(fields["totalBytes"]),
-        groups=int(fields["groups"]),
-        numbers=int(fields["numbers"]),
-        from_pages=int(fields["fromPages"]),
-        attempts_ms=tuple(int(text) for text in fields["attemptsMs"].split(",") if text),
-        retry_count=int(fields["retryCount"]),
-        task_name=fields.get("taskName"),
-        entry_id=fields.get("segmentLineageEntryId"),
-        abandoned=fields.get("abandoned") == "true",
-        message=fields.get("message"),
-        version=version,
-    )
-
-
-def _group_record(group: FileGroup) -> ZNRecord:
-    fields: dict[str, Any] = {
-        "entries": [_entry_row(entry) for entry in group.entries],
-        "units": [
-            {"files": unit.files, "segments": [_segment_row(s) for s in unit.segments]}
-            for unit in group.units
-        ],
-    }
-    content = {name: json.dumps(value, separators=(",", ":")) for name, value in fields.items()}
-    if group.empty_segment:
-        content["emptySegment"] = "true"
-    return ZNRecord(f"{group.number:05d}", {**content, "enableCompression": "true"})
-
-
-def _entry_row(entry: FileEntry) -> dict[str, Any]:
-    file = entry.file
-    row: dict[str, Any] = {"n": entry.number, "f": [file.uri, file.size_bytes, file.modified_ms, file.etag]}
-    if entry.status is not FileStatus.PENDING:
-        row["status"] = entry.status.value
-    if entry.error is not None:
-        row["error"] = entry.error[:_MAX_TEXT]
-    if entry.ended_ms is not None:
-        row["ended"] = entry.ended_ms
-    if entry.refreshes is not None:
-        row["refreshes"] = entry.refreshes
-    return row
-
-
-def _segment_row(segment: StagedSegment) -> list[Any]:
-    return [getattr(segment, field.name) for field in dataclasses.fields(StagedSegment)]
-
-
-def _group_from(record: ZNRecord, number: int, version: int) -> FileGroup:
-    entries = []
-    for row in json.loads(record.simple_fields["entries"]):
-        uri, size, modified, etag = row["f"]
-        entries.append(
-            FileEntry(
-                number=row["n"],
-                file=FileInfo(uri, size, modified, etag),
-                status=FileStatus(row.get("status", FileStatus.PENDING)),
-                error=row.get("error"),
-                ended_ms=row.get("ended"),
-                refreshes=row.get("refreshes"),
-            )
-        )
-    units = tuple(
-        StagedUnit(tuple(row["files"]), tuple(StagedSegment(*segment) for segment in row["segments"]))
-        for row in json.loads(record.simple_fields["units"])
-    )
-    is_empty = record.simple_fields.get("emptySegment") == "true"
-    return FileGroup(number, tuple(entries), units, is_empty, version)
+    @contextlib.contextmanager
+    def _readable(self, session_id: str, path: str) -> Iterator[None]:
+        try:
+            yield
+        except UNREADABLE as error:
+            fault = f"{type(error).__name__}: {error}"[:200]
+            raise DamagedSessionError(session_id, self._table, fault, path) from error

@@ -46,6 +46,11 @@ def session_uri(root: str, table: str, session_id: str) -> str:
     return f"{root}/{table}/{session_id}"
 
 
+def is_session_folder(uri: str, table: str, session_id: str) -> bool:
+    """Return whether a URI is a session's own folder, wherever the staging folder was when it began."""
+    return uri.endswith(session_uri(f"/{STAGING_FOLDER}", table, session_id))
+
+
 def open_staging(staging_uri: str, params: FileIngestionParams) -> FileStore:
     """Open the store of a staging folder, with the output's properties or, on a like store, the input's."""
     properties = params.output_fs

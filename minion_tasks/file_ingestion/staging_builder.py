@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from controller_client.disk import naming_full_disks
 from controller_client.errors import PinotPluginError
 from controller_client.filestore import FileInfo, FileStore, open_store
 from jvm_bridge.builder import BuiltSegment, FileFormat, SegmentBuilder
@@ -60,7 +61,15 @@ class StagingBuilder:
         self._attempt = uuid.uuid4().hex[:8]
 
     def __call__(self, entries: Sequence[FileEntry]) -> BuiltUnit:
-        """Build the segments of files, the bad ones among them left out, and stage them."""
+        """Build the segments of files, the bad ones among them left out, and stage them.
+
+        Raises:
+            DiskFullError: No room is left in the folder for local copies and tars, or in the staging folder.
+        """
+        with naming_full_disks(self._work_dir):
+            return self._built(entries)
+
+    def _built(self, entries: Sequence[FileEntry]) -> BuiltUnit:
         failures: dict[int, Exception] = {}
         while left := [entry for entry in entries if entry.number not in failures]:
             started = time.monotonic()
@@ -85,7 +94,7 @@ class StagingBuilder:
     def empty(self, number: int) -> BuiltUnit:
         """Build and stage a segment without rows, which stands for "nothing" in a replacement."""
         started = time.monotonic()
-        with tempfile.TemporaryDirectory(dir=self._work_dir) as folder:
+        with naming_full_disks(self._work_dir), tempfile.TemporaryDirectory(dir=self._work_dir) as folder:
             path = Path(folder) / "empty.json"
             path.touch()
             built = self._builder.from_file(

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from controller_client.errors import ConflictError, PinotPluginError
 from controller_client.filestore import FileInfo
 from controller_client.zookeeper import TableLock
 from minion_tasks.file_ingestion.cleaning import Cleaning
 from minion_tasks.file_ingestion.engine import NoMinionError
+from minion_tasks.file_ingestion.naming import new_session_id
 from minion_tasks.file_ingestion.params import FileIngestionParams
 from minion_tasks.file_ingestion.planner import share_out
 from minion_tasks.file_ingestion.progress import read_progress
@@ -22,7 +21,7 @@ from minion_tasks.file_ingestion.quota import check_quota
 from minion_tasks.file_ingestion.reconcile import reconcile_group
 from minion_tasks.file_ingestion.run_types import FilesFailedError, RunOutcome, RunReport, RunTools
 from minion_tasks.file_ingestion.session import FileStatus, Session, SessionState, move
-from minion_tasks.file_ingestion.session_store import SessionStore
+from minion_tasks.file_ingestion.session_store import DamagedSessionError, SessionStore
 from minion_tasks.file_ingestion.source_view import SourceView, view_source
 from minion_tasks.file_ingestion.staging import open_staging, session_uri
 from minion_tasks.file_ingestion.taking_up import why_over
@@ -61,19 +60,37 @@ class LockedRun:
                 self._table,
             )
             self._cleaning.clear_all()
-        latest = self._sessions.latest()
-        if latest is not None and latest.is_open:
-            if latest.state is SessionState.SWITCH:
-                if not self._cleaning.abandon_if_undone(latest):
-                    publication = Publication.of(self._sessions, latest)
-                    return self._finish(latest, publication, RunOutcome.SWITCH_FINISHED, None)
-            else:
-                reason = why_over(latest, self._params, self._sessions)
-                if reason is None:
-                    return self._take_up(latest)
-                self._cleaning.throw_away(latest, reason)
+        for _ in range(len(self._sessions.ids()) + 1):
+            try:
+                report = self._go_on()
+            except DamagedSessionError as error:
+                self._cleaning.discard_damaged(error)
+                continue  # the one before it is the last now
+            if report is not None:
+                return report
+            break
         self._cleaning.sweep()
         return self._start()
+
+    def _go_on(self) -> RunReport | None:
+        """Go on with the last session; None if there is none, or it is discarded.
+
+        Raises:
+            DamagedSessionError: It cannot be read.
+        """
+        latest = self._sessions.latest()
+        if latest is None or not latest.is_open:
+            return None
+        if latest.state is SessionState.SWITCH:
+            if self._cleaning.abandon_if_undone(latest):
+                return None
+            publication = Publication.of(self._sessions, latest)
+            return self._finish(latest, publication, RunOutcome.SWITCH_FINISHED, None)
+        reason = why_over(latest, self._params, self._sessions)
+        if reason is None:
+            return self._take_up(latest)
+        self._cleaning.throw_away(latest, reason)
+        return None
 
     def _start(self) -> RunReport:
         """Start a new session for what differs, and take it to its end."""
@@ -90,8 +107,7 @@ class LockedRun:
         latest = self._sessions.latest()
         # Sessions are in the order of their ids, also when this machine's clock is behind another's.
         now = max(self._tools.now_ms, latest.created_ms + 1 if latest is not None else 0)
-        stamp = datetime.fromtimestamp(now / 1000, UTC).strftime("%Y%m%dT%H%M%S%f")[:-3]
-        session_id = f"{stamp}-{secrets.token_hex(3)}"
+        session_id = new_session_id(now)
         session = self._sessions.create(
             Session(
                 session_id=session_id,
@@ -191,7 +207,7 @@ class LockedRun:
             raise FilesFailedError(
                 f"{len(failures)} of {session.files} files could not be ingested, the others are in"
                 f" {self._table}:\n  {_summary(failures)}",
-                remedy="mend the files or the schema; the next trigger reads them again",
+                remedy="remove what each of them names; the next trigger reads them again",
             )
         return report
 
@@ -242,9 +258,11 @@ class LockedRun:
     def _files_failed(self, session: Session, failures: list[str]) -> FilesFailedError:
         left = self._params.max_retries - session.retry_count
         if left > 0:
-            remedy = f"mend the files or the schema; the next trigger reads what is not staged ({left} left)"
+            remedy = (
+                f"remove what each of them names; the next trigger reads what is not staged ({left} left)"
+            )
         else:
-            remedy = "mend the files or the schema, then run the task again: it begins anew"
+            remedy = "remove what each of them names, then run the task again: it begins anew"
         return FilesFailedError(
             f"{len(failures)} of {session.files} files could not be ingested; {self._table} is unchanged:\n"
             f"  {_summary(failures)}",

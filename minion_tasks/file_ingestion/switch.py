@@ -7,16 +7,18 @@ what it has already pushed is not pushed again.
 from __future__ import annotations
 
 import logging
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
 from controller_client.client import ControllerClient
-from controller_client.errors import PinotPluginError
+from controller_client.disk import naming_full_disks
+from controller_client.errors import NotFoundError, PinotPluginError
 from controller_client.filestore import FileStore, scheme_of
+from controller_client.folders import scratch_folder
 from controller_client.lineage import LineageState
+from controller_client.loading import SegmentLoading
 from controller_client.replacement import SegmentReplacement
 from controller_client.routing import wait_routed
 from controller_client.zookeeper import PropertyStore
@@ -43,8 +45,10 @@ def switch(
 ) -> int:
     """Publish the staged segments atomically, and take the replaced ones out.
 
-    Queries made afterwards see it: brokers learn of it some moments after the controller, so it waits up to
-    30 s for them. One that needs longer, or does not answer, is no error.
+    Segments that do not load, e.g. since the controller died in an earlier switch, are repaired
+    (:mod:`controller_client.loading`). Queries made afterwards see the new segments: brokers learn of them
+    some moments after the controller, so it waits up to 30 s for them. One that needs longer, or does not
+    answer, is no error.
 
     Args:
         client: The controller.
@@ -68,15 +72,16 @@ def switch(
     """
     names = [segment.name for segment in segments]
     gone = _still_there(client, table, names, replaced)
+    pushing = _Pushing(client, table, segments, staging, push_mode)
     with SegmentReplacement(
-        client, table, gone, names, store=store, keep_on_error=keep_on_error
+        client, table, gone, names, store=store, push_again=pushing.push, keep_on_error=keep_on_error
     ) as replacement:
         if replacement.entry_id is not None:
             on_entry(replacement.entry_id)
         if replacement.state is LineageState.COMPLETED:
             logger.info("the segments of %s had been switched already", table)
         else:
-            _push_missing(client, table, segments, staging, push_mode)
+            pushing.push_missing()
     _wait_for_brokers(client, table, segments, gone)
     return len(gone)
 
@@ -109,6 +114,7 @@ def _still_there(
 
 def push_one_by_one(
     client: ControllerClient,
+    store: PropertyStore,
     table: str,
     segments: Sequence[StagedSegment],
     replaced: Sequence[str],
@@ -122,8 +128,10 @@ def push_one_by_one(
     new ones are online. Returns how many were deleted.
     """
     if segments:
-        _push_missing(client, table, segments, staging, push_mode)
-        client.segments.wait_online(table, [segment.name for segment in segments], _ONLINE_S)
+        pushing = _Pushing(client, table, segments, staging, push_mode)
+        pushing.push_missing()
+        loading = SegmentLoading(client, table, store, pushing.push)
+        loading.wait([segment.name for segment in segments], _ONLINE_S)
     there = set(client.segments.list(table, exclude_replaced=False))
     gone = there.intersection(replaced).difference(segment.name for segment in segments)
     client.segments.delete(table, gone)
@@ -142,28 +150,58 @@ def was_reverted(client: ControllerClient, table: str, names: Sequence[str]) -> 
     )
 
 
-def _push_missing(
-    client: ControllerClient,
-    table: str,
-    segments: Sequence[StagedSegment],
-    staging: FileStore,
-    push_mode: str,
-) -> None:
-    there = set(client.segments.list(table, exclude_replaced=False))
-    missing = [
-        segment
-        for segment in segments
-        # One of the same name may be an older one, that this one refreshes in place.
-        if segment.name not in there or client.segments.metadata(table, segment.name).crc != segment.crc
-    ]
-    mode = _effective_mode(client, push_mode, segments)
+class _Pushing:
+    """Pushes staged segments of one table."""
 
-    def push(segment: StagedSegment) -> None:
-        _push(client, table, segment, staging, mode)
+    def __init__(
+        self,
+        client: ControllerClient,
+        table: str,
+        segments: Sequence[StagedSegment],
+        staging: FileStore,
+        push_mode: str,
+    ) -> None:
+        self._client = client
+        self._table = table
+        self._segments = segments
+        self._staging = staging
+        self._push_mode = push_mode
 
-    with ThreadPoolExecutor(_PARALLEL_PUSHES, thread_name_prefix="push") as pool:
-        for _ in pool.map(push, missing):
-            pass
+    def push_missing(self) -> None:
+        """Push what the table does not have."""
+        there = set(self._client.segments.list(self._table, exclude_replaced=False))
+        self.push(
+            [
+                segment.name
+                for segment in self._segments
+                if segment.name not in there or not self._is_the_same(segment)
+            ]
+        )
+
+    def _is_the_same(self, segment: StagedSegment) -> bool:
+        """Return whether the table's segment is this one, not an older one that it refreshes in place."""
+        try:
+            return self._client.segments.metadata(self._table, segment.name).crc == segment.crc
+        except NotFoundError:
+            return False  # a push that failed was taken back since the segments were listed
+
+    def push(self, names: Collection[str]) -> None:
+        """Push segments of these names."""
+        mode = _effective_mode(self._client, self._push_mode, self._segments)
+
+        def push(segment: StagedSegment) -> None:
+            _push(self._client, self._table, segment, self._staging, mode, folder)
+
+        wanted = set(names)
+        if not wanted:
+            return
+        with (
+            scratch_folder("pinot-push-") as folder,
+            naming_full_disks(folder),
+            ThreadPoolExecutor(_PARALLEL_PUSHES, thread_name_prefix="push") as pool,
+        ):
+            for _ in pool.map(push, (segment for segment in self._segments if segment.name in wanted)):
+                pass
 
 
 def _effective_mode(client: ControllerClient, push_mode: str, segments: Sequence[StagedSegment]) -> str:
@@ -180,11 +218,16 @@ def _effective_mode(client: ControllerClient, push_mode: str, segments: Sequence
 
 
 def _push(
-    client: ControllerClient, table: str, segment: StagedSegment, staging: FileStore, mode: str
+    client: ControllerClient,
+    table: str,
+    segment: StagedSegment,
+    staging: FileStore,
+    mode: str,
+    folder: Path,
 ) -> None:
     uri = segment.metadata_uri if mode == "METADATA" else segment.tar_uri
-    with tempfile.TemporaryDirectory(prefix="pinot-push-") as folder:
-        path = Path(folder) / f"{segment.name}.tar.gz"
+    path = folder / f"{segment.name}.tar.gz"
+    try:
         staging.download(uri, path)
         if mode == "METADATA":
             # Ours are not percent-encoded, Pinot's are.
@@ -193,3 +236,5 @@ def _push(
             client.segments.push_metadata(table, path, uri, copy_to_deep_store=True)
         else:
             client.segments.upload_tar(table, path)
+    finally:
+        path.unlink(missing_ok=True)

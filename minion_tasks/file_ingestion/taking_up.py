@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from controller_client.client import ControllerClient
 from controller_client.lineage import LineageEntry
+from minion_tasks.file_ingestion.naming import is_session_id
 from minion_tasks.file_ingestion.params import FileIngestionParams
 from minion_tasks.file_ingestion.publish import Publication
 from minion_tasks.file_ingestion.session import Session, SessionState
@@ -41,9 +42,17 @@ def why_undone(client: ControllerClient, sessions: SessionStore, session: Sessio
     return None
 
 
-def is_entry_of(entry: LineageEntry, session: Session) -> bool:
-    """Tell whether a lineage entry is that of a session's switch.
+def is_entry_of(entry: LineageEntry, session_id: str, entry_id: str | None) -> bool:
+    """Return whether a lineage entry is that of a session's switch.
 
     By what the entry says, not by what the session has staged: its ledger may be damaged.
+
+    Args:
+        entry: The entry.
+        session_id: The session; its id is part of the names of its segments.
+        entry_id: The entry that the session names, if it does.
     """
-    return entry.entry_id == session.entry_id or any(session.session_id in name for name in entry.segments_to)
+    if entry_id is not None and entry.entry_id == entry_id:
+        return True
+    # Whatever else stands among the sessions must not match names by chance.
+    return is_session_id(session_id) and any(session_id in name for name in entry.segments_to)

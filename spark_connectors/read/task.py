@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from controller_client.folders import scratch_folder
 from spark_connectors.options import ReadFrom, ReadOptions
 from spark_connectors.read.assemble import Nulls, assemble, places
 from spark_connectors.read.columns import ReadColumn
@@ -97,10 +96,10 @@ class ReadTask:
             group.table, self.columns, group.where, self.options.limit, with_place=bool(self.nullable)
         )
         with (
-            tempfile.TemporaryDirectory(dir=work_dir(self.options.work_dir), prefix="pinot-read-") as folder,
+            scratch_folder("pinot-read-", work_dir(self.options.work_dir)) as folder,
             self.options.client() as client,
         ):
-            files = SegmentFiles(client, self.options, Path(folder))
+            files = SegmentFiles(client, self.options, folder)
             for segment in group.segments:
                 fetched = files.fetch(group.table, segment)
                 with LocalSegment(fetched, self.schema) as local:

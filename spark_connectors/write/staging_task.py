@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 import uuid
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from controller_client.folders import scratch_folder
 from jvm_bridge.builder import SegmentBuilder
 from jvm_bridge.jvm import start_jvm
 from minion_tasks.file_ingestion.session import StagedSegment
@@ -147,8 +147,8 @@ class _Stager:
 @contextmanager
 def _stager(plan: WritePlan, partition: int) -> Iterator[_Stager]:
     start_jvm()
-    with tempfile.TemporaryDirectory(dir=work_dir(plan.options.work_dir), prefix="pinot-write-") as folder:
-        yield _Stager(plan, partition, Path(folder))
+    with scratch_folder("pinot-write-", work_dir(plan.options.work_dir)) as folder:
+        yield _Stager(plan, partition, folder)
 
 
 def _sorted_column(plan: WritePlan) -> str | None:

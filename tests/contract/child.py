@@ -6,9 +6,12 @@ Run as ``python -m tests.contract.child``; only the parent's ``SegmentChild`` ta
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -21,6 +24,18 @@ from controller_client.errors import PinotPluginError
 from controller_client.segment_tar import unpack_tar
 from jvm_bridge.builder import BuiltSegment, FileFormat, SegmentBuilder, mapped_rows, row_file
 from jvm_bridge.jvm import start_jvm
+
+
+@contextmanager
+def _limited(size_bytes: int | None) -> Iterator[None]:
+    """Let no file grow beyond a size: what a full disk is like, for a process that may mount none."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if size_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def _build(request: dict[str, Any]) -> dict[str, Any]:
@@ -200,7 +215,8 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            reply = actions[request["action"]](request)
+            with _limited(request.get("largest_file_bytes")):
+                reply = actions[request["action"]](request)
         except PinotPluginError as error:
             reply = {"error": type(error).__name__, "message": str(error)}
         sys.stdout.write(json.dumps(reply) + "\n")

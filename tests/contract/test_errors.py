@@ -132,3 +132,24 @@ def test_boxed_longs_stay_what_they_are(child: SegmentChild) -> None:
     # JPype 1.7.1 has a latent fault in boxing large longs; a build boxes few, an executor may box many.
     for start in (2**31 - 50_000, 2**62, -(2**63)):
         assert child.ask({"action": "box_longs", "start": start, "count": 100_352})["wrong"] == 0
+
+
+@pytest.mark.parametrize("reader", ["pinot", "auto"])
+@pytest.mark.parametrize("largest_bytes", [2_000, 20_000])
+def test_a_full_disk_is_nobodys_fault(
+    child: SegmentChild, source_dir: Path, reader: str, largest_bytes: int
+) -> None:
+    """Where the rows are mapped, where the indexes are written, where they are packed."""
+    paths = [source_dir / f"{number}.csv" for number in range(2)]
+    for number, path in enumerate(paths):
+        rows = (f"{number}-{row}-{row * 7919},{row * 7919},1600000000000\n" for row in range(5000))
+        path.write_text("d_string,d_int,ts\n" + "".join(rows))
+    before = _left(child)
+    for reply in (
+        child.build(CONFIG, SCHEMA, paths[0], reader, largest_file_bytes=largest_bytes),
+        child.build_files(CONFIG, SCHEMA, paths, reader, largest_file_bytes=largest_bytes),
+    ):
+        assert reply.get("error") == "DiskFullError", reply
+        assert f"no room is left on the disk of {child.work_dir}" in reply["message"]
+        assert f"{largest_bytes:,} bytes at most" in reply["message"]
+    assert _left(child) == before

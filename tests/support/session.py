@@ -41,10 +41,12 @@ class Session:
     Args:
         folder: For what the session writes on this machine.
         zookeeper_heap_mb: Java heap of ZooKeeper, which holds all records in memory.
+        s3_deep_store: Whether the deep store is on S3, where the S3 server can be had; else it is a folder.
     """
 
-    def __init__(self, folder: Path, *, zookeeper_heap_mb: int = 128) -> None:
+    def __init__(self, folder: Path, *, zookeeper_heap_mb: int = 128, s3_deep_store: bool = True) -> None:
         self._folder = folder
+        self._s3_deep_store = s3_deep_store
         self._zookeeper_heap_mb = zookeeper_heap_mb
         self._at_end = ExitStack()
 
@@ -68,10 +70,11 @@ class Session:
 
     @cached_property
     def pinot(self) -> PinotCluster:
-        """The Pinot cluster, with its deep store on S3 where the S3 server can be had."""
+        """The Pinot cluster."""
         s3: S3Access | None = None
-        with suppress(S3UnavailableError):
-            s3 = self.s3
+        if self._s3_deep_store:
+            with suppress(S3UnavailableError):
+                s3 = self.s3
         folder = self._folder / "deep-store"
         folder.mkdir()
         cluster = PinotCluster(

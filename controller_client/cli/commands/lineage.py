@@ -92,10 +92,14 @@ def doctor(
 
 
 def _repair_all(cli: CliContext, faults: list[tuple[str, Diagnosis]]) -> int:
-    from controller_client.doctor import repair
+    from controller_client.lineage_repair import repair
 
     for name, fault in faults:
-        done = repair(cli.client(), name, fault)
+        store = cli.property_store() if fault.repair and fault.repair.load else None
+        done = repair(cli.client(), name, fault, store=store)
+        if done.load:
+            cli.out.note(f"{name}: {len(done.load)} segments of entry {fault.entry.entry_id} are loaded.")
+            continue
         reverted = "reverted and " if done.revert else ""
         cli.out.note(
             f"{name}: entry {fault.entry.entry_id} {reverted}cleaned of {len(done.delete)} segments."
@@ -105,7 +109,9 @@ def _repair_all(cli: CliContext, faults: list[tuple[str, Diagnosis]]) -> int:
 
 def _row(table: str, fault: Diagnosis) -> tuple[object, ...]:
     plan = None
-    if fault.repair is not None:
+    if fault.repair is not None and fault.repair.load:
+        plan = f"load {len(fault.repair.load)} segments"
+    elif fault.repair is not None:
         plan = ("revert, " if fault.repair.revert else "") + f"delete {len(fault.repair.delete)} segments"
     return (
         table,

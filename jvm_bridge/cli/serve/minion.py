@@ -14,10 +14,10 @@ from controller_client.clock import SystemClock
 from controller_client.config import ControllerConfig
 from controller_client.errors import NotFoundError, UnreachableError
 from jvm_bridge.cli.jar_progress import jar_progress
-from jvm_bridge.cli.serve.signals import stop_on_signals
+from jvm_bridge.cli.serve.signals import StopSignal, end_at_once_on_interrupt
 from jvm_bridge.jars import pinot_jars
 from jvm_bridge.jvm import check_jars_fit
-from jvm_bridge.minion import DEFAULT_TAG, MinionSettings, host_minion
+from jvm_bridge.minion import DEFAULT_TAG, MinionSettings, host_minion, load_executors
 
 __all__ = ["minion"]
 
@@ -78,7 +78,7 @@ def minion(
     zookeeper_session_timeout_ms: int,
 ) -> None:
     """Run a minion whose task executors are Python, until SIGTERM or Ctrl-C."""
-    stop = stop_on_signals(signal.SIGTERM, signal.SIGINT)
+    executors = load_executors()
     config = cli.controller_config()
     if controller:
         config = replace(config, url=controller)
@@ -106,9 +106,12 @@ def minion(
             "zk.session.timeout": str(zookeeper_session_timeout_ms),
             "pinotPlugins.log.level": level,
         },
+        executors=executors,
     )
     cli.out.note(f"{settings.instance_id} joins {cluster_name} ({zookeeper}); stop it with Ctrl-C")
-    host_minion(settings, stop.event)
+    end_at_once_on_interrupt()
+    stop = StopSignal()
+    host_minion(settings, stop.event, lambda: stop.take_over(signal.SIGTERM, signal.SIGINT))
     cli.out.note(f"{settings.instance_id} has left the cluster")
 
 

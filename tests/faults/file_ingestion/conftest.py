@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from controller_client.zookeeper import PropertyStore
-from tests.faults.file_ingestion.place import Place
+from tests.faults.file_ingestion.place import Place, S3Source
 from tests.faults.file_ingestion.runs import Runners
 from tests.faults.file_ingestion.table import rows
 from tests.integration.file_ingestion.conftest import ingestion_table, shared_folder
@@ -58,8 +58,9 @@ def place_of(
             found = places.get(mode)
             if found is None or not found.is_sound:
                 table = IngestionTable(f"t_{uuid.uuid4().hex[:12]}", client, broker, pinot.controller_url)
+                source = S3Source(s3_client, bucket, table.name, s3_proxy)
                 found = places[mode] = Place(
-                    mode, table, pinot, store, s3_client, bucket, controller_proxy, s3_proxy
+                    mode, table, pinot, store, source, controller_proxy, s3_proxy, bucket
                 )
                 found.make()
                 found.register(0, {})

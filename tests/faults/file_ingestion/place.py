@@ -1,76 +1,58 @@
-"""A table that the rows of the fault table share: each changes its source, and brings the table up to it."""
+"""A table of the fault table's rows, behind proxies: the controller's, and that of the S3 server."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from controller_client.broker import BrokerClient
-from controller_client.lineage import LineageState
-from controller_client.zookeeper import PropertyStore
-from minion_tasks.file_ingestion.params import TASK_TYPE
-from minion_tasks.file_ingestion.purge import purge
-from minion_tasks.file_ingestion.session_store import SessionStore
-from tests.integration.file_ingestion.ingestion import IngestionTable, Reader
-from tests.support.cluster import PinotCluster
+from tests.faults.file_ingestion.watched import WatchedTable
 from tests.support.faulty_http import FaultyHttp
 from tests.support.faulty_s3 import FaultyS3
-from tests.support.reader_polls import TALLY
-from tests.support.wait import WaitError, wait_for
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-MODES: Mapping[str, Mapping[str, str]] = {
-    "append": {"consistentPushEnabled": "true"},
-    "sync": {"enableSync": "true", "consistentPushEnabled": "true"},
-    "swap": {"consistentPushSwapEnabled": "true"},
-}
-ROWS = 10
-_OVER = {"COMPLETED", "FAILED", "ABORTED", "TIMED_OUT", "STOPPED", "TIMING_OUT", "FAILING"}
 
-State = tuple[int, float]
-"""Count and sum of the ids: they tell exactly which versions of files are in."""
+@dataclass(frozen=True)
+class S3Source:
+    """A folder of a bucket, which the task reaches through the proxy."""
+
+    client: S3Client
+    bucket: str
+    folder: str
+    proxy: FaultyS3
+
+    @property
+    def configs(self) -> Mapping[str, str]:
+        access = self.proxy.access
+        return {
+            "input.fs.prop.region": access.region,
+            "input.fs.prop.endpoint": access.endpoint,
+            "input.fs.prop.accessKey": access.access_key,
+            "input.fs.prop.secretKey": access.secret_key,
+            "inputDirURI": f"s3://{self.bucket}/{self.folder}/",
+        }
+
+    def put(self, name: str, content: str) -> None:
+        self.client.put_object(Bucket=self.bucket, Key=f"{self.folder}/{name}", Body=content.encode())
+
+    def delete(self, name: str) -> None:
+        self.client.delete_object(Bucket=self.bucket, Key=f"{self.folder}/{name}")
 
 
 @dataclass
-class Place:
+class Place(WatchedTable):
     """The table and its source, behind proxies.
 
     Attributes:
         controller: The proxy before the controller.
         s3: The proxy before the S3 server that the task's runs and subtasks use.
-        files: The source: name to the first id of its rows.
-        held: First ids of the files whose rows the table has.
-        is_sound: Whether the last row ended as it should, so that the next may use the table.
     """
 
-    mode: str
-    table: IngestionTable
-    pinot: PinotCluster
-    store: PropertyStore
-    client: S3Client
-    bucket: str
     controller: FaultyHttp
     s3: FaultyS3
-    files: dict[str, int] = field(default_factory=dict)
-    held: set[int] = field(default_factory=set)
-    is_sound: bool = False
-    _given: int = 0
-
-    @property
-    def name(self) -> str:
-        return self.table.with_type
-
-    @property
-    def sessions(self) -> SessionStore:
-        return SessionStore(self.store, self.name)
-
-    @property
-    def lock_path(self) -> str:
-        return f"/{self.pinot.cluster_name}/PINOT_PLUGINS/locks/{self.name}/{TASK_TYPE}"
+    bucket: str
 
     @property
     def prefix(self) -> str:
@@ -81,147 +63,3 @@ class Place:
     def staging(self) -> str:
         """Where the table's staged segments are, as the S3 proxy names them."""
         return f"{self.pinot.deep_store_uri.removeprefix('s3://')}/pinot-plugins-staging/{self.name}"
-
-    @property
-    def state(self) -> State:
-        """What queries have to see now."""
-        return _state(self.held)
-
-    def served(self) -> State:
-        """What queries see now."""
-        rows = self.table.broker.query(f"select count(*), sum(id) from {self.table.name}").rows
-        return int(rows[0][0]), float(rows[0][1])
-
-    def make(self) -> None:
-        """Make the table, and put files into its source."""
-        self.table.create(replication=2)
-        for _ in range(2):
-            self._put(self._new_name())
-
-    def register(self, retries: int, more: Mapping[str, str]) -> None:
-        """Register the task; each file is a subtask of its own."""
-        access = self.s3.access
-        self.table.configs = {
-            "input.fs.prop.region": access.region,
-            "input.fs.prop.endpoint": access.endpoint,
-            "input.fs.prop.accessKey": access.access_key,
-            "input.fs.prop.secretKey": access.secret_key,
-            "inputDirURI": f"s3://{self.prefix}/",
-            "inputFormat": "csv",
-            "consistentPushMaxRetries": str(retries),
-            "taskMaxNumFilesPerTask": "1",
-            **MODES[self.mode],
-            **more,
-        }
-        self.table.client.tables.set_task_config(self.name, TASK_TYPE, self.table.configs)
-
-    def change(self) -> None:
-        """Change the source so that a session has two files to read and, but for append, segments to replace.
-
-        Append: two new files. Else: one is rewritten, one deleted, one is new.
-        """
-        if self.mode == "append":
-            self._put(self._new_name())
-        else:
-            rewritten, deleted = list(self.files)[:2]
-            del self.files[deleted]
-            self.client.delete_object(Bucket=self.bucket, Key=f"{self.table.name}/{deleted}")
-            del self.files[rewritten]
-            self._put(rewritten)
-        self._put(self._new_name())
-        if self.mode == "append":
-            self.held |= set(self.files.values())
-        else:
-            self.held = set(self.files.values())
-
-    @contextmanager
-    def polled(self, old: State, *, may_fail: bool = False) -> Iterator[Reader]:
-        """Look at the table all the time: it is in its old state, then in its new one, and in no other.
-
-        Args:
-            old: The state before.
-            may_fail: Queries may end with an error, while a server is dead. A wrong answer is never right.
-        """
-        new = self.state
-        with BrokerClient([self.pinot.broker_url]) as broker:
-            reader = Reader(broker, f"select count(*), sum(id) from {self.table.name}")
-            reader.start()
-            try:
-                reader.poll_until(1)
-                yield reader
-                # A broker may answer from before for some moments after a switch.
-                wait_for(lambda: new in _answers(reader), f"the reader to see {new}")
-                reader.poll_until(reader.polls + 10)
-            finally:
-                reader.stop()
-                torn = TALLY.add(reader.polls, _answers(reader), (old, new))
-        assert torn == [], f"the reader saw {torn}, beside {old} and {new}"
-        assert _answers(reader) == [old, new]
-        assert may_fail or reader.errors == []
-
-    def assert_nothing_left(self) -> None:
-        """After a purge there is nothing but what is served and the last two sessions."""
-        client = self.table.client
-        purge(client, self.store, self.name, now_ms=1 << 62, older_than_s=0)
-        left: dict[str, Any] = {}
-
-        def gone() -> bool:
-            left.clear()
-            left.update(self._left())
-            return not left
-
-        try:
-            wait_for(gone, "what faults left to be gone", timeout_s=300)
-        except WaitError as error:
-            error.add_note(f"left: {left}")
-            raise
-        sessions = self.sessions
-        assert len(sessions.ids()) <= 2
-        assert [s for s in map(sessions.load, sessions.ids()) if s.is_open] == []
-
-    def _left(self) -> dict[str, Any]:
-        client = self.table.client
-        served = set(client.segments.list(self.name, exclude_replaced=True))
-        left = {
-            "in the property store": set(self.store.children(f"/SEGMENTS/{self.name}")) ^ served,
-            "in the ideal state": set(client.tables.ideal_state(self.name)) ^ served,
-            "in the external view": set(client.tables.external_view(self.name)) ^ served,
-            "in the deep store": set(self._objects(f"segments/{self.table.name}/")) ^ served,
-            "staged": self._objects(f"segments/pinot-plugins-staging/{self.name}/"),
-            "in the lineage": [
-                e for e in client.lineage.list(self.name) if e.state is LineageState.IN_PROGRESS
-            ],
-            "in Helix": [
-                name for name, state in client.tasks.states(TASK_TYPE).items() if state not in _OVER
-            ],
-        }
-        return {where: found for where, found in left.items() if found}
-
-    def _objects(self, prefix: str) -> list[str]:
-        bucket = self.pinot.deep_store_uri.removeprefix("s3://").partition("/")[0]
-        s3 = self.pinot.s3.client()
-        try:
-            pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-            return [item["Key"].removeprefix(prefix) for page in pages for item in page.get("Contents", ())]
-        finally:
-            s3.close()
-
-    def _new_name(self) -> str:
-        return f"{self._given:05d}.csv"
-
-    def _put(self, name: str) -> None:
-        first = self._given * 100
-        self._given += 1
-        lines = ["id,word,amount", *(f"{n},w{n % 7},{n / 4}" for n in range(first, first + ROWS))]
-        key = f"{self.table.name}/{name}"
-        self.client.put_object(Bucket=self.bucket, Key=key, Body="\n".join([*lines, ""]).encode())
-        self.files[name] = first
-
-
-def _state(firsts: set[int]) -> State:
-    return ROWS * len(firsts), float(sum(n for first in firsts for n in range(first, first + ROWS)))
-
-
-def _answers(reader: Reader) -> list[State]:
-    # A table without a visible segment answers without a row.
-    return [(int(answer[0]), float(answer[1])) if answer else (0, 0.0) for answer in list(reader.seen)]

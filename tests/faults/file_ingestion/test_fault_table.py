@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from tests.faults.file_ingestion.conftest import PlaceOf
-from tests.faults.file_ingestion.place import MODES
 from tests.faults.file_ingestion.runs import Ran, Runners
 from tests.faults.file_ingestion.table import (
     CALLS,
@@ -20,6 +19,7 @@ from tests.faults.file_ingestion.table import (
     WRITES,
     Row,
 )
+from tests.faults.file_ingestion.watched import MODES
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from controller_client.broker import BrokerClient
 from controller_client.client import ControllerClient
-from controller_client.doctor import Finding, repair
+from controller_client.doctor import Finding, Repair
 from controller_client.errors import (
     ConflictError,
     NotAppliedError,
@@ -18,12 +19,16 @@ from controller_client.errors import (
     OutcomeUnknownError,
     PinotPluginError,
     UnsupportedError,
+    WaitTimeoutError,
 )
+from controller_client.filestore import open_store
 from controller_client.lineage import LineageState
+from controller_client.lineage_repair import repair
 from controller_client.replacement import SegmentReplacement
-from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper import PropertyStore, ZNRecord, wake_helix
 from tests.integration.controller_client.conftest import BuiltSegment, Content, content_of
 from tests.support.cluster import PinotCluster
+from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -261,6 +266,117 @@ def test_replacing_by_nothing(
         with replacement:
             pass
         content.wait([])
+
+
+@pytest.fixture
+def store(pinot: PinotCluster) -> Iterator[PropertyStore]:
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        yield store
+
+
+class Pushes:
+    """Pushes whose tars the servers download from a place of the test's own."""
+
+    def __init__(self, pinot: PinotCluster, client: ControllerClient, table: str) -> None:
+        self._client = client
+        self._table = table
+        self._place = f"{pinot.deep_store_uri.rstrip('/')}/{table}-elsewhere"
+        self._files = open_store(self._place, {}, key="deep store")
+        self.again: list[str] = []
+
+    def without_tar(self, segment: BuiltSegment) -> None:
+        uri = f"{self._place}/{segment.name}.tar.gz"
+        self._client.segments.push_metadata(self._table, segment.metadata_tar, uri, copy_to_deep_store=False)
+
+    def put_tar(self, segment: BuiltSegment) -> None:
+        self._files.upload(segment.tar, f"{self._place}/{segment.name}.tar.gz")
+
+    def whole(self, segments: list[BuiltSegment], names: Collection[str]) -> None:
+        self.again += sorted(names)
+        push(self._client, self._table, [segment for segment in segments if segment.name in names])
+
+
+def test_segments_that_do_not_load_are_found_and_repaired(
+    pinot: PinotCluster,
+    client: ControllerClient,
+    store: PropertyStore,
+    table: str,
+    content: Content,
+    filled: list[BuiltSegment],
+    built: list[BuiltSegment],
+) -> None:
+    """What a controller leaves that is killed while segments are pushed and loaded."""
+    new = built[2:5]
+    reset, lost, unassigned = new
+    pushes = Pushes(pinot, client, table)
+
+    def replacement() -> SegmentReplacement:
+        return SegmentReplacement(
+            client,
+            table,
+            names(filled),
+            names(new),
+            store=store,
+            push_again=lambda names: pushes.whole(new, names),
+        )
+
+    replacement().start()
+    pushes.without_tar(reset)
+    pushes.without_tar(lost)
+    push(client, table, [unassigned])
+    client.segments.wait_online(table, [unassigned.name], 300)
+    _take_out_of_the_ideal_state(store, table, unassigned.name)
+
+    def in_error() -> set[str]:
+        return {fault.segment for fault in client.segments.unloaded(table, names(new)) if fault.in_error}
+
+    wait_for(lambda: in_error() == {reset.name, lost.name}, "two segments in ERROR")
+    (found,) = client.lineage.doctor(table, older_than_s=3600)
+    assert found.finding is Finding.NOT_LOADED
+    assert found.repair == Repair(load=(reset.name, lost.name))
+    assert f"{reset.name} ERROR on Server_" in found.explanation
+    assert "AttemptsExceededException" in found.explanation
+
+    # The servers could load it now. As Helix has looked at the table meanwhile, a reset alone does not help.
+    pushes.put_tar(reset)
+    wake_helix(store, table)
+    last = replacement()
+    assert last.start() is LineageState.IN_PROGRESS
+    last.end()
+    assert sorted(pushes.again) == [lost.name, unassigned.name]
+    content.wait(new)
+    assert client.lineage.doctor(table, older_than_s=0) == []
+
+
+def test_a_segment_that_never_loads_is_named_with_the_servers_reason(
+    pinot: PinotCluster,
+    client: ControllerClient,
+    store: PropertyStore,
+    table: str,
+    filled: list[BuiltSegment],
+    built: list[BuiltSegment],
+) -> None:
+    pushes = Pushes(pinot, client, table)
+    replacement = SegmentReplacement(client, table, names(filled), names(built[2:3]), store=store)
+    replacement.start()
+    pushes.without_tar(built[2])
+    with pytest.raises(WaitTimeoutError, match=rf"{built[2].name} ERROR on Server_.*: .*AttemptsExceeded"):
+        replacement.end()
+    (found,) = client.lineage.doctor(table, older_than_s=3600)
+    pushes.put_tar(built[2])
+    assert repair(client, table, found, store=store).load == (built[2].name,)
+    assert client.lineage.doctor(table, older_than_s=3600) == []
+    replacement.end()
+
+
+def _take_out_of_the_ideal_state(store: PropertyStore, table: str, segment: str) -> None:
+    """Leave only the segment's record, as a controller does that dies between the two writes of a push."""
+    path = f"/{store.cluster_name}/IDEALSTATES/{table}"
+    found = store.connection.get(path)
+    assert found is not None
+    record = ZNRecord.from_bytes(found[0])
+    del record.map_fields[segment]
+    store.connection.set(path, record.to_bytes(), found[1])
 
 
 def test_the_doctor_finds_and_repairs_a_stuck_entry(

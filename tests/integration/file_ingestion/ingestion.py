@@ -16,7 +16,7 @@ from typing import Any
 
 from controller_client.broker import BrokerClient
 from controller_client.client import ControllerClient
-from controller_client.errors import PartialResultError, QueryError
+from controller_client.errors import PartialResultError, PinotPluginError
 from controller_client.models import Schema, TableConfig
 from minion_tasks.file_ingestion.params import TASK_TYPE
 
@@ -147,6 +147,7 @@ class Reader(threading.Thread):
         self._broker = broker
         self._sql = sql
         self._ended = threading.Event()
+        self.tries = 0
         self.polls = 0
         self.seen: list[tuple[Any, ...]] = []
         self.errors: list[str] = []
@@ -157,11 +158,12 @@ class Reader(threading.Thread):
             self.poll()
 
     def poll(self) -> None:
+        self.tries += 1
         try:
             rows = self._broker.query(self._sql).rows
         except PartialResultError:
             return  # said to be incomplete: not an answer that somebody could take for the table
-        except QueryError as error:
+        except PinotPluginError as error:
             self.errors.append(str(error))
             return
         answer = tuple(rows[0]) if rows else ()
@@ -171,6 +173,11 @@ class Reader(threading.Thread):
 
     def poll_until(self, count: int) -> None:
         while self.polls < count and self.is_alive():
+            self._ended.wait(0.01)
+
+    def try_until(self, count: int) -> None:
+        """As `poll_until`, but polls without an answer count, too."""
+        while self.tries < count and self.is_alive():
             self._ended.wait(0.01)
 
     def stop(self) -> None:

@@ -25,12 +25,13 @@ from minion_tasks.file_ingestion.session import (
     StagedSegment,
     StagedUnit,
 )
-from minion_tasks.file_ingestion.session_store import SessionStore
+from minion_tasks.file_ingestion.session_store import SessionStore, sessions_path
 from tests.integration.file_ingestion.ingestion import IngestionTable, write_numbers
 from tests.support.cluster import PinotCluster
 
 pytestmark = pytest.mark.cluster
 
+BY_HAND = "99991231T235959999-abcdef"
 SECRETS = {"input.fs.prop.accessKey": "canary-access", "input.fs.prop.secretKey": "canary-secret"}
 
 
@@ -209,11 +210,11 @@ def test_clearing_reverts_a_switch_in_progress(
     name, now_ms = failed.name, int(time.time() * 1000)
     sessions = SessionStore(store, failed.with_type)
     staging_uri = f"file://{tmp_path / 'staging' / 'by-hand'}"
-    segment = StagedSegment(f"{name}_9-by-hand_000000", f"{staging_uri}/x", 1, 10, 5, 9, 0.1, "arrow")
+    segment = StagedSegment(f"{name}_{BY_HAND}_000000", f"{staging_uri}/x", 1, 10, 5, 9, 0.1, "arrow")
     entry = FileEntry(0, FileInfo(f"file://{shared_folder}/0.csv", 1, 1), FileStatus.STAGED, None, now_ms)
     # Its id is the last one by name, as that of a newer session.
     session = Session(
-        "9-by-hand",
+        BY_HAND,
         failed.with_type,
         SessionState.SWITCH,
         now_ms,
@@ -231,7 +232,7 @@ def test_clearing_reverts_a_switch_in_progress(
     sessions.create(session)
     sessions.create_group(session.session_id, FileGroup(0, (entry,), (StagedUnit((0,), (segment,)),)))
     shown = pinotctl.json("session", "show", name)
-    assert (shown["session"], shown["state"]) == ("9-by-hand", "SWITCH")
+    assert (shown["session"], shown["state"]) == (BY_HAND, "SWITCH")
     assert shown["next trigger"] == "finishes the switch; no file is read again"
     planned = pinotctl.json("plan", name)
     assert (planned["next trigger"], planned["files to read"]) == (shown["next trigger"], 0)
@@ -248,6 +249,23 @@ def test_clearing_reverts_a_switch_in_progress(
     sessions.create_group(session.session_id, FileGroup(0, (entry,), (StagedUnit((0,), (segment,)),)))
     shown = pinotctl.json("session", "show", name)
     assert shown["next trigger"] == "begins anew: the lineage entry of its switch was reverted"
+
+    # The same where its record cannot be read: the lineage says how far it was.
+    path = f"{sessions_path(failed.with_type)}/{BY_HAND}"
+    zookeeper_path = f"/{store.cluster_name}/PROPERTYSTORE{path}"
+    store.connection.set(zookeeper_path, b"\x1f\x8b half a rec", 0)
+    entry_id = failed.client.lineage.start(failed.with_type, [], [f"{name}_{BY_HAND}_000001"])
+    shown = pinotctl.json("session", "show", name)
+    assert (shown["session"], shown["state"], shown["znode"]) == (BY_HAND, "damaged", path)
+    foretold = shown["next trigger"]
+    assert foretold.startswith(f"begins anew: the record of session {BY_HAND} is damaged")
+    assert pinotctl.json("plan", name)["next trigger"] == foretold
+    assert [row["state"] for row in pinotctl.json("session", "history", name)] == ["damaged"]
+    (cleared,) = pinotctl.json("session", "clear", name, "--yes")
+    assert (cleared["state"], cleared["effect"].partition(":")[0]) == ("damaged", "its switch is reverted")
+    states = {each.entry_id: each.state for each in failed.client.lineage.list(failed.with_type)}
+    assert states[entry_id] is LineageState.REVERTED
+    assert sessions.ids() == []
 
 
 def test_exhausted_retries_and_changed_parameters_are_told(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.integration.file_ingestion.scenes.scene import APPEND, NO_SEGMENT, SWAP, SYNC, Scene, whole
-from tests.integration.file_ingestion.scenes.steered import SteeredScheduler
+from tests.integration.file_ingestion.scenes.steered import MADE, SteeredScheduler, Triggered
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
@@ -94,14 +94,15 @@ def test_a_trigger_waits_for_the_session_that_goes_on(
     scene: Scene, second_scheduler: SteeredScheduler
 ) -> None:
     scene.begin(APPEND, consistentPushMaxRetries="3")
-    second_scheduler.begin(scene.table.with_type)
+    second_scheduler.begin(scene.table.with_type, beside=scene.scheduler)
     scene.source.put("F1")
     held = scene.source.proxy.hold("GET", scene.source.of("F1"))
     with scene.polled(NO_SEGMENT, whole(["F1"])):
         scene.scheduler.start_trigger()
         held.wait_hit()
-        assert second_scheduler.trigger(lock_wait_s=0.2).error_type == "LockHeldError"
-        # It stays due, and now has the patience.
+        runs = second_scheduler.go_on_until("12:00", lock_wait_s=0.2)
+        assert [run.error_type or run.well["outcome"] for run in runs] == [MADE, "LockHeldError"]
+        # The trigger of 12:00 stays due, and now has the patience.
         second_scheduler.start_step()
         held.lift()
         (first,) = scene.scheduler.what_ran()
@@ -114,19 +115,30 @@ def test_a_trigger_waits_for_the_session_that_goes_on(
     assert scene.source.gets("F1") == [1]
 
 
-def test_two_schedulers_race_for_a_table(scene: Scene, second_scheduler: SteeredScheduler) -> None:
+def test_two_schedulers_make_one_trigger(scene: Scene, second_scheduler: SteeredScheduler) -> None:
     files = ("F1", "F2", "F3", "F4")
-    scene.begin(APPEND)
-    second_scheduler.begin(scene.table.with_type)
+    scene.begin(APPEND, consistentPushMaxRetries="2")
+    second_scheduler.begin(scene.table.with_type, beside=scene.scheduler)
     scene.source.put(*files)
-    with scene.polled(NO_SEGMENT, whole(files)):
+
+    def both() -> list[Triggered]:
         scene.scheduler.start_trigger()
         second_scheduler.start_trigger()
-        runs = [*scene.scheduler.what_ran(), *second_scheduler.what_ran()]
-    assert sorted(run.well["outcome"] for run in runs) == ["nothing new", "switched"]
+        return [*scene.scheduler.what_ran(), *second_scheduler.what_ran()]
+
+    with scene.polled(NO_SEGMENT, whole(files)):
+        (refused,) = scene.source.refuse("F2")
+        failed = both()
+        assert sorted(run.error_type or run.well["outcome"] for run in failed) == ["FilesFailedError", MADE]
+        # The run that failed has spent no retry, nor has the other scheduler.
+        scene.assert_session(scene.latest().session_id, "IN_PROGRESS", 0)
+        refused.lift()
+        runs = both()
+    assert sorted(run.well["outcome"] for run in runs) == [MADE, "switched"]
+    scene.assert_session(scene.latest().session_id, "DONE", 1)
     assert len(scene.sessions.ids()) == 1
     scene.assert_serves(*files)
-    assert scene.source.gets(*files) == [1, 1, 1, 1]
+    assert scene.source.gets(*files) == [1, 2, 1, 1]
 
 
 def test_a_switch_that_failed_is_finished_by_the_next_trigger(scene: Scene) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_client.doctor import Finding, Repair, diagnose
+from controller_client.doctor import Diagnosis, Finding, Repair, diagnose
 from controller_client.lineage_entry import LineageEntry, LineageState, parse_lineage
+from controller_client.segment_states import Unloaded
 
 NOW_MS = 10_000_000
 
@@ -75,6 +76,37 @@ def test_a_hole_in_a_completed_entry() -> None:
     assert find([entry("1", "COMPLETED", "a", "b c")], "") == []
     # Replaced and purged.
     assert find([entry("1", "COMPLETED", "a", "b c"), entry("2", "COMPLETED", "b", "d")], "c d") == []
+
+
+def test_segments_of_an_open_entry_that_do_not_load() -> None:
+    entries = [entry("1", "IN_PROGRESS", "a", "b c d", age_s=10), entry("2", "COMPLETED", "", "a")]
+    unloaded = [
+        Unloaded("b", "S1", "ONLINE", "ERROR"),
+        Unloaded("c", "S1", "ONLINE", "OFFLINE"),
+        Unloaded("c", "S2", "ONLINE"),
+        Unloaded("d"),
+    ]
+    reasons = {("b", "S1"): "java.io.EOFException"}
+
+    def find_with(unloaded: list[Unloaded], older_than_s: float = 3600) -> list[Diagnosis]:
+        return diagnose(
+            entries, "abcd", now_ms=NOW_MS, older_than_s=older_than_s, unloaded=unloaded, reasons=reasons
+        )
+
+    (found,) = find_with(unloaded)
+    assert (found.finding, found.entry.entry_id) == (Finding.NOT_LOADED, "1")
+    assert found.explanation == (
+        "3 of 3 new segments do not load: b ERROR on S1 (should be ONLINE): java.io.EOFException;"
+        " c OFFLINE on S1 (should be ONLINE); c absent on S2 (should be ONLINE); d is not in the ideal state"
+    )
+    assert found.repair == Repair(load=("b", "c"))
+    # Only its writer can push a segment again.
+    (found,) = find_with(unloaded[3:])
+    assert found.repair is None
+    assert "let its writer run again" in found.advice
+    # An entry that is stuck is to go, whatever it holds.
+    assert [found.finding for found in find_with(unloaded, 0)] == [Finding.STUCK]
+    assert find_with([Unloaded("a", "S1", "ONLINE", "ERROR")]) == []
 
 
 NAMES = st.lists(st.sampled_from("abcdef"), max_size=3, unique=True).map(tuple)

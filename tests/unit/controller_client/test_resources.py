@@ -192,3 +192,31 @@ def test_deleting_nothing_asks_nothing(make: Make) -> None:
 def test_an_empty_answer_is_no_lineage(make: Make) -> None:
     client, _ = make(V11, answer(200))
     assert client.lineage.list("t_OFFLINE") == []
+
+
+TRACE = """org.apache.pinot.spi.utils.retry.AttemptsExceededException: Operation failed after 1 attempts
+\tat org.apache.pinot.spi.utils.retry.BaseRetryPolicy.attempt(BaseRetryPolicy.java:65)
+Caused by: java.io.IOException: in the middle
+\t... 7 more
+Caused by: java.io.EOFException: Unexpected end of ZLIB input stream
+\t... 9 more
+"""
+
+
+def test_why_a_segment_does_not_load_is_the_exception_and_its_last_cause(make: Make) -> None:
+    def info(segment: str, **states: object) -> dict[str, object]:
+        return {"segmentName": segment, "serverState": states}
+
+    infos = [
+        info("a", S1={"externalView": "ERROR", "errorInfo": {"errorMessage": "x", "stackTrace": TRACE}}),
+        info("b", S1={"externalView": None, "errorInfo": None}, S2=None),
+        info("c", S2={"errorInfo": {"errorMessage": "m" * 1000, "stackTrace": None}}),
+    ]
+    client, server = make(answer(200, [{"segmentDebugInfos": infos}]), answer(200, []))
+    assert client.segments.load_errors("t_OFFLINE") == {
+        ("a", "S1"): "org.apache.pinot.spi.utils.retry.AttemptsExceededException: Operation failed after 1"
+        " attempts Caused by: java.io.EOFException: Unexpected end of ZLIB input stream",
+        ("c", "S2"): "m" * 300,
+    }
+    assert client.segments.load_errors("t_OFFLINE") == {}
+    assert server.requests[0].target == "/debug/tables/t?type=OFFLINE"

@@ -6,8 +6,8 @@ import pytest
 
 from controller_client.consumption import recovering as module
 from controller_client.consumption.control import TableControl
-from controller_client.consumption.rest import ConsumptionApi
 from controller_client.errors import WaitTimeoutError
+from controller_client.segments import SegmentsApi
 from tests.unit.controller_client_consumption.worlds import IDEAL_PATH, World, segment
 
 
@@ -18,7 +18,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     world.ideal({segment(0, 0): "CONSUMING"})
     in_error = [segment(0, 0)]
     monkeypatch.setattr(module, "failed_segments", lambda _control: list(in_error))
-    monkeypatch.setattr(ConsumptionApi, "reset_segment", lambda _self, _table, name: in_error.remove(name))
+    monkeypatch.setattr(SegmentsApi, "reset", lambda _self, _table, name: in_error.remove(name))
     return world
 
 

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +22,37 @@ def test_a_taken_port_is_named_with_its_holder() -> None:
         taken, other = listener.getsockname()[1], free.getsockname()[1]
         free.close()
         with pytest.raises(SetupError, match=rf"{taken} \(controller\): pid {os.getpid()}") as caught:
-            check_free({"controller": taken, "broker": other})
+            check_free({"controller": taken, "broker": other}, option="--port-base")
         assert str(other) not in caught.value.message
-    check_free({"broker": other})
+        assert "other ports with --port-base" in str(caught.value)
+    check_free({"broker": other}, option="--port-base")
+
+
+def check_ports(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the quickstart's check as a Python does in which nothing is installed."""
+    script = Path(__file__).parents[3] / "scripts" / "check_ports.py"
+    command = [sys.executable, "-I", "-S", str(script), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_quickstart_names_a_taken_port_before_it_installs_anything(tmp_path: Path) -> None:
+    with socket.socket() as listener:
+        # The broker's port is the third from the base on.
+        listener.bind((HOST, 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        arguments = ("--port-base", str(port - 2), "--dir", str(tmp_path), "--unknown")
+        done = check_ports(*arguments)
+        assert done.returncode == 1
+        assert f"{port} (broker): pid {os.getpid()}" in done.stderr
+        assert "--port-base" in done.stderr
+        assert "Traceback" not in done.stderr
+        # A cluster that is there may be what has them.
+        (tmp_path / "cluster").mkdir()
+        (tmp_path / "cluster" / "cluster.json").write_text("{}")
+        assert check_ports(*arguments).returncode == 0
+
+
+def test_the_quickstart_says_what_is_wrong_with_a_port_base(tmp_path: Path) -> None:
+    done = check_ports("--port-base", "65534", "--dir", str(tmp_path))
+    assert (done.returncode, "would be 65536" in done.stderr) == (1, True)

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from jvm_bridge.cli.serve.signals import stop_on_signals
+from jvm_bridge.cli.serve.signals import end_at_once_on_interrupt, stop_on_signals
 
 
 @pytest.fixture(autouse=True)
 def _handlers() -> Iterator[None]:
-    numbers = (signal.SIGHUP, signal.SIGUSR1)
+    numbers = (signal.SIGHUP, signal.SIGUSR1, signal.SIGINT)
     before = {number: signal.getsignal(number) for number in numbers}
     yield
     for number, handler in before.items():
@@ -32,3 +32,12 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
     signal.raise_signal(signal.SIGHUP)
     assert not stop.event.is_set()
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
+def test_an_interrupt_ends_the_process_at_once_unless_it_is_ignored() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    end_at_once_on_interrupt()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_at_once_on_interrupt()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN

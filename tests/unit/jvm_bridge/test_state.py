@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from controller_client.errors import SetupError
-from jvm_bridge.local_cluster.ports import ClusterPorts
+from jvm_bridge.cluster_ports import ClusterPorts
 from jvm_bridge.local_cluster.processes import ProcessRecord
 from jvm_bridge.local_cluster.state import STATE_FILE, ClusterState, read_state, write_state
 

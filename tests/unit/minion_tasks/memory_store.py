@@ -26,7 +26,7 @@ class MemoryPropertyStore:
         if path not in self.nodes:
             return None
         data, version = self.nodes[path]
-        return Versioned(ZNRecord.from_bytes(data), version)
+        return Versioned(ZNRecord.from_bytes(data, where=path), version)
 
     def get_many(self, paths: Sequence[str]) -> list[Versioned | None]:
         return [self.get(path) for path in paths]

@@ -171,7 +171,7 @@ class World:
             (steps, "check_quota", lambda *_: self._check_quota()),
             (cleaning, "purge", lambda *_, **__: []),
             (taking_up, "was_reverted", lambda _client, _table, names: tuple(names) in self.reverted),
-            (cleaning.Cleaning, "_undo_switch", lambda _self, _session: self.revert()),
+            (cleaning.Cleaning, "_undo_switch", lambda *_: self.revert()),
         ):
             self._patches.enter_context(mock.patch.object(module, name, value))
 
@@ -234,6 +234,7 @@ class World:
     def _push_one_by_one(
         self,
         _client: object,
+        _store: object,
         _table: str,
         segments: Sequence[StagedSegment],
         replaced: Sequence[str],

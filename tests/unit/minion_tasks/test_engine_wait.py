@@ -101,3 +101,32 @@ def test_a_subtask_that_moves_to_another_minion_is_waited_for() -> None:
 def test_without_a_fitting_minion_the_wait_is_given_up() -> None:
     with pytest.raises(NoMinionError, match=PARAMS.minion_tag):
         wait(FakeClock(), PlayedTasks(("IN_PROGRESS", ["RUNNING"])), ["other"])
+
+
+def test_how_subtasks_ended_is_reported_as_far_as_it_is_known() -> None:
+    def info(groups: str, **found: str) -> dict[str, Any]:
+        return {"taskConfig": {"configs": {"groups": groups}}, **found}
+
+    class Tasks(PlayedTasks):
+        def debug(self, _name: str) -> dict[str, Any]:
+            return {
+                "subtaskInfos": [
+                    info("0,1", state="TASK_ABORTED", participant="Minion_a", info="DataError: row 7"),
+                    info("2", state="TIMED_OUT", participant="Minion_a"),
+                    info("3", state="ERROR", participant="Minion_b"),
+                    info("4", state="DROPPED", participant="Minion_c"),
+                    info("5"),
+                    info("6", state="COMPLETED", participant="Minion_a"),
+                ]
+            }
+
+    engine = MinionEngine(PlayedClient(Tasks(("FAILED", []))), PlayedStore([]), FakeClock())  # type: ignore[arg-type]
+    assert engine.explain("Task_x") == {
+        0: "TASK_ABORTED on Minion_a: DataError: row 7",
+        1: "TASK_ABORTED on Minion_a: DataError: row 7",
+        2: "TIMED_OUT on Minion_a: it took longer than taskTimeoutSeconds",
+        3: "ERROR on Minion_b: its minion cannot run this task type, or failed before it began: see its log",
+        4: "DROPPED on Minion_c: its minion has left the cluster",
+        5: "no minion has taken it",
+        6: "COMPLETED on Minion_a: its minion gave no reason: see its log",
+    }

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -390,6 +393,21 @@ def test_an_engine_that_does_not_start_makes_no_session_and_counts_no_retry(
     assert life.session.retry_count == 0
     life.spoil()
     assert life.trigger().retry_count == 1
+    assert life.seen == life.world.source
+
+
+def test_a_full_disk_is_reported_as_such(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    def upload(_path: Path, _uri: str) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    life.write("F1")
+    with monkeypatch.context() as patch:
+        patch.setattr(life.world, "upload", upload)
+        error = life.fails()
+    assert "no room is left on the disk of " in str(error)
+    assert "make room there; the files are not at fault" in str(error)
+    assert "schema" not in str(error)
+    life.trigger()
     assert life.seen == life.world.source
 
 

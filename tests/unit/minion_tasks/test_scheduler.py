@@ -36,42 +36,42 @@ def make(schedules: dict[str, str], now_s: float = 0.0) -> Triggers:
 
 def test_a_table_fires_at_its_times() -> None:
     triggers = make({"t": "10"})
-    assert triggers.due(9.9) == []
-    assert triggers.due(10.0) == ["t"]
+    assert triggers.due(9.9) == {}
+    assert triggers.due(10.0) == {"t": 10}
     triggers.ended("t")
-    assert triggers.due(19.0) == []
-    assert triggers.due(20.5) == ["t"]
+    assert triggers.due(19.0) == {}
+    assert triggers.due(20.5) == {"t": 20}
 
 
 def test_a_trigger_during_a_run_waits_for_its_end_and_several_are_one() -> None:
     triggers = make({"t": "10"})
-    assert triggers.due(10) == ["t"]
-    assert triggers.due(20) == []
-    assert triggers.due(30) == []
+    assert triggers.due(10) == {"t": 10}
+    assert triggers.due(20) == {}
+    assert triggers.due(30) == {}
     triggers.ended("t")
-    assert triggers.due(31) == ["t"]
+    assert triggers.due(31) == {"t": 30}
     triggers.ended("t")
-    assert triggers.due(32) == []
+    assert triggers.due(32) == {}
 
 
-def test_a_wrong_expression_is_left_out_until_it_is_mended() -> None:
+def test_a_wrong_expression_is_left_out_until_it_is_fixed() -> None:
     triggers = make({"bad": "x", "good": "10"})
-    assert triggers.due(10) == ["good"]
+    assert triggers.due(10) == {"good": 10}
     triggers.refresh({"bad": "5", "good": "10"}, 11)
-    assert triggers.due(15) == ["bad"]
+    assert triggers.due(15) == {"bad": 15}
 
 
 def test_a_changed_expression_counts_from_its_change() -> None:
     triggers = make({"t": "10"})
     triggers.refresh({"t": "100"}, 5)
-    assert triggers.due(10) == []
-    assert triggers.due(100) == ["t"]
+    assert triggers.due(10) == {}
+    assert triggers.due(100) == {"t": 100}
 
 
 def test_a_removed_table_does_not_fire() -> None:
     triggers = make({"t": "10"})
     triggers.refresh({}, 5)
-    assert triggers.due(10) == []
+    assert triggers.due(10) == {}
 
 
 @given(st.lists(st.sampled_from(["tick", "end"]), max_size=40))
@@ -89,11 +89,19 @@ def test_a_table_never_runs_twice_at_once(steps: list[str]) -> None:
 
 def test_a_run_that_could_not_begin_is_due_at_once() -> None:
     triggers = make({"t": "10"})
-    assert triggers.due(10) == ["t"]
+    assert triggers.due(10) == {"t": 10}
     triggers.ended("t", again=True)
-    assert triggers.due(11) == ["t"]
+    assert triggers.due(11) == {"t": 10}
     triggers.ended("t")
-    assert triggers.due(12) == []
+    assert triggers.due(12) == {}
+
+
+def test_a_run_that_could_not_begin_is_due_for_the_time_that_came_since() -> None:
+    triggers = make({"t": "10"})
+    triggers.due(10)
+    assert triggers.due(20) == {}
+    triggers.ended("t", again=True)
+    assert triggers.due(21) == {"t": 20}
 
 
 def test_a_table_that_came_back_with_a_wrong_expression_is_told_again(
@@ -129,7 +137,7 @@ def serve(
         if now_s >= until_s:
             stop.set()
 
-    def one(name: str) -> None:
+    def one(name: str, _scheduled_s: float) -> None:
         began.append((clock.now(), name))
         run(name, clock)
 
@@ -186,7 +194,7 @@ def test_schedules_are_looked_at_again_and_again() -> None:
 def test_told_to_stop_it_waits_for_the_run_that_goes_on() -> None:
     stop, stopping, ended = threading.Event(), threading.Event(), list[str]()
 
-    def run(name: str) -> None:
+    def run(name: str, _scheduled_s: float) -> None:
         stop.set()
         assert stopping.wait(10)
         ended.append(name)

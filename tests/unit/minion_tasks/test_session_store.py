@@ -24,6 +24,7 @@ from minion_tasks.file_ingestion.session import (
     abandon,
     move,
 )
+from minion_tasks.file_ingestion.session_store import DamagedSessionError
 from tests.unit.minion_tasks.samples import TABLE, file, make_session, make_store, segment
 
 ROOT = "/MINION_TASK_METADATA/t_OFFLINE/FileIngestionTask/consistentPush"
@@ -225,13 +226,14 @@ def test_groups_are_read_in_their_order_also_when_there_are_many() -> None:
 def test_a_group_that_is_not_there_is_named() -> None:
     store, _ = make_store()
     store.create_group("s1", FileGroup(0, ()))
-    with pytest.raises(NotFoundError, match="no group 1"):
+    with pytest.raises(DamagedSessionError, match="group 1 is not there"):
         list(store.groups(make_session(groups=2)))
-    with pytest.raises(NotFoundError, match="no group 1"):
+    with pytest.raises(DamagedSessionError, match="group 1 is not there"):
         store.group("s1", 1)
     store.drop_group("s1", 0)
     store.drop_group("s1", 0)
-    with pytest.raises(NotFoundError, match="no group 0"):
+    # Cleared meanwhile: that is no damage.
+    with pytest.raises(NotFoundError, match="is gone, and group 0 with it"):
         store.group("s1", 0)
 
 
@@ -294,7 +296,8 @@ def test_pages_that_a_killed_run_wrote_and_did_not_count_are_written_anew() -> N
 
 def test_a_lost_page_is_told() -> None:
     store, _ = make_store()
-    with pytest.raises(NotFoundError, match="lost a page"):
+    store.create(make_session())
+    with pytest.raises(DamagedSessionError, match="page 0 of the segments that it replaces is not there"):
         store.read_from(make_session(from_pages=1))
 
 

@@ -33,13 +33,14 @@ from jvm_bridge.builder import FileFormat, SegmentBuilder
 from jvm_bridge.cron import CronSchedule
 from minion_tasks.file_ingestion.engine import Engine, EngineContext, MinionEngine
 from minion_tasks.file_ingestion.engines import Engines
-from minion_tasks.file_ingestion.run import RunTools, run_task
+from minion_tasks.file_ingestion.run import RunTools, run_scheduled
 from minion_tasks.scheduler import Scheduler, read_schedules
 from tests.support.spark import LOCAL_SPARK
 
 T = TypeVar("T")
 
 STEP_S = 600.0
+MADE = "made by another scheduler"
 _POLL_INTERVAL_S = 0.1
 
 
@@ -109,12 +110,15 @@ class Program:
     def _schedules(self) -> Mapping[str, str]:
         return {name: cron for name, cron in read_schedules(self._client).items() if name == self._table}
 
-    def _run(self, table: str) -> None:
+    def _run(self, table: str, scheduled_s: float) -> None:
         run: dict[str, Any] = {"at": self._clock.now()}
         started = time.monotonic()
         try:
-            report = run_task(self._tools, table, lock_wait_s=self._lock_wait_s)
-            run["report"] = dataclasses.asdict(report)
+            report = run_scheduled(self._tools, table, scheduled_s, lock_wait_s=self._lock_wait_s)
+            if report is None:
+                run["report"] = {"outcome": MADE}
+            else:
+                run["report"] = dataclasses.asdict(report)
         except PinotPluginError as error:
             run["error"] = {"type": type(error).__name__, "text": str(error)}
             raise

@@ -8,12 +8,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.integration.file_ingestion.scenes.scheduler_program import STEP_S
+from tests.integration.file_ingestion.scenes.scheduler_program import MADE, STEP_S
 from tests.support.cluster import PinotCluster
 from tests.support.program import Program
 
 EVERY_4_HOURS = "0 0 */4 * * ?"
 _HOURS = 4
+
+__all__ = ["EVERY_4_HOURS", "MADE", "SteeredScheduler", "Triggered"]
 
 
 @dataclass(frozen=True)
@@ -68,13 +70,13 @@ class SteeredScheduler(Program):
         """The process."""
         return self.process.pid
 
-    def begin(self, table: str) -> None:
-        """Take a table's schedule up, on a new day at 07:50."""
+    def begin(self, table: str, *, beside: SteeredScheduler | None = None) -> None:
+        """Schedule a table, on a new day at 07:50, or at the time of another scheduler."""
         # A test that failed in the middle has not asked for its runs.
         while self._owed:
             self._answer()
         midnight = self._now.replace(hour=0, minute=0) + timedelta(days=1)
-        self._now = midnight + timedelta(hours=7, minutes=50)
+        self._now = midnight + timedelta(hours=7, minutes=50) if beside is None else beside._now
         self._send(table=table, now=self._now.timestamp())
         self._answer()
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from controller_client.errors import ConfigError
-from jvm_bridge.local_cluster.ports import ClusterPorts
+from jvm_bridge.cluster_ports import ClusterPorts
 
 
 def test_ports_from_a_base() -> None:

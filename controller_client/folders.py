@@ -1,0 +1,108 @@
+"""Folders of a process: locked while it lives, and swept after it was killed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+__all__ = ["FolderLock", "scratch_folder"]
+
+_UNLOCKED_FOR_S = 60.0
+
+
+class FolderLock:
+    """An exclusive lock on a folder; it goes with the process, however that ends.
+
+    Args:
+        folder: The folder; it is made when the lock is acquired.
+        name: Of the file in it that is locked, and that names the holder.
+    """
+
+    def __init__(self, folder: Path, name: str = "lock") -> None:
+        self._path = folder / name
+        self._file: IO[str] | None = None
+
+    def try_acquire(self) -> bool:
+        """Take the lock; False where another process, or another lock of this one, has it."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        file = self._path.open("a+", encoding="utf-8")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            return False
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        self._file = file
+        return True
+
+    def holder(self) -> int | None:
+        """Return the process that took the lock last; None where nobody did."""
+        try:
+            return int(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+
+    def release(self) -> None:
+        """Give the lock back; does nothing where it is not held."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+@contextmanager
+def scratch_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
+    """Make a temporary folder, and delete it at the end.
+
+    What a process leaves that is killed is deleted by the next that asks for a folder of the same prefix.
+
+    Args:
+        prefix: Begin of its name, e.g. ``pinot-push-``.
+        parent: Where it is; by default the system's folder for temporary files.
+    """
+    place = parent or Path(tempfile.gettempdir())
+    _sweep(place, prefix)
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+        lock = FolderLock(folder, _LOCK)
+        # Before it was locked, another process may have swept it.
+        if lock.try_acquire() and (folder / _LOCK).exists():
+            break
+        lock.release()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        lock.release()
+
+
+_LOCK = ".lock"
+
+
+def _sweep(place: Path, prefix: str) -> None:
+    for folder in place.glob(f"{prefix}*"):
+        with suppress(OSError):  # it is another user's, or another process sweeps it, too
+            _sweep_one(folder)
+
+
+def _sweep_one(folder: Path) -> None:
+    stat = folder.lstat()
+    if folder.is_symlink() or not folder.is_dir() or stat.st_uid != os.geteuid():
+        return
+    if not (folder / _LOCK).exists():
+        # Just made, and not locked yet; or left so by a process that was killed at that moment.
+        if time.time() - stat.st_mtime > _UNLOCKED_FOR_S:
+            folder.rmdir()
+        return
+    lock = FolderLock(folder, _LOCK)
+    if lock.try_acquire():
+        shutil.rmtree(folder, ignore_errors=True)
+        lock.release()

@@ -1,0 +1,78 @@
+"""Roles are killed at random moments of a run: a reader sees old, then new; the next triggers do the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.file_ingestion.runs import Ran, Runners
+from tests.faults.file_ingestion.table import DEAD, NOTHING_NEW, WELL
+from tests.faults.file_ingestion.watched import WatchedTable
+from tests.faults.random_kills.conftest import Arena, ArenaOf
+from tests.faults.random_kills.plan import RUN, Kill
+from tests.faults.random_kills.results import RESULTS
+from tests.integration.file_ingestion.ingestion import Reader
+
+pytestmark = [pytest.mark.cluster, pytest.mark.s3]
+
+_MOST_TRIGGERS = 6
+
+
+def test_a_kill_is_made_good_by_the_next_triggers(kill: Kill, arena_of: ArenaOf) -> None:
+    arena = arena_of(kill.store)
+    table = arena.table_of(kill.mode)
+    table.is_sound = False
+    table.register(kill.retries, {})
+    old = table.state
+    table.change()
+    unserved = set(arena.pinot.servers).issubset(kill.roles)
+    with table.polled(old, may_fail=True, unserved=unserved) as reader:
+        ran = _disturbed(kill, arena, table, reader)
+        triggers = 0 if ran.report is not None else _triggers_until_well(arena.runners, table)
+    assert arena.runners.lasting().run(table.name).well["outcome"] == NOTHING_NEW
+    table.assert_nothing_left()
+    assert table.served() == table.state
+    table.is_sound = True
+    RESULTS.roles.update(kill.roles)
+    RESULTS.pairs += len(kill.roles) > 1
+    RESULTS.ended[_how(ran)] += 1
+    RESULTS.triggers[triggers] += 1
+
+
+def _disturbed(kill: Kill, arena: Arena, table: WatchedTable, reader: Reader) -> Ran:
+    pinot = arena.pinot
+    runner = arena.runners.victim() if RUN in kill.roles else arena.runners.lasting()
+    runner.start(table.name, kill.halt)
+    runner.wait_paused()
+    if kill.later_polls:
+        runner.go_on()
+        reader.try_until(reader.tries + kill.later_polls)
+    others = [role for role in pinot.roles if role in kill.roles]
+    if RUN in kill.roles:
+        runner.kill()
+        arena.runners.prepare()
+    for role in others:
+        pinot.kill(role)
+    try:
+        if RUN not in kill.roles and not kill.later_polls:
+            runner.go_on()
+        reader.try_until(reader.tries + kill.back_polls)
+    finally:
+        for role in others:
+            pinot.start(role)
+    return Ran() if RUN in kill.roles else runner.ended()
+
+
+def _triggers_until_well(runners: Runners, table: WatchedTable) -> int:
+    errors = []
+    for number in range(1, _MOST_TRIGGERS + 1):
+        ran = runners.lasting().run(table.name)
+        if ran.report is not None:
+            return number
+        errors.append(ran.error)
+    raise AssertionError(f"{_MOST_TRIGGERS} triggers in a row failed: {errors}")
+
+
+def _how(ran: Ran) -> str:
+    if ran.error is not None:
+        return ran.error["type"]
+    return WELL if ran.report is not None else DEAD

@@ -1,0 +1,279 @@
+"""Damaged records of sessions: named by what reads them, discarded by a run, cleared without being read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.zookeeper import ZNRecord, record
+from minion_tasks.file_ingestion.naming import is_session_id
+from minion_tasks.file_ingestion.params import FileIngestionParams
+from minion_tasks.file_ingestion.preview import Action, preview, preview_clear
+from minion_tasks.file_ingestion.run_types import RunOutcome, RunTools
+from minion_tasks.file_ingestion.session import FileEntry, FileGroup, FileStatus, SessionState, StagedUnit
+from minion_tasks.file_ingestion.session_store import DamagedSessionError, SessionStore, sessions_path
+from minion_tasks.file_ingestion.staging import is_session_folder
+from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
+from tests.unit.minion_tasks.samples import TABLE, file, make_session, make_store, segment
+from tests.unit.minion_tasks.session_world import (
+    SOURCE,
+    STAGING,
+    Happenings,
+    ProcessDiedError,
+    World,
+    rows_of,
+)
+
+ROOT = sessions_path(TABLE)
+SESSION, GROUP, PAGE = f"{ROOT}/s1", f"{ROOT}/s1/groups/00000", f"{ROOT}/s1/from/00000"
+
+_LIMIT_BYTES = 1_000_000
+
+Damage = Callable[[bytes], bytes]
+
+
+def field(name: str, value: str | None) -> Damage:
+    """Set a simple field of the record, or take it out."""
+
+    def damage(data: bytes) -> bytes:
+        found = ZNRecord.from_bytes(data)
+        found.simple_fields.pop(name)
+        if value is not None:
+            found.simple_fields[name] = value
+        return found.to_bytes()
+
+    return damage
+
+
+ANY: dict[str, Damage] = {
+    "nothing": lambda _data: b"",
+    "garbage": lambda _data: b"\x00\xff garbage",
+    "half of it": lambda data: data[: len(data) // 2],
+    "broken JSON": lambda data: gzip.decompress(data)[:-2] if data[:2] == b"\x1f\x8b" else data[:-2],
+    "another document": lambda _data: b"[1, 2, 3]",
+    "no record": lambda _data: b'{"id": "x"}',
+    "too deep": lambda _data: b"[" * 100_000,
+    "a bomb": lambda _data: gzip.compress(b" " * (2 * _LIMIT_BYTES)),
+}
+OF_SESSION: dict[str, Damage] = {
+    **ANY,
+    "unknown state": field("state", "PAUSED"),
+    "no state": field("state", None),
+    "no count": field("groups", "many"),
+    "negative count": field("fromPages", "-1"),
+    "odd boolean": field("atomic", "yes"),
+}
+OF_GROUP: dict[str, Damage] = {
+    **ANY,
+    "no list": field("entries", '{"a": 1}'),
+    "no entries": field("entries", None),
+    "unknown status": field("entries", '[{"n": 0, "f": ["a", 1, 2, null], "status": "lost"}]'),
+    "a number for a name": field("entries", '[{"n": 0, "f": [1, 1, 2, null]}]'),
+    "a text for a number": field("entries", '[{"n": "0", "f": ["a", 1, 2, null]}]'),
+    "a short row": field("units", '[{"files": [0], "segments": [["name", "uri"]]}]'),
+    "a wrong type": field(
+        "units", '[{"files": [0], "segments": [["n", "u", "crc", 1, 1, 1, 0.1, "arrow", null]]}]'
+    ),
+}
+OF_PAGE: dict[str, Damage] = {
+    **ANY,
+    "no names": field("segments", "[1, 2]"),
+    "no field": field("segments", None),
+}
+CASES = [
+    (path, name, damage)
+    for path, damages in ((SESSION, OF_SESSION), (GROUP, OF_GROUP), (PAGE, OF_PAGE))
+    for name, damage in damages.items()
+]
+
+
+def written() -> tuple[SessionStore, MemoryPropertyStore]:
+    """A session with a staged file and a segment that it replaces."""
+    store, memory = make_store()
+    staged = FileEntry(0, file("a"), FileStatus.STAGED)
+    store.create(make_session(state=SessionState.SWITCH, groups=1, from_pages=1))
+    store.create_group("s1", FileGroup(0, (staged,), (StagedUnit((0,), (segment("x"),)),)))
+    store.write_from("s1", ["old"])
+    return store, memory
+
+
+def read_all(store: SessionStore) -> None:
+    session = store.load("s1")
+    list(store.groups(session))
+    store.read_from(session)
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "damage"), CASES, ids=[f"{path[66:]}: {name}" for path, name, _ in CASES]
+)
+def test_what_is_damaged_is_named(
+    path: str, name: str, damage: Damage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "_LARGEST_PLAIN_BYTES", _LIMIT_BYTES)
+    store, memory = written()
+    read_all(store)
+    data, version = memory.nodes[path]
+    memory.nodes[path] = (damage(data), version)
+    with pytest.raises(DamagedSessionError) as caught:
+        read_all(store)
+    assert caught.value.where == path
+    assert "session s1 of t_OFFLINE is damaged" in str(caught.value)
+    assert "pinotctl task session clear t_OFFLINE" in str(caught.value)
+    assert store.ids() == ["s1"]
+    store.delete("s1")
+    assert memory.nodes == {}
+
+
+@given(data=st.data())
+def test_random_damage_is_reported_or_harmless(data: st.DataObject) -> None:
+    store, memory = written()
+    path = data.draw(st.sampled_from([SESSION, GROUP, PAGE]))
+    text, version = memory.nodes[path]
+    plain = gzip.decompress(text) if text[:2] == b"\x1f\x8b" else text
+    at = data.draw(st.integers(0, len(plain) - 1))
+    put = data.draw(st.binary(max_size=3))
+    memory.nodes[path] = (plain[:at] + put + plain[at + data.draw(st.integers(0, 3)) :], version)
+    try:
+        read_all(store)
+    except DamagedSessionError:
+        return
+    assert json.loads(memory.nodes[path][0])
+
+
+PARAMS = FileIngestionParams.from_configs(
+    {
+        "inputDirURI": SOURCE,
+        "inputFormat": "csv",
+        "outputDirURI": STAGING,
+        "consistentPushEnabled": "true",
+        "consistentPushMaxRetries": "3",
+        "enableSync": "true",
+        "taskMaxNumFilesPerTask": "1",
+    }
+)
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    made = World()
+    yield made
+    made.close()
+
+
+def interrupted(world: World, step: int) -> bool:
+    """Ingest two files, then kill the run that is to replace both; returns whether it was killed."""
+    world.source.update(a=1, b=2)
+    world.trigger(PARAMS, Happenings())
+    world.source.update(a=3, b=5)
+    try:
+        world.trigger(PARAMS, Happenings(run_dies_at=step))
+    except ProcessDiedError:
+        return True
+    return False
+
+
+def damage_part(world: World, part: str) -> bool:
+    """Damage a part of the last session; returns whether it is there."""
+    path = f"{ROOT}/{world.sessions.ids()[-1]}{part}"
+    if path not in world.store.nodes:
+        return False
+    world.store.nodes[path] = (b"damaged", world.store.nodes[path][1])
+    return True
+
+
+def assert_serves_the_source(world: World) -> None:
+    seen = sorted(row for content in world.table.values() for row in content.rows)
+    assert seen == sorted(row for each in world.source.items() for row in rows_of(*each))
+    assert world.open_entry is None
+
+
+@pytest.mark.parametrize("part", ["", "/groups/00000", "/groups/00001", "/from/00000"])
+def test_wherever_a_run_was_killed_the_next_one_ends_well(part: str) -> None:
+    tried = 0
+    for step in range(1, 60):
+        world = World()
+        try:
+            if not interrupted(world, step):
+                break
+            tried += damage_part(world, part)
+            report = world.trigger(PARAMS, Happenings())
+            assert report.outcome in (RunOutcome.SWITCHED, RunOutcome.NOTHING_NEW, RunOutcome.SWITCH_FINISHED)
+            assert_serves_the_source(world)
+            assert world.trigger(PARAMS, Happenings()).outcome is RunOutcome.NOTHING_NEW
+            assert world.staged == {}
+        finally:
+            world.close()
+    assert tried > 5
+
+
+def test_two_damaged_sessions_are_both_discarded(world: World) -> None:
+    assert interrupted(world, 12)
+    for path in list(world.store.nodes):
+        if path.startswith(ROOT):
+            world.store.nodes[path] = (b"damaged", 0)
+    assert world.trigger(PARAMS, Happenings()).outcome is RunOutcome.SWITCHED
+    assert_serves_the_source(world)
+    assert len(world.sessions.ids()) == 1
+
+
+def test_what_is_no_session_among_them_is_discarded(world: World) -> None:
+    world.source.update(a=1)
+    world.store.create(f"{ROOT}/zzz", ZNRecord("zzz"))
+    assert world.trigger(PARAMS, Happenings()).outcome is RunOutcome.SWITCHED
+    assert [is_session_id(each) for each in world.sessions.ids()] == [True]
+    assert not is_session_id("zzz")
+
+
+def test_clearing_reads_no_record_that_is_damaged(world: World) -> None:
+    assert interrupted(world, 12)
+    assert damage_part(world, "")
+    clearing = FileIngestionParams.from_configs(
+        {
+            "inputDirURI": SOURCE,
+            "inputFormat": "csv",
+            "outputDirURI": STAGING,
+            "consistentPushEnabled": "true",
+            "enableSync": "true",
+            "clearConsistentPushState": "true",
+        }
+    )
+    assert world.trigger(clearing, Happenings()).outcome is RunOutcome.SWITCHED
+    assert_serves_the_source(world)
+
+
+class _Lineage:
+    """The client as far as a preview asks it: no entry."""
+
+    class lineage:  # noqa: N801 - the client's attribute
+        @staticmethod
+        def list(_table: str) -> list[Any]:
+            return []
+
+
+@pytest.mark.parametrize("part", ["", "/groups/00000"])
+def test_a_preview_says_what_the_next_trigger_does(world: World, part: str) -> None:
+    assert interrupted(world, 12)
+    assert damage_part(world, part)
+    client: Any = _Lineage()
+    store: Any = world.store
+    latest = world.sessions.ids()[-1]
+    found = preview(RunTools(client, store, world, world.clock), world.sessions, PARAMS, TABLE)
+    assert found.next.action is Action.THROW_AWAY
+    assert found.next.sentence(PARAMS).startswith(f"begins anew: the record of session {latest} is damaged")
+    assert len(found.to_read) == 2
+    cleared = [each.state for each in preview_clear(client, world.sessions)]
+    assert cleared == ["DONE", "IN_PROGRESS" if part else "damaged"]
+
+
+def test_only_a_folder_of_its_own_is_deleted_for_a_session() -> None:
+    """What the record says is not trusted."""
+    own = f"s3://bucket/x/pinot-plugins-staging/{TABLE}/s1"
+    assert is_session_folder(own, TABLE, "s1")
+    for other in ("s3://bucket/x", "file:///", own + "/..", own.replace("s1", "s2"), f"/{TABLE}/s1", ""):
+        assert not is_session_folder(other, TABLE, "s1")
