@@ -97,9 +97,10 @@ class S3Store:
         path = work_dir / ("object.gz" if key.endswith(".gz") else "object")
         try:
             _write(self._s3.get_object(Bucket=bucket, Key=key, IfMatch=file.etag or "*"), path)
-            if path.stat().st_size != file.size_bytes:
+            came_bytes = path.stat().st_size
+            if came_bytes != file.size_bytes:
                 raise SourceChangedError(
-                    f"{file.shown} was listed with {file.size_bytes} bytes and came with {path.stat().st_size}",
+                    f"{file.shown} was listed with {file.size_bytes} bytes and came with {came_bytes}",
                     remedy="run the task again",
                 )
             yield path

@@ -25,6 +25,7 @@ from minion_tasks.cli.tools import run_tools, tell
 from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams, mask_secrets
 from minion_tasks.file_ingestion.progress import SessionProgress, read_progress
 from minion_tasks.file_ingestion.registration import load_params, offline_table
+from minion_tasks.file_ingestion.report_text import counted_text
 from minion_tasks.file_ingestion.run import RunReport, run_task
 from minion_tasks.file_ingestion.session import SessionState
 from minion_tasks.file_ingestion.session_store import SessionStore
@@ -164,6 +165,9 @@ def show_report(cli: CliContext, report: RunReport) -> None:
     """Print what a run did."""
     for reason in report.fallback_reasons:
         cli.out.note(f"Pinot's own reader was used: {reason}")
+    if report.left_out:
+        first = ", ".join(file.shown for file in report.left_out_first)
+        cli.out.note(f"{counted_text(report.left_out, 'file')} left out by the patterns, such as {first}")
     _note_some(cli, "changed since it was ingested, and not read again", report.changed)
     _note_some(cli, "skipped, since its reader could not be opened", report.skipped)
     total_s = report.staging_s + report.switch_s
@@ -179,6 +183,7 @@ def show_report(cli: CliContext, report: RunReport) -> None:
             "segments": report.segments,
             "replaced segments": report.replaced,
             "skipped files": len(report.skipped),
+            "left out by the patterns": report.left_out,
             "bytes read": report.bytes_read,
             "staging s": round(report.staging_s, 2),
             "switch s": round(report.switch_s, 2),

@@ -22,7 +22,7 @@ from minion_tasks.file_ingestion.reconcile import reconcile_group
 from minion_tasks.file_ingestion.run_types import RunTools
 from minion_tasks.file_ingestion.session import SETTLED, FileGroup, FileStatus, Session, SessionState
 from minion_tasks.file_ingestion.session_store import SessionStore
-from minion_tasks.file_ingestion.source_view import SourceView, view_source
+from minion_tasks.file_ingestion.source_view import SourceView, check_not_empty, view_source
 from minion_tasks.file_ingestion.staging import staging_root
 from minion_tasks.file_ingestion.taking_up import is_entry_of, why_over, why_undone
 from minion_tasks.file_ingestion.writing import cut
@@ -173,11 +173,13 @@ def preview(tools: RunTools, sessions: SessionStore, params: FileIngestionParams
     """Look at session, source and table, and plan as the next trigger would.
 
     Raises:
-        SourceError: The source cannot be listed, or, in append mode, nothing in it matches.
+        SourceError: The source cannot be listed, or the trigger would refuse it, as `check_not_empty` does.
     """
     now = next_trigger(tools.client, sessions, params)
     view = view_source(tools, table, params, staging_root(params, tools.client))
     session = now.session
+    if now.action is not Action.FINISH:  # that takes no file from the source
+        check_not_empty(view, params)
     if now.action is Action.FINISH and session is not None:
         kept = tuple((uri, Fate.KEPT) for uri in sorted(Publication.of(sessions, session).staged_uris))
         return Preview(now, view, SessionFate(kept), (), 0, False, tuple(sessions.read_from(session)))

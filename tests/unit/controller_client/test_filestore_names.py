@@ -1,4 +1,4 @@
-"""Names of files and objects that look like something else: a URI means the file that was listed, no other."""
+"""Names of files and objects that look like something else: a URI means the listed file, no other."""
 
 from __future__ import annotations
 
