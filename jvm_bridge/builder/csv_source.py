@@ -1,8 +1,7 @@
 """Reads CSV with Arrow where commons-csv, which Pinot uses, would read the same.
 
 Both agree on well-formed files. They differ on malformed ones (text after a closing quote, rows of another
-width, a
-byte-order mark), so the raw bytes pass a guard on their way to Arrow that refuses what is not well-formed.
+width), so the raw bytes pass a guard on their way to Arrow that refuses what is not well-formed.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from jvm_bridge.builder.planning import CsvPlan, TablePlan, Unsuitable, is_foreign, plan_column
+from jvm_bridge.builder.planning import CsvPlan, TablePlan, Unsuitable, plan_column
 from jvm_bridge.builder.source import CORRUPT_GZIP, Batch, Source, open_bytes
 
 __all__ = ["QuoteGuard", "open_csv", "read_header"]
@@ -92,16 +91,18 @@ def read_header(path: Path, delimiter: str) -> list[str]:
     """Return the values of the first line that is not empty.
 
     Raises:
-        Unsuitable: There is none, a name comes twice, or the file begins with a byte-order mark.
+        Unsuitable: There is none, or a name comes twice.
     """
     with closing(open_bytes(path)) as stream:
         try:
             text = stream.read(_HEADER_BYTES).decode("utf-8", errors="ignore")
         except _UNREADABLE as error:
             raise Unsuitable(f"unreadable: {error}") from error
-    if text.startswith("\ufeff"):
-        raise Unsuitable("the file begins with a byte-order mark")
-    names = next((row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row), None)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        names = next((row for row in rows if row), None)
+    except csv.Error as error:
+        raise Unsuitable(f"the header cannot be read: {error}") from error
     if names is None:
         raise Unsuitable("the file has no header")
     if len(set(names)) != len(names):
@@ -118,8 +119,6 @@ def open_csv(path: Path, table: TablePlan, plan: CsvPlan) -> Source:
     names = list(plan.header) if plan.header is not None else read_header(path, plan.delimiter)
     if plan.no_edge_spaces and any(name != name.strip() for name in names):
         raise Unsuitable("a column name has white space at its edges")
-    if is_foreign(table.fields, names):
-        raise Unsuitable("the header has none of the table's columns")
     present = [field for field in table.fields if field.name in names]
     plans = tuple(plan_column(field, pa.string() if field.name in names else None) for field in table.fields)
     multi_value = frozenset(field.name for field in present if not field.single_value)
