@@ -12,6 +12,7 @@ from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.errors import ConfigError, NotFoundError
 from minion_tasks.cli.tools import (
+    column_fields,
     lock_wait_option,
     next_words,
     now_ms,
@@ -59,7 +60,7 @@ def show(cli: CliContext, table: str, session_id: str | None, errors: int) -> No
     found = _load(sessions, session_id, name)
     report = read_report(sessions, found, failures=errors, names=_NAMES_SHOWN)
     tools = run_tools(cli)
-    record = _record(report)
+    record = _record(report, as_text=not cli.out.is_json)
     record["running"] = running(tools, name)
     record["next trigger"] = _next_does(tools, sessions, report, record["running"])
     failures = [
@@ -187,7 +188,7 @@ def _next_does(
     return next_words(now.sentence(params, report.unread), runner)
 
 
-def _record(report: SessionReport) -> dict[str, Any]:
+def _record(report: SessionReport, *, as_text: bool) -> dict[str, Any]:
     found = report.session
     files = {status.value: count for status, count in report.files.items()}
     return {
@@ -208,6 +209,7 @@ def _record(report: SessionReport) -> dict[str, Any]:
         "segments": report.segments,
         "staged tar bytes": report.tar_bytes,
         "segment bytes": report.segment_bytes,
+        **column_fields(report.columns, as_text=as_text),
         "replaces": {"segments": report.replaced, "first": list(report.first_replaced)},
         "lineage entry": found.entry_id,
         "message": found.message,

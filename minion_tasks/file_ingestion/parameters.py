@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jvm_bridge.input_rules import MissingLimit
 from jvm_bridge.minion import DEFAULT_TAG
 from minion_tasks.file_ingestion import naming
 from minion_tasks.file_ingestion.param_values import (
     boolean,
     count,
     count_or_no_bound,
+    encoding,
     one_of,
     period_s,
     retries,
@@ -168,6 +170,20 @@ PARAMETERS: tuple[Parameter, ...] = (
         text,
         DEFAULT_TAG,
         "Engine minion: tag of the Python-hosted minions that run the subtasks.",
+    ),
+    Parameter("inputEncoding", encoding, "UTF-8", "Encoding of CSV and JSON files; other bytes are refused."),
+    Parameter(
+        "maxMissingColumns",
+        MissingLimit.parse,
+        None,
+        "How many of the table's columns a file may lack: `3`, or a share: `25%`. By default half of them; of"
+        " JSON lines, whose rows leave keys out, all but one.",
+    ),
+    Parameter(
+        "failOnUnknownColumns",
+        boolean,
+        "false",
+        "Refuse files with columns that the table does not read; otherwise they are reported.",
     ),
     Parameter(
         "segmentReader",

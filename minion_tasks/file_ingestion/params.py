@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 from controller_client.errors import ConfigError
 from controller_client.filestore import open_store, scheme_of
 from controller_client.filestore.local import path_in
+from jvm_bridge.input_rules import InputRules
 from minion_tasks.file_ingestion import naming
 from minion_tasks.file_ingestion.naming import SegmentNames
 from minion_tasks.file_ingestion.parameters import PARAMETERS, PREFIXES
@@ -38,6 +39,7 @@ class FileIngestionParams:
         allow_empty: Whether a source without a file may empty the table.
         max_tasks: None for no bound.
         engine: One of `ENGINES`.
+        rules: What files may be like.
     """
 
     mode: IngestionMode
@@ -66,6 +68,7 @@ class FileIngestionParams:
     concurrent_per_instance: int
     minion_tag: str
     segment_reader: Literal["auto", "arrow", "pinot"]
+    rules: InputRules
     input_fs: Mapping[str, str] = field(repr=False)
     output_fs: Mapping[str, str] = field(repr=False)
     record_reader: Mapping[str, str] = field(repr=False)
@@ -120,6 +123,9 @@ class FileIngestionParams:
             concurrent_per_instance=values["numConcurrentTasksPerInstance"],
             minion_tag=values["minionInstanceTag"],
             segment_reader=values["segmentReader"],
+            rules=InputRules(
+                values["inputEncoding"], values["maxMissingColumns"], values["failOnUnknownColumns"]
+            ),
             input_fs=input_fs,
             output_fs=output_fs,
             record_reader=_with_prefix(configs, "recordReader.prop."),
@@ -145,6 +151,11 @@ def _check_together(configs: Mapping[str, str], values: Mapping[str, Any]) -> No
         raise ConfigError(
             "allowEmptySource does not go with append mode, in which no segment of the table goes",
             expected="enableSync or consistentPushSwapEnabled set to true",
+        )
+    if "inputEncoding" in configs and values["inputFormat"] not in ("csv", "json"):
+        raise ConfigError(
+            f"inputEncoding does not go with {values['inputFormat']}, whose texts are UTF-8 always",
+            remedy="remove it",
         )
     for key in _APPEND_ONLY:
         if sync and key in configs:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from controller_client.errors import ConflictError
 from controller_client.filestore import FileInfo
+from controller_client.visible_text import visible
 from minion_tasks.file_ingestion.ingested import TableContents
 from minion_tasks.file_ingestion.patterns import PathMatcher
 from minion_tasks.file_ingestion.session import IngestionMode
@@ -146,8 +147,9 @@ def replaced_by(
         if (staged and not uris) or any(uri in staged or uri not in listed for uri in uris):
             kept = [uri for uri in uris if uri in listed and uri not in staged]
             if kept:
+                unread = visible(kept[0])
                 raise ConflictError(
-                    f"segment {name} must be replaced, but also holds rows of {kept[0]}, which was not read",
+                    f"segment {name} must be replaced, but also holds rows of {unread}, which was not read",
                     remedy="run the task again: it reads that file too",
                 )
             replaced.append(name)

@@ -24,6 +24,7 @@ from controller_client.errors import ConflictError, NotFoundError
 from controller_client.filestore import FileInfo
 from controller_client.zookeeper import PropertyStore, ZNRecord
 from controller_client.zookeeper.table_config import table_config_path
+from minion_tasks.file_ingestion.column_notes import notes_from, rows_of
 from minion_tasks.file_ingestion.session import (
     FileEntry,
     FileGroup,
@@ -251,7 +252,11 @@ def _group_record(group: FileGroup) -> ZNRecord:
     fields: dict[str, Any] = {
         "entries": [_entry_row(entry) for entry in group.entries],
         "units": [
-            {"files": unit.files, "segments": [_segment_row(s) for s in unit.segments]}
+            {
+                "files": unit.files,
+                "segments": [_segment_row(s) for s in unit.segments],
+                "columns": rows_of(unit.columns),
+            }
             for unit in group.units
         ],
     }
@@ -294,7 +299,11 @@ def _group_from(record: ZNRecord, number: int, version: int) -> FileGroup:
             )
         )
     units = tuple(
-        StagedUnit(tuple(row["files"]), tuple(StagedSegment(*segment) for segment in row["segments"]))
+        StagedUnit(
+            tuple(row["files"]),
+            tuple(StagedSegment(*segment) for segment in row["segments"]),
+            notes_from(row.get("columns", ())),
+        )
         for row in json.loads(record.simple_fields["units"])
     )
     is_empty = record.simple_fields.get("emptySegment") == "true"

@@ -236,9 +236,9 @@ class LockedRun:
                 failures.append(f"the segment without rows: its subtask ended without a result ({end})")
             for entry in group.entries:
                 if entry.status is FileStatus.FAILED:
-                    failures.append(entry.error or entry.file.uri)
+                    failures.append(entry.error or entry.file.shown)
                 elif entry.status is FileStatus.PENDING:
-                    failures.append(f"{entry.file.uri}: its subtask ended without a result ({end})")
+                    failures.append(f"{entry.file.shown}: its subtask ended without a result ({end})")
         return failures
 
     def _files_failed(self, session: Session, failures: list[str]) -> FilesFailedError:
@@ -331,6 +331,7 @@ class LockedRun:
             switch_s=switch_s,
             left_out=view.left_out if view is not None else 0,
             left_out_first=view.left_out_first if view is not None else (),
+            columns=publication.columns if publication is not None else (),
             changed=view.left_as_they_are if view is not None else (),
             skipped=publication.skipped if publication is not None else (),
             fallback_reasons=tuple(sorted({s.fallback_reason for s in segments if s.fallback_reason})),

@@ -51,10 +51,11 @@ def run_subtask(
             session,
             params,
             SegmentBuilder(
-                client.tables.get(table).to_json(),
-                client.schemas.get(table.rpartition("_")[0]).to_json(),
+                client.tables.get(table),
+                client.schemas.get(table.rpartition("_")[0]),
                 Path(folder),
                 reader=params.segment_reader,
+                rules=params.rules,
             ),
             Path(folder),
         )
