@@ -19,6 +19,10 @@ __all__ = ["find_bad_row", "shortened"]
 _SCAN_LIMIT_S = 60.0
 _COLUMN = re.compile(r"for column: ?([^\s,;]+)")
 _VALUE_CHARACTERS = 80
+_OTHER_DATES = (
+    "dates in another form need a transform in the table config, such as fromDateTime({}_text, 'dd.MM.yyyy'),"
+    " and a column of that other name in the file"
+)
 _ROW_CLASSES = ("RecordReader", "RecordReaderFactory", "RecordExtractor", "TransformPipeline", "Transformer")
 
 
@@ -99,12 +103,21 @@ def _row_error(file: SourceFile, row: int, record: Any, schema: Any, error: Any)
         return DataError(f"{file.name}, row {row}: {cause}", where=f"{file.where}, row {row}")
     field = match.group(1)
     spec = schema.getFieldSpecFor(field)
-    kind = "a value" if spec is None or spec.isSingleValueField() else "values"
+    is_time = spec is not None and str(spec.getFieldType()) == "DATE_TIME"
     return DataError(
         f"{file.name}, row {row}, field {field}: found {shortened(record.getValue(field))}; {cause}",
-        expected=f"{kind} of type {spec.getDataType()}" if spec is not None else None,
+        expected=_expected(spec, is_time=is_time) if spec is not None else None,
         where=f"{file.where}, row {row}, field {field}",
+        remedy=_OTHER_DATES.format(field) if is_time else None,
     )
+
+
+def _expected(spec: Any, *, is_time: bool) -> str:
+    data_type = str(spec.getDataType())
+    text = f"{'a value' if spec.isSingleValueField() else 'values'} of type {data_type}"
+    if data_type == "TIMESTAMP":
+        return f"{text}: milliseconds since 1970, or yyyy-MM-dd HH:mm:ss[.SSS]"
+    return f"{text} in the format {spec.getFormat()}" if is_time else text
 
 
 def shortened(value: Any) -> str:

@@ -13,10 +13,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from controller_client.errors import DataError
-from controller_client.visible_text import visible
 from jvm_bridge.builder.avro_file import check_avro
-from jvm_bridge.builder.columns import SourceColumns, mismatch_of
+from jvm_bridge.builder.columns import check_columns, mismatch_of
 from jvm_bridge.builder.csv_source import read_header
 from jvm_bridge.builder.driver import PinotTable
 from jvm_bridge.builder.json_source import first_keys
@@ -25,16 +23,13 @@ from jvm_bridge.builder.parquet_source import read_columns
 from jvm_bridge.builder.planning import Unsuitable, plan_csv
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.text_input import check_text
-from jvm_bridge.input_rules import ColumnMismatch, InputRules, MissingLimit, near_miss, text_encoding
+from jvm_bridge.input_rules import ColumnMismatch, InputRules, text_encoding
 from jvm_bridge.time_conversion import TimeConversion
 
 __all__ = ["Prepared", "prepare"]
 
-_HALF = MissingLimit(50, is_percent=True)
-_SHOWN_CHARACTERS = 200
 # Java cannot name all files: some locales have no letters beyond ASCII.
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9 /._+=,@~-]+")
-_DELIMITERS = {",": ",", ";": ";", "\t": r"\t", "|": "|", ":": ":"}
 
 
 @dataclass(frozen=True)
@@ -103,16 +98,25 @@ def _prepared_text(table: PinotTable, file: SourceFile, rules: InputRules, folde
         file = replace(file, path=copy, original=file.original or file.path)
     if file.file_format is FileFormat.CSV:
         return Prepared(file, _checked(table, file, _header(file), rules))
+    return Prepared(file, _checked_keys(table, file, found.absent_keys, rules))
+
+
+def _checked_keys(
+    table: PinotTable, file: SourceFile, absent: frozenset[str], rules: InputRules
+) -> ColumnMismatch:
+    """Compare JSON lines, whose rows leave keys out: what is missing occurs in no row."""
     try:
         keys = list(first_keys(file.path))
     except Unsuitable:
-        keys = []
-    mismatch = ColumnMismatch()
-    if table.columns is not None:
-        extra = mismatch_of(table.columns, keys).extra
-        mismatch = ColumnMismatch(tuple(sorted(found.absent_keys)), extra)
-        _check(table.columns, file, keys, mismatch, rules)
-    return Prepared(file, mismatch)
+        keys = []  # other JSON, whose keys are not known
+    else:
+        if not keys:
+            return ColumnMismatch()  # no rows, or empty ones
+    if table.columns is None:
+        return ColumnMismatch()
+    mismatch = ColumnMismatch(tuple(sorted(absent)), mismatch_of(table.columns, keys).extra)
+    check_columns(table.columns, file, keys, mismatch, rules)
+    return mismatch
 
 
 def _header(file: SourceFile) -> Sequence[str]:
@@ -129,79 +133,5 @@ def _checked(table: PinotTable, file: SourceFile, names: Sequence[str], rules: I
     if table.columns is None or not names:
         return ColumnMismatch()
     mismatch = mismatch_of(table.columns, names)
-    _check(table.columns, file, names, mismatch, rules)
+    check_columns(table.columns, file, names, mismatch, rules)
     return mismatch
-
-
-def _check(
-    columns: SourceColumns,
-    file: SourceFile,
-    names: Sequence[str],
-    mismatch: ColumnMismatch,
-    rules: InputRules,
-) -> None:
-    """Refuse columns that are not those of the table."""
-    expected, missing = len(columns.expected), len(mismatch.missing)
-    fields = _listed(sorted(columns.expected))
-    if names and expected and missing == expected and columns.read.isdisjoint(names):
-        raise _refused(
-            file,
-            f"has none of the table's columns; it has {_listed(names)}",
-            f"columns of {fields}",
-            _hint(columns, file, names),
-        )
-    limit = rules.max_missing or (None if file.file_format is FileFormat.JSON else _HALF)
-    if limit is not None and not limit.allows(missing, expected):
-        raise _refused(
-            file,
-            f"lacks {missing} of the table's {expected} columns: {_listed(mismatch.missing)};"
-            f" it has {_listed(names)}",
-            f"at most {limit} missing, as maxMissingColumns says (50% where it says nothing)",
-            _hint(columns, file, names),
-        )
-    if file.file_format is FileFormat.CSV:
-        for name in mismatch.missing:
-            padded = near_miss(name, mismatch.extra)
-            if padded is not None and padded.strip() == name:
-                raise _refused(
-                    file,
-                    f"has blanks around a name in its header: {padded!r}, where the table has {name!r}",
-                    None,
-                    "set recordReader.prop.delimiter: with any property, blanks around names and values are"
-                    " dropped",
-                )
-    if rules.refuse_unknown and mismatch.extra:
-        raise _refused(
-            file,
-            f"has columns that the table does not read: {_listed(mismatch.extra)}",
-            f"no others than {fields}, as failOnUnknownColumns says",
-            _hint(columns, file, names),
-        )
-
-
-def _refused(file: SourceFile, what: str, expected: str | None, remedy: str | None) -> DataError:
-    return UnreadableFileError(f"{file.name} {what}", expected=expected, where=file.where, remedy=remedy)
-
-
-def _listed(names: Sequence[str]) -> str:
-    text = visible(", ".join(names))
-    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
-
-
-def _hint(columns: SourceColumns, file: SourceFile, names: Sequence[str]) -> str | None:
-    for name in sorted(columns.expected.difference(names)):
-        near = near_miss(name, names)
-        if near is not None:
-            return f"{near!r} is not {name!r}: change the name in the file or in the schema"
-    if file.file_format is not FileFormat.CSV or (file.reader_config or {}).get("header"):
-        return None
-    delimiter = plan_csv(file.reader_config).delimiter
-    header = delimiter.join(names)
-    for other, written in _DELIMITERS.items():
-        parts = {part.strip(' "') for part in header.split(other)}
-        if other != delimiter and len(parts & columns.read) > len(columns.read.intersection(names)):
-            return f"its columns seem to be separated by {written!r}: set recordReader.prop.delimiter to that"
-    return (
-        "if its first line is a row already, set recordReader.prop.header to the names of its columns,"
-        f" in their order, separated by {delimiter!r}"
-    )

@@ -13,6 +13,8 @@ from typing import Any
 import jpype
 
 from controller_client.errors import ConfigError
+from jvm_bridge.builder.csv_source import check_widths
+from jvm_bridge.builder.model import FileFormat
 from jvm_bridge.builder.pinot_classes import java_class, java_file_format, root_causes, source_fields
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.changed_classes import ChangedClasses, changing
@@ -94,8 +96,11 @@ def open_reader(file: SourceFile, table_config: Any, schema: Any) -> Any:
         A Java ``RecordReader``.
 
     Raises:
+        DataError: A row of a CSV file has more values than the header has names.
         ConfigError: Pinot's reader does not know a property of the reader config.
     """
+    if file.file_format is FileFormat.CSV:
+        check_widths(file)
     reader = java_class(f"{_READERS}.RecordReaderFactory").getRecordReader(
         java_file_format(file.file_format),
         java_class("java.io.File")(str(file.path)),

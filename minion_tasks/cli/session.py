@@ -153,7 +153,7 @@ def report(cli: CliContext, table: str, session_id: str | None, file: Path | Non
         click.echo(text, nl=False)
         return
     try:
-        file.write_text(text, encoding="utf-8")
+        file.write_bytes(text.encode())
     except OSError as error:
         raise ConfigError(f"the report cannot be written: {error.strerror}", where=str(file)) from error
     cli.out.note(f"session {found.session.session_id} of {name}: {file}")

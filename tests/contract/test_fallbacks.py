@@ -28,6 +28,7 @@ CSV_CASES = {
     "spaces before a quote": ('s,i\n "a",1\n', "quote inside a field"),
     "fewer fields": ("s,i\na\nb,2\n", "Expected 2 columns"),
     "more fields": ("s,i\na,1,x\nb,2\n", "Expected 2 columns"),
+    "more fields without a value": ("s,i\na,1,\nb,2,,\n", "Expected 2 columns"),
     "one delimiter at the end of a value": ("s,mv\na,x;\n", "empty parts"),
     "Java's own number": ("s,d\na,1.5f\nb,Infinity\n", "among the digits"),
     "plus sign": ("s,i\na,+5\n", "among the digits"),

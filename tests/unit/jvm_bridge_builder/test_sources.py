@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 
 from controller_client.errors import ConfigError, DataError
+from jvm_bridge.builder import csv_source
 from jvm_bridge.builder.arrow_source import open_arrow, plain_type, record_batches
 from jvm_bridge.builder.avro_file import check_avro
-from jvm_bridge.builder.csv_source import QuoteGuard, open_csv
+from jvm_bridge.builder.csv_source import QuoteGuard, check_widths, open_csv
 from jvm_bridge.builder.model import FileFormat, check_custom_metadata, check_segment_name
 from jvm_bridge.builder.planning import CsvPlan, Field, TablePlan, Unsuitable
 from jvm_bridge.builder.source_file import SourceFile
@@ -47,6 +48,45 @@ def test_csv_batches(tmp_path: Path) -> None:
     (batch,) = source.batches
     assert batch.columns["s"].to_pylist() == ["a,b", None]
     assert batch.columns["mv"].to_pylist() == [["1", "2"], ["3"]]
+
+
+@pytest.mark.parametrize("block_bytes", [16, 4 << 20])
+@pytest.mark.parametrize(
+    ("text", "config", "row"),
+    [
+        ("id,word\n1,a\n2,b,c\n3,d\n", None, 2),
+        ('id,word\r\n1,"a\r\nb"\r\n\r\n2,"b, c"\r\n3,x, y\r\n', None, 3),
+        ("id;word\n1;a;b", {"delimiter": ";"}, 1),
+        ("1,a\n2,b\n3,c,d", {"header": "id,word"}, 3),
+        ("id,word\n1,a\n2\n\n3,b,\n", None, None),
+        ("id,word\n1,a,,,\n", None, None),
+        ('id,word\n1,a"b,c\n', None, None),  # only Pinot's reader tells these values apart
+        ("id,word\n1,a,b\n", {"escapeCharacter": "x"}, None),
+        ("id,id\n1,a,b\n", None, None),
+        ("", None, None),
+        ("id,word", None, None),
+    ],
+)
+def test_rows_with_more_values_than_names_are_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    config: dict[str, str] | None,
+    row: int | None,
+    block_bytes: int,
+) -> None:
+    monkeypatch.setattr(csv_source, "_BLOCK_BYTES", block_bytes)
+    path = tmp_path / "a.csv"
+    path.write_bytes(text.encode())
+    file = SourceFile(path, FileFormat.CSV, config)
+    if row is None:
+        check_widths(file)
+        return
+    with pytest.raises(
+        DataError, match=f"a.csv, row {row}: 3 values, where the header has 2 names"
+    ) as refused:
+        check_widths(file)
+    assert "into quotes" in str(refused.value.remedy)
 
 
 def test_avro_blocks(tmp_path: Path) -> None:
