@@ -31,21 +31,25 @@ _ARROW_NS = {
 
 @dataclass(frozen=True)
 class TimeConversion:
-    """A number times ``multiplier``, divided by ``divisor``, rounded down (towards the past).
+    """From numbers that count steps since 1970 to numbers that count others, rounded towards the past.
 
     Attributes:
-        multiplier: From 1.
-        divisor: From 1; it has no divisor in common with the multiplier.
+        from_ns: Nanoseconds in a step of the source.
+        to_ns: Nanoseconds in a step of the table.
     """
 
-    multiplier: int
-    divisor: int
+    from_ns: int
+    to_ns: int
 
-    @classmethod
-    def between(cls, from_ns: int, to_ns: int) -> TimeConversion:
-        """Return the conversion from steps of so many nanoseconds to others."""
-        common = math.gcd(from_ns, to_ns)
-        return cls(from_ns // common, to_ns // common)
+    @property
+    def multiplier(self) -> int:
+        """What a number is multiplied by first; it has no divisor in common with `divisor`."""
+        return self.from_ns // math.gcd(self.from_ns, self.to_ns)
+
+    @property
+    def divisor(self) -> int:
+        """What the product is divided by."""
+        return self.to_ns // math.gcd(self.from_ns, self.to_ns)
 
     def applied(self, numbers: Any) -> Any:
         """Convert an Arrow array of whole numbers to int64; nulls stay.
@@ -71,9 +75,9 @@ def steps_of(times: Any, step_ns: int) -> Any:
         pyarrow.ArrowInvalid: A result does not fit.
     """
     if pa.types.is_date32(times.type):
-        return TimeConversion.between(UNIT_NS["DAYS"], step_ns).applied(times.view(pa.int32()))
+        return TimeConversion(UNIT_NS["DAYS"], step_ns).applied(times.view(pa.int32()))
     unit = "ms" if pa.types.is_date64(times.type) else times.type.unit
-    return TimeConversion.between(_ARROW_NS[unit], step_ns).applied(times.view(pa.int64()))
+    return TimeConversion(_ARROW_NS[unit], step_ns).applied(times.view(pa.int64()))
 
 
 def time_steps(schema: Mapping[str, Any]) -> dict[str, int]:

@@ -86,7 +86,7 @@ def _times(table: PinotTable, stored: Mapping[str, int | None]) -> Mapping[str, 
     for name, step_ns in table.time_steps.items():
         from_ns = stored.get(name)
         if from_ns is not None:
-            times[name] = TimeConversion.between(from_ns, step_ns)
+            times[name] = TimeConversion(from_ns, step_ns)
     return times
 
 

@@ -18,6 +18,7 @@ from jvm_bridge.builder.model import FileFormat
 from jvm_bridge.builder.pinot_classes import java_class, java_file_format, root_causes, source_fields
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.changed_classes import ChangedClasses, changing
+from jvm_bridge.time_conversion import MILLI_NS
 
 __all__ = ["open_reader", "reader_config"]
 
@@ -26,16 +27,18 @@ _CLASS = f"{_READERS}.TimeConvertingRecordReader"
 _FIELDS = (
     f"private {_READERS}.RecordReader reader;",
     "private String[] names;",
+    "private long[] perMilli;",
     "private long[] multipliers;",
     "private long[] divisors;",
     "private boolean[] areInt;",
 )
 # Javassist's compiler boxes nothing by itself.
 _METHODS = (
-    f"""public void set({_READERS}.RecordReader reader, String[] names, long[] multipliers, long[] divisors,
-            boolean[] areInt) {{
+    f"""public void set({_READERS}.RecordReader reader, String[] names, long[] perMilli, long[] multipliers,
+            long[] divisors, boolean[] areInt) {{
         this.reader = reader;
         this.names = names;
+        this.perMilli = perMilli;
         this.multipliers = multipliers;
         this.divisors = divisors;
         this.areInt = areInt;
@@ -49,10 +52,16 @@ _METHODS = (
             }
             return all;
         }
-        if (!(value instanceof Long) && !(value instanceof Integer)) {
+        long number;
+        if (value instanceof java.sql.Timestamp && perMilli[column] > 0) {
+            // Where Pinot's reader heeds the file's unit itself.
+            number = Math.multiplyExact(((java.sql.Timestamp) value).getTime(), perMilli[column]);
+        } else if (value instanceof Long || value instanceof Integer) {
+            number = ((Number) value).longValue();
+        } else {
             return value;
         }
-        long number = Math.multiplyExact(((Number) value).longValue(), multipliers[column]);
+        number = Math.multiplyExact(number, multipliers[column]);
         number = Math.floorDiv(number, divisors[column]);
         if (areInt[column]) {
             return Integer.valueOf(Math.toIntExact(number));
@@ -114,6 +123,7 @@ def open_reader(file: SourceFile, table_config: Any, schema: Any) -> Any:
     converting.set(
         reader,
         jpype.JArray(jpype.JString)(names),
+        jpype.JArray(jpype.JLong)([MILLI_NS // file.times[name].from_ns for name in names]),
         jpype.JArray(jpype.JLong)([file.times[name].multiplier for name in names]),
         jpype.JArray(jpype.JLong)([file.times[name].divisor for name in names]),
         jpype.JArray(jpype.JBoolean)([_is_int(schema, name) for name in names]),

@@ -12,7 +12,7 @@ from minion_tasks.file_ingestion.session import ColumnNote, FileGroup
 
 __all__ = ["ColumnCount", "DifferingColumn", "notes_from", "notes_of", "rows_of"]
 
-# A znode holds the notes of 500 files; what differs more is not told apart by more names.
+# A znode holds the notes of up to 500 files, and nobody reads more names.
 _MAX_NAMES = 100
 _MAX_CHARACTERS = 200
 

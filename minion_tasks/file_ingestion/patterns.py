@@ -193,7 +193,7 @@ def _spellings(glob: list[_Token | _Group]) -> Iterator[_Sequence]:
     choices = [((each,),) if isinstance(each, _Token) else each for each in glob]
     for number, chosen in enumerate(itertools.product(*choices)):
         if number == _MAX_SPELLINGS:
-            yield (_WILD["**"],)  # what was not looked at may match anything
+            yield (_WILD["**"],)  # what was not tried may match anything
             return
         yield tuple(itertools.chain.from_iterable(chosen))
 

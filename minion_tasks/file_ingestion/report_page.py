@@ -143,7 +143,13 @@ def _failures(report: SessionReport) -> Html | None:
 def _columns(report: SessionReport) -> Html | None:
     if not report.columns:
         return None
-    columns = (("column", False), ("", False), ("files", True), ("one of them", False), ("looks like", False))
+    columns = (
+        ("column", False),
+        ("", False),
+        ("files", True),
+        ("one of them", False),
+        ("similar name", False),
+    )
     rows = [
         (
             visible(each.name),

@@ -35,7 +35,7 @@ class RunReport:
 
     Attributes:
         replaced: Segments that went.
-        left_out: How many files of the source the patterns left out; 0 where the source was not looked at.
+        left_out: How many files of the source the patterns left out; 0 where the source was not listed.
         left_out_first: Some of these.
         columns: How the columns of its files differ from the table's.
         changed: Files that are in the table in an older version: append mode does not read them again.

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -292,6 +293,23 @@ def test_logical_types_of_avro_files(
     after = json.dumps({**schema, "fields": fields}).encode()
     path.write_bytes(_with_schema(content, before, after))
     assert _check_times(child, path, numbers, step_us * 1000) == "pinot"
+
+
+@pytest.mark.parametrize("logical", ["timestamp-micros", "timestamp-millis"])
+def test_avro_files_whose_logical_types_pinot_heeds_itself(
+    child: SegmentChild, source_dir: Path, logical: str
+) -> None:
+    path = source_dir / "times.avro"
+    fields = [{"name": name, "type": {"type": "long", "logicalType": logical}} for name in FORMATS]
+    moment = datetime(2024, 2, 29, 12, 30, 45, 678_901, tzinfo=UTC)
+    with path.open("wb") as out:
+        fastavro.writer(
+            out, {"type": "record", "name": "r", "fields": fields}, [dict.fromkeys(FORMATS, moment)]
+        )
+    expected = {name: value for name, value in _expected(1_709_209_845_678, 10**6).items() if name in FORMATS}
+    for config in (None, {"enableLogicalTypes": "true"}):
+        built = read_alike(child, path, TIMES, reader_config=config)
+        assert [{name: row.get(name) for name in FORMATS} for row in built["read"]] == [expected]
 
 
 def _with_schema(content: bytes, before: bytes, after: bytes) -> bytes:

@@ -277,7 +277,7 @@ def test_files_of_hostile_names_are_read_as_themselves(
         Path(os.fsdecode(path)).parent.mkdir(exist_ok=True)
         Path(os.fsdecode(path)).write_text(json.dumps({"id": number, "word": "w", "Amount": 1}) + "\n")
     table = ingestion_table.create().register(
-        shared_folder, "json", enableSync="true", includeFileNamePattern="glob:**.json"
+        shared_folder, "json", enableSync="true", excludeFileNamePattern="glob:**.txt"
     )
     (shared_folder / "left out.txt").touch()
     report = table.run().report
@@ -301,7 +301,8 @@ def test_files_of_hostile_names_are_read_as_themselves(
     Path(bad).write_bytes(b'{"id": 1, "word": "caf\xe9"}\n')
     failed = table.run()
     assert failed.code == 1
-    assert r"bad\x1b[31m\xff.json, line 1: the byte 0xe9 at offset 22" in failed.err
+    message = json.loads(failed.err.splitlines()[-1])["error"]["message"]
+    assert r"bad\x1b[31m\xff.json, line 1: the byte 0xe9 at offset 22" in message
     page = tmp_path / "report.html"
     shown = ended(
         start_pinotctl(table.controller_url, "task", "session", "report", table.name, "--file", str(page))

@@ -40,7 +40,7 @@ def test_formats(text: str | None, expected: EpochFormat | None) -> None:
 )
 def test_what_becomes_of_a_number(numbers: list[int | None], units: tuple[int, int], size: int) -> None:
     from_ns, to_ns = units[0], units[1] * size
-    conversion = TimeConversion.between(from_ns, to_ns)
+    conversion = TimeConversion(from_ns, to_ns)
     expected = [None if number is None else number * from_ns // to_ns for number in numbers]
     too_large = any(
         number is not None and not -(2**63) <= number * conversion.multiplier < 2**63 for number in numbers

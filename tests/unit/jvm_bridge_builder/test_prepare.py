@@ -338,8 +338,8 @@ def test_what_the_fields_of_an_avro_file_count(tmp_path: Path) -> None:
     with path.open("wb") as file:
         fastavro.writer(file, {"type": "record", "name": "r", "fields": fields}, [])
     assert made_ready(path, TIME_TABLE).file.times == {
-        "ms": TimeConversion(1, 1000),
-        "s": TimeConversion(1, 1000),
-        "day": TimeConversion(1, 1),
-        "quarter": TimeConversion(1, 900_000_000),
+        "ms": TimeConversion(10**3, 10**6),
+        "s": TimeConversion(10**6, 10**9),
+        "day": TimeConversion(86_400 * 10**9, 86_400 * 10**9),
+        "quarter": TimeConversion(10**3, 900 * 10**9),
     }
