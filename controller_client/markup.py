@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
+from controller_client.visible_text import visible
+
 __all__ = ["Html", "document", "el", "join", "table"]
 
 _VOID = frozenset({"meta"})
@@ -89,7 +91,7 @@ class Html(str):
 
 def join(pieces: Iterable[str | None]) -> Html:
     """Put pieces one after the other; None is left out."""
-    return Html("".join(p if isinstance(p, Html) else html.escape(p) for p in pieces if p is not None))
+    return Html("".join(p if isinstance(p, Html) else _escaped(p) for p in pieces if p is not None))
 
 
 def el(tag: str, /, *children: str | None, **attributes: object) -> Html:
@@ -101,7 +103,7 @@ def el(tag: str, /, *children: str | None, **attributes: object) -> Html:
         attributes: ``class_`` is ``class``, ``stroke_width`` is ``stroke-width``; None leaves one out.
     """
     rendered = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{html.escape(_text(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{_escaped(_text(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -137,6 +139,11 @@ def document(title: str, *children: str | None) -> str:
         el("style", Html(_STYLE)),
     )
     return Html("<!doctype html>\n") + el("html", head, el("body", el("main", *children)), lang="en") + "\n"
+
+
+def _escaped(text: str) -> str:
+    """Write a text as markup: with what is not seen or acts made visible, but for the ends of lines."""
+    return html.escape("\n".join(map(visible, text.split("\n"))))
 
 
 def _text(value: object) -> str:

@@ -43,26 +43,17 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import types as spark
 
 from controller_client.errors import ConfigError, DataError
-from controller_client.models import Schema, SchemaField
+from controller_client.models import EpochFormat, Schema, SchemaField
+from jvm_bridge.time_conversion import MILLI_NS, steps_of
 
 __all__ = ["ColumnCast", "cast_batch", "epoch_unit", "plan_casts", "stored_numbers"]
 
 Convert = Callable[[Any], Any]
 
-_EPOCH_MICROS = {
-    "MICROSECONDS": 1,
-    "MILLISECONDS": 1_000,
-    "SECONDS": 1_000_000,
-    "MINUTES": 60_000_000,
-    "HOURS": 3_600_000_000,
-    "DAYS": 86_400_000_000,
-}
 _MULTI_VALUE = {
     "INT": (spark.ByteType, spark.ShortType, spark.IntegerType),
     "LONG": (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType),
@@ -190,65 +181,27 @@ def _of_time(kind: spark.DataType, field: SchemaField) -> Convert | None:
         return _same
     if field.data_type == "STRING":
         return _to_text if isinstance(kind, spark.DateType) else None
-    unit_us = _epoch_unit_us(field.format)
-    if field.data_type not in ("INT", "LONG") or unit_us is None:
+    epoch = EpochFormat.parse(field.format)
+    if field.data_type not in ("INT", "LONG") or epoch is None:
         return None
     target = pa.int32() if field.data_type == "INT" else pa.int64()
 
-    return lambda array: _epoch(array, unit_us).cast(target)
-
-
-def _epoch(array: Any, unit_us: int) -> Any:
-    if pa.types.is_date(array.type):
-        micros = pc.multiply_checked(array.view(pa.int32()).cast(pa.int64()), _EPOCH_MICROS["DAYS"])
-    else:
-        micros = array.cast(pa.timestamp("us", array.type.tz)).view(pa.int64())
-    return _floor_divide(micros, unit_us)
-
-
-def _floor_divide(array: Any, divisor: int) -> Any:
-    # Arrow's own division of whole numbers cuts towards zero, which is wrong before 1970.
-    if divisor == 1:
-        return array
-    nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
-    values = array.fill_null(0).to_numpy(zero_copy_only=False)
-    return pa.array(np.floor_divide(values, divisor), mask=nulls)
+    return lambda array: steps_of(array, epoch.step_ns).cast(target)
 
 
 def epoch_unit(field: SchemaField) -> str | None:
     """Return the unit in which a time column counts, e.g. ``DAYS``; None when it holds no such numbers."""
     if field.data_type == "TIMESTAMP":
         return "MILLISECONDS"
-    parts = _epoch_parts(field.format)
-    return parts[1] if parts is not None and field.data_type in ("INT", "LONG") else None
+    epoch = EpochFormat.parse(field.format)
+    return epoch.unit if epoch is not None and field.data_type in ("INT", "LONG") else None
 
 
 def stored_numbers(array: Any, data_type: str) -> Any:
     """Return the whole numbers that Pinot stores for a cast column of type INT, LONG or TIMESTAMP."""
     if data_type == "TIMESTAMP" and not pa.types.is_integer(array.type):
-        return _epoch(array, _EPOCH_MICROS["MILLISECONDS"])
+        return steps_of(array, MILLI_NS)
     return array
-
-
-def _epoch_unit_us(text: str | None) -> int | None:
-    parts = _epoch_parts(text)
-    return None if parts is None else parts[0] * _EPOCH_MICROS[parts[1]]
-
-
-def _epoch_parts(text: str | None) -> tuple[int, str] | None:
-    """Read a dateTime format, ``1:DAYS:EPOCH`` or ``EPOCH|DAYS|1``: size and unit; None for any other."""
-    if not text:
-        return None
-    if "|" in text:
-        kind, _, rest = text.partition("|")
-        unit, _, size = rest.partition("|")
-    else:
-        size, _, rest = text.partition(":")
-        unit, _, kind = rest.partition(":")
-    size, unit = size or "1", unit.upper()
-    if kind.upper() != "EPOCH" or unit not in _EPOCH_MICROS or not size.isdecimal() or not int(size):
-        return None
-    return int(size), unit
 
 
 def _same(array: Any) -> Any:

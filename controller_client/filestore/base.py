@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from controller_client.errors import DataError
+from controller_client.visible_text import visible
 
 
 class SourceChangedError(DataError):
@@ -20,8 +21,8 @@ class FileInfo:
     """One file as a listing saw it; two listings of an unchanged file are equal.
 
     Attributes:
-        uri: ``file:///absolute/path`` or ``s3://bucket/key``, not percent-encoded: it is an identity, shown
-            to people.
+        uri: ``file:///absolute/path`` or ``s3://bucket/key``, character by character and not percent-encoded:
+            it is an identity. Bytes of a local name that are not UTF-8 are surrogates, as Python has them.
         size_bytes: Length of the stored file (compressed, where it is compressed).
         modified_ms: Time of the last modification, epoch milliseconds.
         etag: The store's version tag of the content, where it has one (S3).
@@ -31,6 +32,11 @@ class FileInfo:
     size_bytes: int
     modified_ms: int
     etag: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The URI as people get to see it."""
+        return visible(self.uri)
 
 
 class FileStore(Protocol):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from pathlib import Path
 
-from controller_client.errors import ConfigError
+from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileStore
-from controller_client.filestore.local import LocalStore
+from controller_client.filestore.local import LocalStore, path_in
 
 FS_CLASSES: Mapping[str, str] = {
     "file": "org.apache.pinot.spi.filesystem.LocalPinotFS",
@@ -15,11 +16,13 @@ FS_CLASSES: Mapping[str, str] = {
 }
 """Scheme to the PinotFS class of the same meaning, as task configurations name it."""
 
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+
 
 def scheme_of(uri: str) -> str:
     """Return the URI's scheme; a plain path is ``file``."""
-    scheme = urlsplit(uri).scheme.lower()
-    return scheme or "file"
+    scheme = _SCHEME.match(uri)
+    return scheme[1].lower() if scheme else "file"
 
 
 def open_store(
@@ -34,7 +37,7 @@ def open_store(
         key: The parameter that the URI came from, for the error.
 
     Raises:
-        ConfigError: The scheme is not supported or the class does not fit it.
+        ConfigError: The scheme is not supported, the class does not fit it, or a path is relative.
     """
     scheme = scheme_of(uri)
     if scheme not in FS_CLASSES:
@@ -53,4 +56,18 @@ def open_store(
         )  # boto3 takes 200 ms to import and local users need none of it
 
         return S3Store(properties)
+    _check_path(uri, key)
     return LocalStore()
+
+
+def _check_path(uri: str, key: str) -> None:
+    try:
+        path = path_in(uri)
+    except SourceError as error:
+        raise ConfigError(f"{key}: {error.message}", expected=error.expected, remedy=error.remedy) from error
+    if not path.startswith("/"):
+        raise ConfigError(
+            f"{key} is a relative path: {uri}",
+            expected="an absolute one: every process that reads or writes there has its own working folder",
+            remedy=f"file://{Path(path).absolute()} is what it means in the present folder",
+        )

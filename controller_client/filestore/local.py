@@ -8,29 +8,52 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from controller_client.disk import disk_full
 from controller_client.errors import SourceError
 from controller_client.filestore.base import FileInfo, SourceChangedError
+from controller_client.visible_text import visible
+
+__all__ = ["LocalStore", "local_path", "path_in"]
 
 
-def local_path(uri: str) -> Path:
-    """Turn ``/path``, ``file:/path`` or ``file:///path`` into a path."""
-    parts = urlsplit(uri)
-    if not parts.scheme:
-        return Path(uri).absolute()
-    if parts.netloc not in ("", "localhost"):
+def path_in(uri: str) -> str:
+    """Return the path that ``/path``, ``file:/path`` or ``file:///path`` names, character by character.
+
+    A file's name may hold any character, so nothing in it is a query, a fragment or an escape.
+
+    Raises:
+        SourceError: The URI names a host.
+    """
+    scheme, colon, path = uri.partition(":")
+    if not colon or scheme.lower() != "file":
+        return uri
+    if not path.startswith("//"):
+        return path
+    host, slash, path = path[2:].partition("/")
+    if host not in ("", "localhost"):
         raise SourceError(
-            f"the URI {uri} names the host {parts.netloc!r}",
+            f"the URI {visible(uri)} names the host {visible(host)!r}",
             expected="file:///absolute/path, without a host",
             remedy="write three slashes after 'file:'",
         )
-    # Percent-encoding is undone only where it decodes to a file that exists, since listed URIs are not
-    # encoded.
-    plain = Path(parts.path if not parts.query else f"{parts.path}?{parts.query}")
-    decoded = Path(unquote(parts.path))
+    return slash + path
+
+
+def local_path(uri: str) -> Path:
+    """Turn a URI that somebody wrote into a path.
+
+    Percent-encoding is undone only where that gives something that exists and the text as it stands does not.
+    """
+    plain = Path(path_in(uri)).absolute()
+    decoded = Path(unquote(str(plain)))
     return decoded if decoded.exists() and not plain.exists() else plain
+
+
+def _listed_path(file: FileInfo) -> Path:
+    """Return the path of a file that was listed: exactly that one."""
+    return Path(path_in(file.uri))
 
 
 class LocalStore:
@@ -42,9 +65,9 @@ class LocalStore:
         if not root.is_dir():
             found = "a file" if root.exists() else "nothing"
             raise SourceError(
-                f"the input folder {root} cannot be listed: found {found} there",
+                f"the input folder {visible(str(root))} cannot be listed: found {found} there",
                 expected="a folder that the scheduler and all minions see under this path",
-                remedy="mend inputDirURI, or use a store that every machine reaches, such as s3://",
+                remedy="fix inputDirURI, or use a store that every machine reaches, such as s3://",
             )
         yield from self._walk(root)
 
@@ -53,9 +76,8 @@ class LocalStore:
             # Sorting by name with a slash behind folders gives the order of the full URIs.
             entries = sorted(os.scandir(folder), key=lambda e: e.name + "/" if e.is_dir() else e.name)
         except OSError as error:
-            raise SourceError(
-                f"the folder {folder} cannot be read: {error.strerror}", where=str(folder)
-            ) from error
+            name = visible(str(folder))
+            raise SourceError(f"the folder {name} cannot be read: {error.strerror}", where=name) from error
         for entry in entries:
             path = Path(entry.path)
             if entry.is_dir():
@@ -67,7 +89,7 @@ class LocalStore:
     def local_copy(self, file: FileInfo, work_dir: Path) -> Iterator[Path]:
         """Give the file where it lies; nothing is copied, so it is checked before and after."""
         del work_dir
-        path = local_path(file.uri)
+        path = _listed_path(file)
         _check_unchanged(file, path)
         yield path
         _check_unchanged(file, path)
@@ -81,7 +103,8 @@ class LocalStore:
             shutil.copyfile(path, temporary)
             temporary.replace(target)
         except OSError as error:
-            failed = SourceError(f"{target} cannot be written: {error.strerror}", where=str(target))
+            name = visible(str(target))
+            failed = SourceError(f"{name} cannot be written: {error.strerror}", where=name)
             raise disk_full(error, target.parent) or failed from error
         finally:
             with suppress(OSError):  # the folder itself may be what is missing
@@ -92,7 +115,8 @@ class LocalStore:
         try:
             shutil.copyfile(local_path(uri), path)
         except OSError as error:
-            failed = SourceError(f"{uri} cannot be read: {error.strerror}", where=uri)
+            name = visible(uri)
+            failed = SourceError(f"{name} cannot be read: {error.strerror}", where=name)
             raise disk_full(error, path.parent) or failed from error
 
     def size_bytes(self, uri: str) -> int | None:
@@ -101,14 +125,16 @@ class LocalStore:
         try:
             return path.stat().st_size if path.is_file() else None
         except OSError as error:
-            raise SourceError(f"{uri} cannot be read: {error.strerror}", where=uri) from error
+            name = visible(uri)
+            raise SourceError(f"{name} cannot be read: {error.strerror}", where=name) from error
 
     def delete(self, uri: str) -> None:
         """Delete a file."""
         try:
             local_path(uri).unlink(missing_ok=True)
         except OSError as error:
-            raise SourceError(f"{uri} cannot be deleted: {error.strerror}", where=uri) from error
+            name = visible(uri)
+            raise SourceError(f"{name} cannot be deleted: {error.strerror}", where=name) from error
 
     def delete_tree(self, directory_uri: str) -> int:
         """Delete a folder with all in it."""
@@ -119,7 +145,8 @@ class LocalStore:
         try:
             shutil.rmtree(root)
         except OSError as error:
-            raise SourceError(f"{root} cannot be deleted: {error.strerror}", where=str(root)) from error
+            name = visible(str(root))
+            raise SourceError(f"{name} cannot be deleted: {error.strerror}", where=name) from error
         return count
 
 
@@ -127,7 +154,9 @@ def _info(path: Path) -> FileInfo:
     try:
         stat = path.stat()
     except OSError as error:
-        raise SourceError(f"{path} vanished while its folder was listed: {error.strerror}") from error
+        raise SourceError(
+            f"{visible(str(path))} vanished while its folder was listed: {error.strerror}"
+        ) from error
     return FileInfo(f"file://{path}", stat.st_size, stat.st_mtime_ns // 1_000_000)
 
 
@@ -135,9 +164,9 @@ def _check_unchanged(file: FileInfo, path: Path) -> None:
     try:
         now = _info(path)
     except SourceError as error:
-        raise SourceChangedError(f"{file.uri} was removed after it was listed") from error
+        raise SourceChangedError(f"{file.shown} was removed after it was listed") from error
     if (now.size_bytes, now.modified_ms) != (file.size_bytes, file.modified_ms):
         raise SourceChangedError(
-            f"{file.uri} changed after it was listed: {file.size_bytes} bytes became {now.size_bytes}",
+            f"{file.shown} changed after it was listed: {file.size_bytes} bytes became {now.size_bytes}",
             remedy="run the task again; it reads the file as it is then",
         )

@@ -8,9 +8,8 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
-from urllib.parse import urlsplit
 
 import boto3
 import botocore.session
@@ -21,6 +20,7 @@ from botocore.utils import parse_timestamp
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileInfo, SourceChangedError
 from controller_client.redaction import Redactor, mask_text
+from controller_client.visible_text import visible
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -84,7 +84,7 @@ class S3Store:
             pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
             for page in pages:
                 for item in page.get("Contents", ()):
-                    if item["Key"].endswith("/"):
+                    if item["Key"].endswith("/") and not item["Size"]:
                         continue  # a folder marker, not a file
                     modified_ms = int(item["LastModified"].timestamp() * 1000)
                     yield FileInfo(
@@ -97,13 +97,14 @@ class S3Store:
     def local_copy(self, file: FileInfo, work_dir: Path) -> Iterator[Path]:
         """Download the object as listed (If-Match on its ETag), and delete the copy afterwards."""
         bucket, key = _split(file.uri)
-        # Only the endings of the key's name count, to the reader; the rest may be too long for a file system.
-        path = work_dir / ("object" + "".join(PurePosixPath(key).suffixes[-2:]))
+        # Of the key's name only this ending says something of the content; the rest may be no file name here.
+        path = work_dir / ("object.gz" if key.endswith(".gz") else "object")
         try:
             _write(self._s3.get_object(Bucket=bucket, Key=key, IfMatch=file.etag or "*"), path)
-            if path.stat().st_size != file.size_bytes:
+            came_bytes = path.stat().st_size
+            if came_bytes != file.size_bytes:
                 raise SourceChangedError(
-                    f"{file.uri} was listed with {file.size_bytes} bytes and came with {path.stat().st_size}",
+                    f"{file.shown} was listed with {file.size_bytes} bytes and came with {came_bytes}",
                     remedy="run the task again",
                 )
             yield path
@@ -111,11 +112,11 @@ class S3Store:
             code = _code(error)
             if code in ("412", "PreconditionFailed"):
                 raise SourceChangedError(
-                    f"{file.uri} was replaced after it was listed (its ETag is no longer {file.etag})",
+                    f"{file.shown} was replaced after it was listed (its ETag is no longer {file.etag})",
                     remedy="run the task again; it reads the file as it is then",
                 ) from error
             if code in _MISSING:
-                raise SourceChangedError(f"{file.uri} was removed after it was listed") from error
+                raise SourceChangedError(f"{file.shown} was removed after it was listed") from error
             self._fail("read", file.uri, error)
         except BotoCoreError as error:
             self._fail("read", file.uri, error)
@@ -172,10 +173,10 @@ class S3Store:
                 self._fail("delete", directory_uri, error)
             if answer.get("Errors"):
                 first = answer["Errors"][0]
-                code = self._shown(first.get("Code"))
+                key, code = visible(first.get("Key", "?")), self._shown(first.get("Code"))
                 raise SourceError(
-                    f"s3://{bucket}/{first.get('Key')} could not be deleted: {code}",
-                    where=f"{directory_uri} (endpoint {self._endpoint})",
+                    f"s3://{bucket}/{key} could not be deleted: {code}",
+                    where=f"{visible(directory_uri)} (endpoint {self._endpoint})",
                     remedy="check the bucket's policy, then run again",
                 )
         return len(keys)
@@ -183,9 +184,10 @@ class S3Store:
     def _fail(self, verb: str, uri: str, error: Exception) -> NoReturn:
         """Translate boto's error; its text may carry the access key, so only its code is told."""
         code = _code(error) if isinstance(error, ClientError) else type(error).__name__
+        uri = visible(uri)
         where = f"{uri} (endpoint {self._endpoint})"
         if code == "NoSuchBucket":
-            remedy = "create the bucket or mend the URI"
+            remedy = "create the bucket or fix the URI"
         elif code in _MISSING:
             remedy = "it is not there: was it, or its bucket, deleted?"
         elif code in _REFUSED or _http_status(error) in (401, 403):
@@ -258,7 +260,8 @@ def _http_status(error: Exception) -> int | None:
 
 
 def _split(uri: str) -> tuple[str, str]:
-    parts = urlsplit(uri)
-    if not parts.netloc:
-        raise SourceError(f"the URI {uri!r} names no bucket", expected="s3://bucket/folder/")
-    return parts.netloc, uri.split(parts.netloc, 1)[1].lstrip("/")
+    """Return bucket and key; any character may stand in a key: ``#``, ``?``, ``%``, slashes."""
+    bucket, _, key = uri.partition("://")[2].partition("/")
+    if not bucket:
+        raise SourceError(f"the URI {visible(uri)!r} names no bucket", expected="s3://bucket/folder/")
+    return bucket, key

@@ -1,11 +1,13 @@
 """Pinot's REST documents, typed where callers touch them; what a newer Pinot adds survives a round trip."""
 
 from controller_client.models.base import PinotModel
+from controller_client.models.epoch_format import EpochFormat
 from controller_client.models.schema import FieldRole, FieldSpec, Schema, SchemaField
 from controller_client.models.segment import SegmentMetadata
 from controller_client.models.table import SegmentsConfig, TableConfig, TableTaskConfig
 
 __all__ = [
+    "EpochFormat",
     "FieldRole",
     "FieldSpec",
     "PinotModel",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from controller_client.errors import DataError
 from jvm_bridge.builder.planning import TablePlan, Unsuitable, is_foreign, plan_column
 from jvm_bridge.builder.source import Batch, Source
+from jvm_bridge.time_conversion import MILLI_NS, steps_of
 
 __all__ = ["open_arrow", "plain_type", "record_batches", "write_parquet"]
 
@@ -54,7 +54,7 @@ def _same_schema(first: Any, others: Iterator[Any]) -> Iterator[Any]:
 
 
 def open_arrow(schema: pa.Schema, batches: Iterator[Any], table: TablePlan) -> Source:
-    """Plan Arrow data: a timestamp or date is a point in time and becomes milliseconds since the epoch.
+    """Plan Arrow data: a timestamp or date is a point in time, in the unit that the column counts.
 
     Raises:
         Unsuitable: A column's type does not fit the field; while batches are read, a value does not.
@@ -92,13 +92,25 @@ def _batches(batches: Iterator[Any], types: dict[str, pa.DataType]) -> Iterator[
             yield Batch({name: part.column(name).cast(kind) for name, kind in types.items()}, part.num_rows)
 
 
-def write_parquet(schema: pa.Schema, batches: Iterator[Any], path: Path) -> None:
-    """Write the data so that Pinot's Parquet reader sees the values that :func:`open_arrow` would give."""
+def write_parquet(
+    schema: pa.Schema, batches: Iterator[Any], path: Path, time_steps: Mapping[str, int]
+) -> None:
+    """Write the data so that Pinot's Parquet reader sees the values that :func:`open_arrow` would give.
+
+    Args:
+        schema: Of the data.
+        batches: The data.
+        path: Where to.
+        time_steps: The table's time columns, each with the nanoseconds of a step.
+    """
     plain = pa.schema([(field.name, _parquet_type(plain_type(field.type))) for field in schema])
     try:
         with pq.ParquetWriter(path, plain, store_schema=False) as writer:
             for batch in batches:
-                columns = [_for_parquet(batch.column(field.name), field.type) for field in plain]
+                columns = [
+                    _for_parquet(batch.column(field.name), field.type, time_steps.get(field.name, MILLI_NS))
+                    for field in plain
+                ]
                 writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=plain))
     except pa.ArrowException as error:
         raise DataError(f"Arrow data that cannot be handed to Pinot: {error}") from error
@@ -114,12 +126,7 @@ def _parquet_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _for_parquet(column: Any, kind: pa.DataType) -> Any:
+def _for_parquet(column: Any, kind: pa.DataType, step_ns: int) -> Any:
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
-        zone = getattr(column.type, "tz", None)
-        unit = pa.timestamp("ms", zone)
-        floored = (
-            pc.floor_temporal(column, unit="millisecond") if pa.types.is_timestamp(column.type) else column
-        )
-        return floored.cast(unit).cast(pa.int64())
+        return steps_of(column, step_ns)
     return column.cast(plain_type(column.type)).cast(kind)

@@ -6,12 +6,14 @@ Java's ``DataFileStream`` takes a file that is cut short for one that ends: rows
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import closing
-from pathlib import Path
 from typing import IO, Any
 
+from controller_client.models.epoch_format import UNIT_NS
 from jvm_bridge.builder.model import FileFormat, UnreadableFileError
 from jvm_bridge.builder.source import CORRUPT_GZIP, open_bytes
+from jvm_bridge.builder.source_file import SourceFile
 
 __all__ = ["check_avro"]
 
@@ -28,23 +30,23 @@ class _CutShortError(Exception):
 _CUT_SHORT: tuple[type[Exception], ...] = (_CutShortError, *CORRUPT_GZIP)
 
 
-def check_avro(path: Path) -> list[str]:
+def check_avro(file: SourceFile) -> Mapping[str, int | None]:
     """Read through the file's blocks.
 
     Args:
-        path: An Avro file, perhaps gzipped.
+        file: An Avro file, perhaps gzipped.
 
     Returns:
-        The names of the record's fields.
+        The record's fields, each with the nanoseconds of what it counts where it is a point in time.
 
     Raises:
         UnreadableFileError: The file is no Avro file, is cut short, or a block does not end in the file's
             sync marker.
     """
-    with closing(open_bytes(path)) as stream:
+    with closing(open_bytes(file.path)) as stream:
         try:
             if stream.read(len(_MAGIC)) != _MAGIC:
-                raise _error(path, "it does not begin like an Avro file")
+                raise _error(file, "it does not begin like an Avro file")
             metadata = _metadata(stream)
             sync = _exactly(stream, _SYNC_BYTES)
             rows = 0
@@ -52,20 +54,43 @@ def check_avro(path: Path) -> list[str]:
                 rows_here = _varint(stream, first)
                 _skip(stream, _varint(stream))
                 if _exactly(stream, _SYNC_BYTES) != sync:
-                    raise _error(path, f"the block after row {rows} does not end where it should")
+                    raise _error(file, f"the block after row {rows} does not end where it should")
                 rows += rows_here
         except _CUT_SHORT as error:
-            raise _error(path, "it is cut short") from error
+            raise _error(file, "it is cut short") from error
     schema: Any = json.loads(metadata.get("avro.schema", b"{}"))
     fields = schema.get("fields", []) if isinstance(schema, dict) else []
-    return [str(field["name"]) for field in fields]
+    return {str(field["name"]): _step_ns(field.get("type")) for field in fields}
 
 
-def _error(path: Path, what: str) -> UnreadableFileError:
+_LOGICAL_NS = {
+    "timestamp-millis": UNIT_NS["MILLISECONDS"],
+    "timestamp-micros": UNIT_NS["MICROSECONDS"],
+    "timestamp-nanos": UNIT_NS["NANOSECONDS"],
+    "local-timestamp-millis": UNIT_NS["MILLISECONDS"],
+    "local-timestamp-micros": UNIT_NS["MICROSECONDS"],
+    "local-timestamp-nanos": UNIT_NS["NANOSECONDS"],
+    "date": UNIT_NS["DAYS"],
+}
+
+
+def _step_ns(kind: Any) -> int | None:
+    """Return what a field of that type counts; its values may be null, or arrays of them."""
+    if isinstance(kind, list):
+        others = [each for each in kind if each != "null"]
+        return _step_ns(others[0]) if len(others) == 1 else None
+    if not isinstance(kind, dict):
+        return None
+    if kind.get("type") == "array":
+        return _step_ns(kind.get("items"))
+    return _LOGICAL_NS.get(str(kind.get("logicalType"))) if kind.get("type") in ("int", "long") else None
+
+
+def _error(file: SourceFile, what: str) -> UnreadableFileError:
     return UnreadableFileError(
-        f"{path.name} cannot be read as {FileFormat.AVRO}: {what}",
+        f"{file.name} cannot be read as {FileFormat.AVRO}: {what}",
         expected="a whole Avro file",
-        where=str(path),
+        where=file.where,
     )
 
 

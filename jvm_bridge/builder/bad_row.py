@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import re
 import time
-from pathlib import Path
 from typing import Any
 
 import jpype
 
 from controller_client.errors import DataError
-from jvm_bridge.builder.model import FileFormat, UnreadableFileError
-from jvm_bridge.builder.pinot_classes import java_class, java_file_format, root_causes, source_fields
+from jvm_bridge.builder.model import UnreadableFileError
+from jvm_bridge.builder.pinot_classes import java_class, root_causes
+from jvm_bridge.builder.record_reader import open_reader
+from jvm_bridge.builder.source_file import SourceFile
 
 __all__ = ["find_bad_row", "shortened"]
 
 _SCAN_LIMIT_S = 60.0
 _COLUMN = re.compile(r"for column: ?([^\s,;]+)")
 _VALUE_CHARACTERS = 80
+_OTHER_DATES = (
+    "dates in another form need a transform in the table config, such as fromDateTime({}_text, 'dd.MM.yyyy'),"
+    " and a column of that other name in the file"
+)
 _ROW_CLASSES = ("RecordReader", "RecordReaderFactory", "RecordExtractor", "TransformPipeline", "Transformer")
 
 
-def find_bad_row(path: Path, file_format: FileFormat, config: Any, error: Any) -> DataError:
+def find_bad_row(file: SourceFile, config: Any, error: Any) -> DataError:
     """Read the file again row by row, with Pinot's reader and transforms, up to the row that fails.
 
     Args:
-        path: The file that the build failed on.
-        file_format: Its format.
+        file: The file that the build failed on.
         config: The ``SegmentGeneratorConfig`` of the failed build.
         error: The Java exception that the driver threw.
 
@@ -36,24 +40,19 @@ def find_bad_row(path: Path, file_format: FileFormat, config: Any, error: Any) -
         value and what Pinot said; an :class:`UnreadableFileError` where the reader cannot even be opened.
     """
     cause = root_causes(error)
-    failure = DataError(f"No segment could be built from {path.name}: {cause}", where=str(path))
+    failure = DataError(f"No segment could be built from {file.name}: {cause}", where=file.where)
     if not _is_of_a_row(error):
         return failure
     try:
-        reader = java_class("org.apache.pinot.spi.data.readers.RecordReaderFactory").getRecordReader(
-            java_file_format(file_format),
-            java_class("java.io.File")(str(path)),
-            source_fields(config.getTableConfig(), config.getSchema()),
-            config.getReaderConfig(),
-        )
+        reader = open_reader(file, config.getTableConfig(), config.getSchema())
     except jpype.JException as open_error:
         return UnreadableFileError(
-            f"{path.name} cannot be read as {file_format}: {root_causes(open_error)}",
-            expected=f"a whole file in the format {file_format}",
-            where=str(path),
+            f"{file.name} cannot be read as {file.file_format}: {root_causes(open_error)}",
+            expected=f"a whole file in the format {file.file_format}",
+            where=file.where,
         )
     try:
-        return _scan(path, file_format, config, reader) or failure
+        return _scan(file, config, reader) or failure
     finally:
         reader.close()
 
@@ -68,7 +67,7 @@ def _is_of_a_row(error: Any) -> bool:
     return False
 
 
-def _scan(path: Path, file_format: FileFormat, config: Any, reader: Any) -> DataError | None:
+def _scan(file: SourceFile, config: Any, reader: Any) -> DataError | None:
     pipeline = java_class("org.apache.pinot.segment.local.segment.creator.TransformPipeline")(
         config.getTableConfig(), config.getSchema()
     )
@@ -85,31 +84,40 @@ def _scan(path: Path, file_format: FileFormat, config: Any, reader: Any) -> Data
             record = reader.next(record)
         except jpype.JException as error:
             return DataError(
-                f"{path.name}, row {row}: cannot be read as {file_format}: {root_causes(error)}",
-                expected=f"a whole file in the format {file_format}",
-                where=f"{path}, row {row}",
+                f"{file.name}, row {row}: cannot be read as {file.file_format}: {root_causes(error)}",
+                expected=f"a whole file in the format {file.file_format}",
+                where=f"{file.where}, row {row}",
             )
         before = record.copy()
         try:
             pipeline.processRow(record, result)
         except jpype.JException as error:
-            return _row_error(path, row, before, config.getSchema(), error)
+            return _row_error(file, row, before, config.getSchema(), error)
     return None
 
 
-def _row_error(path: Path, row: int, record: Any, schema: Any, error: Any) -> DataError:
+def _row_error(file: SourceFile, row: int, record: Any, schema: Any, error: Any) -> DataError:
     cause = root_causes(error)
     match = _COLUMN.search(cause)
     if match is None:
-        return DataError(f"{path.name}, row {row}: {cause}", where=f"{path}, row {row}")
+        return DataError(f"{file.name}, row {row}: {cause}", where=f"{file.where}, row {row}")
     field = match.group(1)
     spec = schema.getFieldSpecFor(field)
-    kind = "a value" if spec is None or spec.isSingleValueField() else "values"
+    is_time = spec is not None and str(spec.getFieldType()) == "DATE_TIME"
     return DataError(
-        f"{path.name}, row {row}, field {field}: found {shortened(record.getValue(field))}; {cause}",
-        expected=f"{kind} of type {spec.getDataType()}" if spec is not None else None,
-        where=f"{path}, row {row}, field {field}",
+        f"{file.name}, row {row}, field {field}: found {shortened(record.getValue(field))}; {cause}",
+        expected=_expected(spec, is_time=is_time) if spec is not None else None,
+        where=f"{file.where}, row {row}, field {field}",
+        remedy=_OTHER_DATES.format(field) if is_time else None,
     )
+
+
+def _expected(spec: Any, *, is_time: bool) -> str:
+    data_type = str(spec.getDataType())
+    text = f"{'a value' if spec.isSingleValueField() else 'values'} of type {data_type}"
+    if data_type == "TIMESTAMP":
+        return f"{text}: milliseconds since 1970, or yyyy-MM-dd HH:mm:ss[.SSS]"
+    return f"{text} in the format {spec.getFormat()}" if is_time else text
 
 
 def shortened(value: Any) -> str:

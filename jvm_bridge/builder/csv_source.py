@@ -1,15 +1,14 @@
 """Reads CSV with Arrow where commons-csv, which Pinot uses, would read the same.
 
 Both agree on well-formed files. They differ on malformed ones (text after a closing quote, rows of another
-width, a
-byte-order mark), so the raw bytes pass a guard on their way to Arrow that refuses what is not well-formed.
+width), so the raw bytes pass a guard on their way to Arrow that refuses what is not well-formed.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import IO, Any
@@ -19,13 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from jvm_bridge.builder.planning import CsvPlan, TablePlan, Unsuitable, is_foreign, plan_column
+from controller_client.errors import DataError
+from controller_client.visible_text import visible
+from jvm_bridge.builder.planning import CsvPlan, TablePlan, Unsuitable, plan_column, plan_csv
 from jvm_bridge.builder.source import CORRUPT_GZIP, Batch, Source, open_bytes
+from jvm_bridge.builder.source_file import SourceFile
 
-__all__ = ["QuoteGuard", "open_csv", "read_header"]
+__all__ = ["QuoteGuard", "check_widths", "open_csv", "read_header"]
 
 _BLOCK_BYTES = 4 << 20
 _HEADER_BYTES = 1 << 20
+_SHOWN_CHARACTERS = 100
 _UNREADABLE: tuple[type[Exception], ...] = (pa.ArrowException, OSError, *CORRUPT_GZIP)
 _QUOTE, _LF, _CR = b'"\n\r'
 
@@ -92,16 +95,18 @@ def read_header(path: Path, delimiter: str) -> list[str]:
     """Return the values of the first line that is not empty.
 
     Raises:
-        Unsuitable: There is none, a name comes twice, or the file begins with a byte-order mark.
+        Unsuitable: There is none, or a name comes twice.
     """
     with closing(open_bytes(path)) as stream:
         try:
             text = stream.read(_HEADER_BYTES).decode("utf-8", errors="ignore")
         except _UNREADABLE as error:
             raise Unsuitable(f"unreadable: {error}") from error
-    if text.startswith("\ufeff"):
-        raise Unsuitable("the file begins with a byte-order mark")
-    names = next((row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row), None)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        names = next((row for row in rows if row), None)
+    except csv.Error as error:
+        raise Unsuitable(f"the header cannot be read: {error}") from error
     if names is None:
         raise Unsuitable("the file has no header")
     if len(set(names)) != len(names):
@@ -118,8 +123,6 @@ def open_csv(path: Path, table: TablePlan, plan: CsvPlan) -> Source:
     names = list(plan.header) if plan.header is not None else read_header(path, plan.delimiter)
     if plan.no_edge_spaces and any(name != name.strip() for name in names):
         raise Unsuitable("a column name has white space at its edges")
-    if is_foreign(table.fields, names):
-        raise Unsuitable("the header has none of the table's columns")
     present = [field for field in table.fields if field.name in names]
     plans = tuple(plan_column(field, pa.string() if field.name in names else None) for field in table.fields)
     multi_value = frozenset(field.name for field in present if not field.single_value)
@@ -145,7 +148,51 @@ def _batches(path: Path, plan: CsvPlan, names: list[str], multi_value: frozenset
         raise Unsuitable(f"Arrow does not read it: {str(error).splitlines()[0][:200]}") from error
 
 
-def _reader(guard: QuoteGuard, plan: CsvPlan, names: list[str]) -> Any:
+def check_widths(file: SourceFile) -> None:
+    """Refuse a row with more values than the header has names: Pinot's reader drops what is too much.
+
+    Most often a delimiter stands in a value that is not quoted, so that the values behind it are in wrong
+    columns. Surplus values that are empty do no harm. Nothing is said of a file whose values only Pinot's
+    reader can tell apart.
+
+    Raises:
+        DataError: There is such a row.
+    """
+    wide: list[Any] = []
+
+    def on_odd_row(row: Any) -> str:
+        if row.actual_columns > row.expected_columns and not wide:
+            values = next(csv.reader([row.text], delimiter=plan.delimiter), [])
+            if any(values[row.expected_columns :]):
+                wide.append(row)
+        return "skip"
+
+    try:
+        plan = plan_csv(file.reader_config)
+        names = list(plan.header) if plan.header is not None else read_header(file.path, plan.delimiter)
+        guard = QuoteGuard(open_bytes(file.path), plan.delimiter)
+        with guard, _reader(guard, plan, names[:1], on_odd_row) as reader:
+            while not wide and reader.read_next_batch() is not None:
+                pass
+    except (Unsuitable, StopIteration):
+        pass
+    except _UNREADABLE:
+        pass
+    if wide:
+        (row,) = wide
+        number = row.number - (plan.header is None)
+        raise DataError(
+            f"{file.name}, row {number}: {row.actual_columns} values, where the header has"
+            f" {row.expected_columns} names: {visible(row.text)[:_SHOWN_CHARACTERS]!r}",
+            expected="no more values than names",
+            where=f"{file.where}, row {number}",
+            remedy=f"put values that contain {plan.delimiter!r} into quotes",
+        )
+
+
+def _reader(
+    guard: QuoteGuard, plan: CsvPlan, names: list[str], on_odd_row: Callable[[Any], str] | None = None
+) -> Any:
     return pacsv.open_csv(
         pa.PythonFile(guard, mode="r"),
         read_options=pacsv.ReadOptions(
@@ -153,7 +200,9 @@ def _reader(guard: QuoteGuard, plan: CsvPlan, names: list[str]) -> Any:
             block_size=_BLOCK_BYTES,
             column_names=None if plan.header is None else list(plan.header),
         ),
-        parse_options=pacsv.ParseOptions(delimiter=plan.delimiter, newlines_in_values=True),
+        parse_options=pacsv.ParseOptions(
+            delimiter=plan.delimiter, newlines_in_values=True, invalid_row_handler=on_odd_row
+        ),
         convert_options=pacsv.ConvertOptions(
             include_columns=names,
             column_types={name: pa.string() for name in names},

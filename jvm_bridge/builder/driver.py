@@ -13,6 +13,7 @@ from typing import Any
 import jpype
 
 from controller_client.errors import ConfigError
+from jvm_bridge.builder.columns import SourceColumns
 from jvm_bridge.builder.model import BuiltSegment, Reader
 from jvm_bridge.builder.pinot_classes import java_class, root_causes
 from jvm_bridge.builder.planning import TablePlan, Unsuitable
@@ -31,11 +32,15 @@ class PinotTable:
         config: Pinot's ``TableConfig``.
         schema: Pinot's ``Schema``.
         planned: What the arrow path must know of both, or why it cannot be taken.
+        columns: What it takes from its files; None where that cannot be told by their columns.
+        time_steps: Its time columns, each with the nanoseconds of a step.
     """
 
     config: Any
     schema: Any
     planned: TablePlan | Unsuitable
+    columns: SourceColumns | None
+    time_steps: Mapping[str, int]
 
     def plan(self) -> TablePlan:
         """Return the plan.

@@ -31,17 +31,19 @@ from jvm_bridge.builder.model import (
 from jvm_bridge.builder.one_file import (
     BuiltFolder,
     ReaderChoice,
-    SourceFile,
     build_dir,
     build_file,
     build_without_rows,
-    check_source,
     refusal_reason,
 )
-from jvm_bridge.builder.pinot_classes import java_class, reader_config
+from jvm_bridge.builder.pinot_classes import java_class
 from jvm_bridge.builder.planning import Unsuitable
+from jvm_bridge.builder.prepare import Prepared, prepare
+from jvm_bridge.builder.record_reader import reader_config
 from jvm_bridge.builder.row_reader import pipeline_for
 from jvm_bridge.builder.source import Source
+from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.input_rules import InputRules
 
 __all__ = ["FilesOrder", "build_files"]
 
@@ -58,6 +60,7 @@ class FilesOrder:
     custom_metadata: Callable[[Sequence[int]], Mapping[str, str]]
     work_dir: Path
     choice: ReaderChoice
+    rules: InputRules
 
 
 class _AttemptError(Exception):
@@ -80,26 +83,23 @@ def build_files(table: PinotTable, order: FilesOrder) -> FilesBuilt:
         ConfigError: A wrong segment name, custom metadata or reader property.
     """
     for file in order.files[:1]:
-        reader_config(file.file_format, file.reader_config)
+        reader_config(file)
+    files: dict[int, Prepared] = {}
     failures: dict[int, DataError] = {}
-    for index, file in enumerate(order.files):
-        try:
-            check_source(table, file)
-        except DataError as error:
-            failures[index] = error
-    build = _FilesBuild(table, order)
-    while good := [index for index in range(len(order.files)) if index not in failures]:
-        try:
-            return FilesBuilt(build.together(good), dict(sorted(failures.items())))
-        except _AttemptError as failed:
-            full = disk_full(failed, order.work_dir)
-            if full is not None:
-                raise full from failed
-            found = build.failures_of(failed.suspects) or build.failures_of(good)
-        if not found:
-            return FilesBuilt(build.one_by_one(good), dict(sorted(failures.items())))
-        failures |= found
-    return FilesBuilt((), failures)
+    with build_dir(order.work_dir) as folder:
+        for index, file in enumerate(order.files):
+            own = folder / str(index)
+            own.mkdir()
+            try:
+                files[index] = prepare(table, file, order.rules, own)
+            except DataError as error:
+                failures[index] = error
+        build = _FilesBuild(table, order, {index: prepared.file for index, prepared in files.items()})
+        segments = build.of_good_ones(failures)
+    mismatches = {
+        i: prepared.mismatch for i, prepared in files.items() if prepared.mismatch and i not in failures
+    }
+    return FilesBuilt(segments, dict(sorted(failures.items())), mismatches)
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,25 @@ _BuiltSegments = Generator[_Built, None, None]
 
 
 class _FilesBuild:
-    def __init__(self, table: PinotTable, order: FilesOrder) -> None:
+    def __init__(self, table: PinotTable, order: FilesOrder, files: Mapping[int, SourceFile]) -> None:
         self._table = table
         self._order = order
+        self._files = files
+
+    def of_good_ones(self, failures: dict[int, DataError]) -> tuple[BuiltSegment, ...]:
+        """Build the segments of all good files; what is wrong with the others is added to the failures."""
+        while good := [index for index in self._files if index not in failures]:
+            try:
+                return self.together(good)
+            except _AttemptError as failed:
+                full = disk_full(failed, self._order.work_dir)
+                if full is not None:
+                    raise full from failed
+                found = self.failures_of(failed.suspects) or self.failures_of(good)
+            if not found:
+                return self.one_by_one(good)
+            failures |= found
+        return ()
 
     def together(self, indexes: Sequence[int]) -> tuple[BuiltSegment, ...]:
         """Build the segments of these files.
@@ -136,7 +152,7 @@ class _FilesBuild:
                 return self._packed(indexes, partial(self._by_pinot, mapper=mapper, reason=reason))
             except MappingError as error:
                 behind = indexes[error.position + 1 :]
-                unmapped = [index for index in behind if not mapper.can_map(self._order.files[index])]
+                unmapped = [index for index in behind if not mapper.can_map(self._files[index])]
                 raise _AttemptError([indexes[error.position], *unmapped]) from error
             except (RowsTooLargeError, jpype.JException) as error:
                 raise _AttemptError(indexes) from error
@@ -152,7 +168,7 @@ class _FilesBuild:
             with build_dir(self._order.work_dir) as folder:
                 try:
                     target = SegmentTarget("alone", folder, folder, {})
-                    build_file(self._table, self._order.files[index], target, self._order.choice)
+                    build_file(self._table, self._files[index], target, self._order.choice)
                 except DataError as error:
                     failures[index] = error
         return failures
@@ -191,9 +207,9 @@ class _FilesBuild:
 
         def sources() -> Iterator[Source]:
             for index in indexes:
-                file = self._order.files[index]
+                file = self._files[index]
                 opened.append(file)
-                yield open_file(file.path, file.file_format, plan, file.reader_config)
+                yield open_file(file, plan)
 
         try:
             for path, target in build_with_arrow(self._table, sources(), targets, self._order.max_rows):
@@ -204,7 +220,7 @@ class _FilesBuild:
         except Unsuitable as reason:
             if len(self._order.files) == 1:
                 raise
-            raise Unsuitable(f"{opened[-1].path.name}: {reason}") from reason
+            raise Unsuitable(f"{opened[-1].name}: {reason}") from reason
 
     def _by_pinot(
         self,
@@ -215,7 +231,7 @@ class _FilesBuild:
         reason: str | None,
     ) -> _BuiltSegments:
         is_empty = True
-        for rows in mapper.map([self._order.files[index] for index in indexes]):
+        for rows in mapper.map([self._files[index] for index in indexes]):
             for start in range(0, rows.count, self._order.max_rows):
                 is_empty = False
                 target = next(targets)
@@ -233,7 +249,7 @@ class _FilesBuild:
 
     def _each_alone(self, indexes: Sequence[int], targets: Iterator[SegmentTarget]) -> _BuiltSegments:
         for index, target in zip(indexes, targets, strict=False):
-            file = self._order.files[index]
+            file = self._files[index]
             yield _Built(build_file(self._table, file, target, self._order.choice), target)
 
 

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json as pajson
 
-from jvm_bridge.builder.planning import Field, TablePlan, Unsuitable, is_foreign, plan_column
+from jvm_bridge.builder.planning import Field, TablePlan, Unsuitable, plan_column
 from jvm_bridge.builder.source import CORRUPT_GZIP, Batch, Source, open_bytes
 
-__all__ = ["open_json"]
+__all__ = ["first_keys", "open_json"]
 
 _BLOCK_BYTES = 4 << 20
 _PEEK_BYTES = 256 << 10
@@ -35,16 +35,18 @@ def open_json(path: Path, table: TablePlan) -> Source:
     Raises:
         Unsuitable: Arrow would not certainly read what Jackson reads; also while batches are read.
     """
-    kinds = _peek(path)
-    if is_foreign(table.fields, list(kinds)):
-        raise Unsuitable("the first rows have none of the table's columns")
+    kinds = first_keys(path)
     types = {field.name: _arrow_type(field, kinds.get(field.name)) for field in table.fields}
     plans = tuple(plan_column(field, types[field.name]) for field in table.fields)
     return Source(plans, _batches(path, table, types))
 
 
-def _peek(path: Path) -> Mapping[str, Any]:
-    """Return the first value of each key in the first rows that is not null."""
+def first_keys(path: Path) -> Mapping[str, Any]:
+    """Return the keys of the first rows, each with its first value there that is not null.
+
+    Raises:
+        Unsuitable: These are no JSON lines.
+    """
     with closing(open_bytes(path)) as stream:
         try:
             lines = stream.read(_PEEK_BYTES).split(b"\n")

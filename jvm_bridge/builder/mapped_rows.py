@@ -29,16 +29,11 @@ from jvm_bridge.builder.mapped_table import (
     stored_schema,
     unsorted,
 )
-from jvm_bridge.builder.one_file import SourceFile, build_dir, build_with_pinot
-from jvm_bridge.builder.pinot_classes import (
-    java_class,
-    java_file_format,
-    parse_schema,
-    parse_table_config,
-    reader_config,
-    source_fields,
-)
+from jvm_bridge.builder.one_file import build_dir, build_with_pinot
+from jvm_bridge.builder.pinot_classes import java_class, parse_schema, parse_table_config
+from jvm_bridge.builder.record_reader import open_reader
 from jvm_bridge.builder.row_file import MAX_BYTES
+from jvm_bridge.builder.source_file import SourceFile
 
 __all__ = ["FULL_BYTES", "MappedRows", "Mapper", "MappingError", "RowsTooLargeError"]
 
@@ -164,12 +159,7 @@ class Mapper:
                 folder = opened.enter_context(build_dir(self._folder))
                 reader = self._segment_reader(file, folder)
             else:
-                reader = java_class("org.apache.pinot.spi.data.readers.RecordReaderFactory").getRecordReader(
-                    java_file_format(file.file_format),
-                    java_class("java.io.File")(str(file.path)),
-                    source_fields(self._table.config, self._table.schema),
-                    reader_config(file.file_format, file.reader_config),
-                )
+                reader = open_reader(file, self._table.config, self._table.schema)
             opened.callback(reader.close)
             yield reader
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
 from controller_client.errors import ConfigError, DataError
+from jvm_bridge.input_rules import ColumnMismatch
 
 __all__ = [
     "BuiltSegment",
@@ -73,6 +74,7 @@ class BuiltSegment:
         time_unit: A ``java.util.concurrent.TimeUnit``, e.g. ``MILLISECONDS``; None without a time column.
         reader: Which path read the source.
         fallback_reason: Why reader "auto" did not take the arrow path; None if it did or if the caller chose.
+        mismatch: Of a segment of one file: how its columns differ from the table's.
     """
 
     name: str
@@ -87,6 +89,7 @@ class BuiltSegment:
     time_unit: str | None
     reader: Reader
     fallback_reason: str | None = None
+    mismatch: ColumnMismatch = field(default_factory=ColumnMismatch)
 
 
 @dataclass(frozen=True)
@@ -96,17 +99,20 @@ class FilesBuilt:
     Attributes:
         segments: In the order of their rows; empty when every file failed.
         failures: Index into the paths -> why no row of that file is in the segments.
+        mismatches: Index into the paths -> how the columns of a file that is in the segments differ from the
+            table's.
     """
 
     segments: tuple[BuiltSegment, ...]
     failures: Mapping[int, DataError]
+    mismatches: Mapping[int, ColumnMismatch] = field(default_factory=dict)
 
 
 class UnreadableFileError(DataError):
     """The file as a whole cannot be read, so that no row of it can be blamed.
 
-    There is no such file, it is not of the format, its head or end is cut off, it has no header line or none
-    of the table's columns. A row that does not fit is a plain :class:`~controller_client.errors.DataError`.
+    There is no such file, it is not of the format, its head or end is cut off, it has no header line or not
+    the table's columns. A row that does not fit is a plain :class:`~controller_client.errors.DataError`.
     """
 
 

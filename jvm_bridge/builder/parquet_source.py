@@ -1,14 +1,14 @@
 """Reads Parquet with Arrow where Pinot 0.11.0's reader (parquet-avro, no logical types) would read the same.
 
 What counts is how a value is *stored*: Pinot takes a timestamp's or a date's number as it is, in the file's
-unit.
+unit. Columns that the table declares as times are converted behind either reader.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from jvm_bridge.builder.planning import Field, TablePlan, Unsuitable, is_foreign, plan_column
+from controller_client.models.epoch_format import UNIT_NS
+from jvm_bridge.builder.planning import Field, TablePlan, Unsuitable, plan_column
 from jvm_bridge.builder.source import Batch, Source
+from jvm_bridge.time_conversion import MILLI_NS, TimeConversion
 
-__all__ = ["open_parquet"]
+__all__ = ["open_parquet", "read_columns"]
 
 _BATCH_ROWS = 65_536
 # A schema of Avro's own in the file decides how parquet-avro reads it.
@@ -33,6 +35,7 @@ _BY_PHYSICAL_TYPE: Mapping[tuple[str, str], pa.DataType] = {
     ("INT64", "NONE"): pa.int64(),
     ("INT64", "INT"): pa.int64(),
     ("INT64", "TIMESTAMP"): pa.int64(),
+    ("INT96", "NONE"): pa.int64(),
     ("FLOAT", "NONE"): pa.float32(),
     ("DOUBLE", "NONE"): pa.float64(),
     ("BYTE_ARRAY", "STRING"): pa.large_string(),
@@ -42,40 +45,77 @@ _BY_PHYSICAL_TYPE: Mapping[tuple[str, str], pa.DataType] = {
 
 @dataclass(frozen=True)
 class _Stored:
-    """How a column lies in the file: its type as Pinot sees it and the unit of a timestamp."""
+    """How a column lies in the file: its type as Pinot sees it, the unit of a timestamp, what it becomes."""
 
     source_type: pa.DataType
     unit: str | None
     is_list: bool
+    conversion: TimeConversion | None = None
 
 
-def open_parquet(path: Path, table: TablePlan) -> Source:
+def read_columns(path: Path) -> tuple[Mapping[str, int | None], bool]:
+    """Return the file's columns, each with the nanoseconds of what it counts where it is a point in time.
+
+    Returns:
+        These, and whether columns are stored as INT96.
+    """
+    with pq.ParquetFile(path) as file:
+        steps: dict[str, int | None] = dict.fromkeys(file.schema_arrow.names)
+        for field in file.schema_arrow:
+            leaves = _leaves(file, field.name)
+            if len(leaves) == 1 and not pa.types.is_struct(field.type):
+                steps[field.name] = _step_ns(leaves[0])
+        return steps, any(leaf.physical_type == "INT96" for leaf in _leaves(file))
+
+
+def _leaves(file: Any, name: str | None = None) -> list[Any]:
+    """Return the columns of values in the file, or those of them that one of its fields is stored in."""
+    leaves = [file.schema.column(number) for number in range(len(file.schema))]
+    return [leaf for leaf in leaves if name is None or leaf.path == name or leaf.path.startswith(name + ".")]
+
+
+def _step_ns(leaf: Any) -> int | None:
+    if leaf.physical_type == "INT96":
+        return MILLI_NS  # both readers give its milliseconds
+    logical = json.loads(leaf.logical_type.to_json())
+    if logical["Type"] == "Date":
+        return UNIT_NS["DAYS"]
+    return UNIT_NS.get(str(logical.get("timeUnit")).upper()) if logical["Type"] == "Timestamp" else None
+
+
+def open_parquet(path: Path, table: TablePlan, times: Mapping[str, TimeConversion]) -> Source:
     """Plan a Parquet file.
+
+    Args:
+        path: The file.
+        table: What the table asks of it.
+        times: Columns whose numbers are converted.
 
     Raises:
         Unsuitable: Arrow would not certainly read what parquet-avro reads; also while batches are read.
     """
     try:
-        file = pq.ParquetFile(path)
+        file = pq.ParquetFile(path, coerce_int96_timestamp_unit="ms")
     except (pa.ArrowException, OSError) as error:
         raise Unsuitable(f"Arrow does not read it: {str(error).splitlines()[0][:200]}") from error
     names = file.schema_arrow.names
     metadata = file.metadata.metadata or {}
     if any(key in metadata for key in _AVRO_SCHEMA_KEYS):
         raise Unsuitable("the file brings an Avro schema")
-    if is_foreign(table.fields, names):
-        raise Unsuitable("the file has none of the table's columns")
     if len(set(names)) != len(names):
         raise Unsuitable("a column name comes twice")
-    stored = {field.name: _stored(file, field) for field in table.fields if field.name in names}
+    stored = {
+        field.name: _stored(file, field, times.get(field.name))
+        for field in table.fields
+        if field.name in names
+    }
     plans = tuple(plan_column(field, _planned_type(stored.get(field.name))) for field in table.fields)
     return Source(plans, _batches(file, stored))
 
 
-def _stored(file: Any, field: Field) -> _Stored:
+def _stored(file: Any, field: Field, conversion: TimeConversion | None) -> _Stored:
     name = field.name
-    leaves = [file.schema.column(number) for number in range(len(file.schema))]
-    leaves = [leaf for leaf in leaves if leaf.path == name or leaf.path.startswith(name + ".")]
+    leaves = _leaves(file, name)
     arrow_type = file.schema_arrow.field(name).type
     is_list = pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type)
     if (
@@ -90,11 +130,15 @@ def _stored(file: Any, field: Field) -> _Stored:
         raise Unsuitable(f"column {name} is a list of another layout: {leaf.path}")
     logical = json.loads(leaf.logical_type.to_json())
     source_type = _BY_PHYSICAL_TYPE.get((leaf.physical_type, logical["Type"].upper()))
-    unit = {"milliseconds": "ms", "microseconds": "us"}.get(str(logical.get("timeUnit")))
+    unit = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}.get(str(logical.get("timeUnit")))
+    if leaf.physical_type == "INT96":
+        unit = "ms"
     unsigned = logical.get("isSigned") is False and logical["bitWidth"] > 16
-    if source_type is None or unsigned or (logical["Type"] == "Timestamp" and unit is None):
+    if source_type is None or unsigned:
         raise Unsuitable(f"column {name} is stored as {leaf.physical_type} {logical['Type']}")
-    return _Stored(source_type, unit, is_list)
+    if conversion is not None:
+        source_type = pa.int64()
+    return _Stored(source_type, unit, is_list, conversion)
 
 
 def _planned_type(stored: _Stored | None) -> pa.DataType | None:
@@ -115,7 +159,7 @@ def _batches(file: Any, stored: Mapping[str, _Stored]) -> Iterator[Batch]:
 
 def _as_stored(column: Any, kind: _Stored) -> Any:
     if kind.is_list:
-        values = _as_stored(column.flatten(), _Stored(kind.source_type, kind.unit, is_list=False))
+        values = _as_stored(column.flatten(), replace(kind, is_list=False))
         lengths = pc.cast(pc.fill_null(pc.list_value_length(column), 0), pa.int64())
         offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])
         return pa.LargeListArray.from_arrays(offsets, values)
@@ -126,4 +170,6 @@ def _as_stored(column: Any, kind: _Stored) -> Any:
         column = column.cast(pa.timestamp(kind.unit, getattr(column.type, "tz", None)))
     if pa.types.is_temporal(column.type):
         column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
+    if kind.conversion is not None:
+        return kind.conversion.applied(column)
     return column.cast(kind.source_type)

@@ -15,6 +15,7 @@ import jpype
 
 from controller_client.errors import ConfigError
 from controller_client.redaction import mask_text
+from jvm_bridge.builder.columns import SourceColumns, derived_columns
 from jvm_bridge.builder.model import FileFormat
 
 __all__ = [
@@ -23,8 +24,8 @@ __all__ = [
     "java_file_format",
     "parse_schema",
     "parse_table_config",
-    "reader_config",
     "root_causes",
+    "source_columns",
     "source_fields",
 ]
 
@@ -82,27 +83,6 @@ def _parsed(class_name: str, value: Mapping[str, Any], what: str) -> Any:
         raise ConfigError(f"Pinot cannot read the {what}: {root_causes(error)}") from error
 
 
-def reader_config(file_format: FileFormat, config: Mapping[str, str] | None) -> Any | None:
-    """Return Pinot's ``RecordReaderConfig`` for the properties, or None for Pinot's defaults.
-
-    Raises:
-        ConfigError: Pinot's reader of that format does not know a property.
-    """
-    if config is None:
-        return None
-    properties = java_class("java.util.HashMap")()
-    for key, value in config.items():
-        properties.put(key, value)
-    factory = java_class("org.apache.pinot.spi.data.readers.RecordReaderFactory")
-    try:
-        return factory.getRecordReaderConfig(java_file_format(file_format), properties)
-    except jpype.JException as error:
-        raise ConfigError(
-            f"Pinot's {file_format} reader does not take these properties: {root_causes(error)}",
-            expected="the properties of Pinot's record reader config, e.g. delimiter, header",
-        ) from error
-
-
 def java_file_format(file_format: FileFormat) -> Any:
     """Return Pinot's enum constant."""
     return getattr(java_class("org.apache.pinot.spi.data.readers.FileFormat"), file_format.value)
@@ -112,6 +92,28 @@ def source_fields(table_config: Any, schema: Any) -> Any:
     """Return the names of the fields that a record reader must read (a Java set)."""
     utils = java_class("org.apache.pinot.segment.local.utils.IngestionUtils")
     return utils.getFieldsForRecordExtractor(table_config.getIngestionConfig(), schema)
+
+
+def source_columns(
+    table_config: Any, schema: Any, documents: tuple[Mapping[str, Any], Mapping[str, Any]]
+) -> SourceColumns | None:
+    """Return the columns that a table takes from its files; None where these are nested and taken apart.
+
+    Args:
+        table_config: Pinot's ``TableConfig``.
+        schema: Pinot's ``Schema``.
+        documents: Both as Pinot's REST API gives them.
+
+    Raises:
+        ConfigError: Pinot cannot read a transform or a filter.
+    """
+    if (documents[0].get("ingestionConfig") or {}).get("complexTypeConfig"):
+        return None
+    try:
+        read = frozenset(str(name) for name in source_fields(table_config, schema))
+    except jpype.JException as error:
+        raise ConfigError(f"Pinot cannot read the table's transforms: {root_causes(error)}") from error
+    return SourceColumns(read, read - derived_columns(*documents))
 
 
 def root_causes(error: Any) -> str:

@@ -15,6 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from jvm_bridge.time_conversion import time_steps
+
 __all__ = [
     "FIXED_WIDTH",
     "ColumnPlan",
@@ -67,18 +69,23 @@ class Conversion(StrEnum):
     TEXT_TO_NUMBER = "parsed as Java parses"
     TEXT_TO_BOOLEAN = "'true' in any case, or '1'"
     HEX_TO_BYTES = "two hexadecimal digits a byte"
-    TO_MILLIS = "a point in time as milliseconds since the epoch"
+    TO_STEPS = "a point in time in the unit that the column counts since the epoch"
     LATE = "text that Pinot's own DataTypeTransformer converts"
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column of the schema."""
+    """A column of the schema.
+
+    Attributes:
+        step_ns: What a time column counts, in nanoseconds; None of a column that is none.
+    """
 
     name: str
     data_type: str
     single_value: bool
     max_length: int
+    step_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -161,10 +168,11 @@ def _fields(schema: Mapping[str, Any]) -> list[Field]:
         if (outgoing and outgoing != incoming) or time_spec.get("transformFunction"):
             raise Unsuitable("the time field converts between granularities")
         specs.append({**time_spec, "name": incoming.get("name"), "dataType": incoming.get("dataType")})
-    return [_field(spec) for spec in specs if not spec.get("virtualColumnProvider")]
+    steps = time_steps(schema)
+    return [_field(spec, steps) for spec in specs if not spec.get("virtualColumnProvider")]
 
 
-def _field(spec: Mapping[str, Any]) -> Field:
+def _field(spec: Mapping[str, Any], steps: Mapping[str, int]) -> Field:
     name, data_type = str(spec.get("name")), str(spec.get("dataType"))
     single_value = str(spec.get("singleValueField", True)).lower() != "false"
     if spec.get("transformFunction"):
@@ -175,7 +183,8 @@ def _field(spec: Mapping[str, Any]) -> Field:
         raise Unsuitable(f"field {name} is {'' if single_value else 'multi-value '}{data_type}")
     if spec.get("maxLengthExceedStrategy") not in {None, "TRIM_LENGTH"}:
         raise Unsuitable(f"field {name} has a maxLengthExceedStrategy")
-    return Field(name, data_type, single_value, int(spec.get("maxLength", _DEFAULT_MAX_LENGTH)))
+    max_length = int(spec.get("maxLength", _DEFAULT_MAX_LENGTH))
+    return Field(name, data_type, single_value, max_length, steps.get(name))
 
 
 def plan_csv(reader_config: Mapping[str, str] | None) -> CsvPlan:
@@ -243,7 +252,8 @@ def _conversion(field: Field, source: pa.DataType) -> Conversion | None:
             return None
         return Conversion.SAME if _ARROW_TYPES[field.data_type] == source else Conversion.NUMBER
     if pa.types.is_timestamp(source) or pa.types.is_date(source):
-        return Conversion.TO_MILLIS if field.data_type in {"LONG", "TIMESTAMP"} else None
+        takes_times = field.step_ns is not None or field.data_type in {"LONG", "TIMESTAMP"}
+        return Conversion.TO_STEPS if takes_times else None
     if pa.types.is_decimal(source):
         return Conversion.LATE if field.data_type == "BIG_DECIMAL" else None
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import jpype
 
 from controller_client.disk import naming_full_disks
 from controller_client.errors import ConfigError, DataError
+from controller_client.models import Schema, TableConfig
 from jvm_bridge.builder import pinot_classes
 from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
 from jvm_bridge.builder.arrow_source import open_arrow, record_batches, write_parquet
@@ -25,54 +27,63 @@ from jvm_bridge.builder.model import (
 )
 from jvm_bridge.builder.one_file import (
     ReaderChoice,
-    SourceFile,
     build_dir,
     build_file,
     build_with_pinot,
     build_without_rows,
-    check_source,
 )
 from jvm_bridge.builder.planning import TablePlan, Unsuitable, plan_table
+from jvm_bridge.builder.prepare import prepare
 from jvm_bridge.builder.source import Source
+from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.input_rules import InputRules, text_encoding
 from jvm_bridge.jvm import running_jars
+from jvm_bridge.time_conversion import time_steps
 
 __all__ = ["SegmentBuilder"]
 
 # The contract tests compare both paths, byte for byte, on this version.
 _PROVEN = "0.11."
+_RULES = InputRules()
 
 
 class SegmentBuilder:
     """Builds segments of one table.
 
     A builder may be used by several threads at once; each build has a folder of its own below ``work_dir``,
-    gone when the
-    build ends. Only the two tars stay.
+    gone when the build ends. Only the two tars stay.
 
     Args:
-        table_config: The table's config as Pinot's REST API gives it.
-        schema: The table's schema as Pinot's REST API gives it.
+        table_config: The table's config, as a model or as Pinot's REST API gives it.
+        schema: The table's schema, likewise.
         work_dir: An existing folder; tars appear in it, whole or not at all.
         reader: ``"pinot"`` reads with Pinot's record readers, ``"arrow"`` with Arrow (and fails where it
-            would not give
-            the same segment), ``"auto"`` takes Arrow where it gives the same and else Pinot's.
+            would not give the same segment), ``"auto"`` takes Arrow where it gives the same and else Pinot's.
+        rules: What files may be like: their encoding, and how far their columns may differ from the table's.
 
     Raises:
-        ConfigError: Pinot cannot read the table config or the schema.
+        ConfigError: Pinot cannot read the table config or the schema, or there is no such encoding.
     """
 
     def __init__(
         self,
-        table_config: Mapping[str, Any],
-        schema: Mapping[str, Any],
+        table_config: TableConfig | Mapping[str, Any],
+        schema: Schema | Mapping[str, Any],
         work_dir: Path,
         reader: ReaderChoice = "auto",
+        rules: InputRules = _RULES,
     ) -> None:
         if reader not in {"auto", "arrow", "pinot"}:
             raise ConfigError(f"Unknown reader {reader!r}", expected="auto, arrow or pinot")
+        try:
+            text_encoding(rules.encoding)
+        except ValueError as error:
+            raise ConfigError(f"the encoding of the files is {rules.encoding!r}: {error}") from error
         pinot_classes.fill_registries()
         self._work_dir = work_dir
         self._reader: ReaderChoice = reader
+        self._rules = rules
+        table_config, schema = _document(table_config), _document(schema)
         planned: TablePlan | Unsuitable
         try:
             planned = plan_table(table_config, schema)
@@ -81,9 +92,10 @@ class SegmentBuilder:
         jars = running_jars()
         if reader == "auto" and jars is not None and not jars.version.startswith(_PROVEN):
             planned = Unsuitable(f"Pinot {jars.version}: Arrow's equality is proven for {_PROVEN}x only")
-        self._table = PinotTable(
-            pinot_classes.parse_table_config(table_config), pinot_classes.parse_schema(schema), planned
-        )
+        java_config = pinot_classes.parse_table_config(table_config)
+        java_schema = pinot_classes.parse_schema(schema)
+        columns = pinot_classes.source_columns(java_config, java_schema, (table_config, schema))
+        self._table = PinotTable(java_config, java_schema, planned, columns, time_steps(schema))
 
     def from_file(
         self,
@@ -107,17 +119,18 @@ class SegmentBuilder:
 
         Raises:
             UnreadableFileError: The file as a whole cannot be read: another format, its head or end cut off,
-                no header, none of the table's columns.
-            DataError: A row cannot be read or does not fit the schema, or (reader "arrow") Arrow would not
-                certainly give what Pinot's reader gives.
+                no header, not the table's columns.
+            DataError: Bytes are not of the encoding, a row cannot be read or does not fit the schema, or
+                (reader "arrow") Arrow would not certainly give what Pinot's reader gives.
             DiskFullError: No room is left in the work folder.
             ConfigError: A wrong segment name, custom metadata or reader property.
         """
-        file = SourceFile(path, file_format, reader_config)
-        check_source(self._table, file)
-        with self._target(segment_name, custom_metadata) as target:
-            built = build_file(self._table, file, target, self._reader)
-            return pack(built.path, target, built.reader, built.fallback_reason)
+        given = SourceFile(path, file_format, reader_config)
+        with self._target(segment_name, custom_metadata) as target, build_dir(self._work_dir) as folder:
+            prepared = prepare(self._table, given, self._rules, folder)
+            built = build_file(self._table, prepared.file, target, self._reader)
+            segment = pack(built.path, target, built.reader, built.fallback_reason)
+            return replace(segment, mismatch=prepared.mismatch)
 
     def from_files(
         self,
@@ -154,7 +167,9 @@ class SegmentBuilder:
         if max_rows < 1:
             raise ConfigError(f"max_rows is {max_rows}", expected="at least 1")
         files = [SourceFile(path, file_format, reader_config) for path in paths]
-        order = FilesOrder(files, segment_name, max_rows, custom_metadata, self._work_dir, self._reader)
+        order = FilesOrder(
+            files, segment_name, max_rows, custom_metadata, self._work_dir, self._reader, self._rules
+        )
         with naming_full_disks(self._work_dir):
             return build_files(self._table, order)
 
@@ -167,8 +182,8 @@ class SegmentBuilder:
     ) -> BuiltSegment:
         """Build a segment from Arrow data.
 
-        Timestamps and dates are points in time: they become milliseconds since the epoch, whatever their
-        unit.
+        Timestamps and dates are points in time: in a time column they come in its unit, in any other LONG
+        column as milliseconds since the epoch.
         Where the table config transforms or filters rows, the data goes through a Parquet file to Pinot's
         reader.
 
@@ -195,7 +210,7 @@ class SegmentBuilder:
             if self._reader == "arrow":
                 raise DataError(f"Arrow data for {segment_name}: {reason}", remedy='use reader="auto"')
             path = target.build_dir / "rows.parquet"
-            write_parquet(schema, batches, path)
+            write_parquet(schema, batches, path, self._table.time_steps)
             folder = build_with_pinot(self._table, SourceFile(path, FileFormat.PARQUET), target)
             return pack(folder, target, "pinot", reason)
 
@@ -219,3 +234,7 @@ class SegmentBuilder:
         check_custom_metadata(custom_metadata or {})
         with naming_full_disks(self._work_dir), build_dir(self._work_dir) as folder:
             yield SegmentTarget(segment_name, folder, self._work_dir, dict(custom_metadata or {}))
+
+
+def _document(value: TableConfig | Schema | Mapping[str, Any]) -> Mapping[str, Any]:
+    return value.to_json() if isinstance(value, TableConfig | Schema) else value

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jvm_bridge.builder.planning import FIXED_WIDTH, ColumnPlan, Conversion, Field, Unsuitable
+from jvm_bridge.time_conversion import MILLI_NS, steps_of
 
 __all__ = ["FixedColumn", "ListColumn", "StoredColumn", "TextColumn", "store"]
 
@@ -174,8 +175,9 @@ def _numbers(plan: ColumnPlan, source: Any) -> npt.NDArray[Any]:
             source = pc.or_(pc.equal(pc.ascii_lower(trimmed), "true"), pc.equal(trimmed, "1"))
         case Conversion.NUMBER_TO_BOOLEAN:
             source = pc.not_equal(source, pa.scalar(0, source.type))
-        case Conversion.TO_MILLIS:
-            return _millis(source)
+        case Conversion.TO_STEPS:
+            steps = steps_of(source, field.step_ns or MILLI_NS)
+            source = steps.cast(pa.int32()) if field.data_type == "INT" else steps
         case Conversion.NUMBER:
             return _another_width(field, source)
     return np.asarray(source.to_numpy(zero_copy_only=False))
@@ -225,20 +227,6 @@ def _another_width(field: Field, source: Any) -> npt.NDArray[Any]:
         raise Unsuitable(f"column {field.name}, FLOAT: numbers beyond 2^53 may round twice")
     with np.errstate(over="ignore"):
         return values.astype(FIXED_WIDTH[field.data_type])
-
-
-_PER_MILLI = {"us": 1_000, "ns": 1_000_000}
-
-
-def _millis(source: Any) -> npt.NDArray[np.int64]:
-    if source.type == pa.date32():
-        return np.asarray(source.view(pa.int32()).to_numpy()).astype(np.int64) * 86_400_000
-    values = np.asarray(source.view(pa.int64()).to_numpy())
-    if source.type == pa.date64() or source.type.unit == "ms":
-        return values
-    if source.type.unit == "s":
-        return values * 1_000
-    return np.asarray(np.floor_divide(values, _PER_MILLI[source.type.unit]))
 
 
 # --- text

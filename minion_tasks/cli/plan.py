@@ -121,6 +121,7 @@ def _counts(found: Preview) -> dict[str, Any]:
             "changed": len(diff.changed),
             "deleted": len(diff.deleted),
             "unchanged": len(diff.unchanged),
+            "left out by the patterns": found.view.left_out,
         },
         "session": found.next.session.session_id if found.fate and found.next.session else None,
         "session's files": found.fate.counts() if found.fate else None,
@@ -142,6 +143,7 @@ def _lists(found: Preview, most: int) -> dict[str, Sequence[str]]:
     }
     for uri, fate in found.fate.files if found.fate else ():
         lists.setdefault(f"session: {fate}", []).append(uri)
+    lists["left out"] = [file.uri for file in found.view.left_out_first]
     lists["to read"] = [file.uri for file in found.to_read]
     lists["segment that goes"] = list(found.replaced)
     return {kind: names[:most] for kind, names in lists.items()}

@@ -11,6 +11,7 @@ from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.errors import ConfigError, NotFoundError
 from minion_tasks.cli.tools import (
+    column_fields,
     lock_wait_option,
     next_words,
     now_ms,
@@ -68,7 +69,7 @@ def show(cli: CliContext, table: str, session_id: str | None, errors: int) -> No
     except DamagedSessionError as error:
         _show_damaged(cli, tools, error)
         return
-    record = _record(report)
+    record = _record(report, as_text=not cli.out.is_json)
     record["running"] = running(tools, name)
     record["next trigger"] = _next_does(tools, sessions, report, record["running"])
     failures = [
@@ -166,7 +167,7 @@ def report(cli: CliContext, table: str, session_id: str | None, file: Path | Non
         cli.out.document(text)
         return
     try:
-        file.write_text(text, encoding="utf-8")
+        file.write_bytes(text.encode())
     except OSError as error:
         raise ConfigError(f"the report cannot be written: {error.strerror}", where=str(file)) from error
     cli.out.note(f"session {found.session.session_id} of {name}: {file}")
@@ -216,7 +217,7 @@ def _next_does(
     return next_words(now.sentence(params, report.unread), runner)
 
 
-def _record(report: SessionReport) -> dict[str, Any]:
+def _record(report: SessionReport, *, as_text: bool) -> dict[str, Any]:
     found = report.session
     files = {status.value: count for status, count in report.files.items()}
     return {
@@ -237,6 +238,7 @@ def _record(report: SessionReport) -> dict[str, Any]:
         "segments": report.segments,
         "staged tar bytes": report.tar_bytes,
         "segment bytes": report.segment_bytes,
+        **column_fields(report.columns, as_text=as_text),
         "replaces": {"segments": report.replaced, "first": list(report.first_replaced)},
         "lineage entry": found.entry_id,
         "message": found.message,

@@ -20,12 +20,14 @@ from controller_client.cli.options import (
 from controller_client.clock import SystemClock
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.redaction import masked
+from controller_client.visible_text import visible
 from minion_tasks.cli.plan import plan, purge
 from minion_tasks.cli.session import session
-from minion_tasks.cli.tools import run_tools, tell
+from minion_tasks.cli.tools import column_fields, run_tools, tell
 from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams
 from minion_tasks.file_ingestion.progress import SessionProgress, read_progress
 from minion_tasks.file_ingestion.registration import load_params, offline_table
+from minion_tasks.file_ingestion.report_text import counted_text
 from minion_tasks.file_ingestion.run import RunReport, run_task
 from minion_tasks.file_ingestion.session import SessionState
 from minion_tasks.file_ingestion.session_store import SessionStore
@@ -165,6 +167,11 @@ def show_report(cli: CliContext, report: RunReport) -> None:
     """Print what a run did."""
     for reason in report.fallback_reasons:
         cli.out.note(f"Pinot's own reader was used: {reason}")
+    if report.left_out:
+        first = ", ".join(file.shown for file in report.left_out_first)
+        cli.out.note(f"{counted_text(report.left_out, 'file')} left out by the patterns, such as {first}")
+    for column in report.columns:
+        cli.out.note(f"{column.sentence()}, such as {visible(column.first)}")
     _note_some(cli, "changed since it was ingested, and not read again", report.changed)
     _note_some(cli, "skipped, since its reader could not be opened", report.skipped)
     total_s = report.staging_s + report.switch_s
@@ -180,6 +187,8 @@ def show_report(cli: CliContext, report: RunReport) -> None:
             "segments": report.segments,
             "replaced segments": report.replaced,
             "skipped files": len(report.skipped),
+            "left out by the patterns": report.left_out,
+            **column_fields(report.columns, as_text=not cli.out.is_json),
             "bytes read": report.bytes_read,
             "staging s": round(report.staging_s, 2),
             "switch s": round(report.switch_s, 2),
@@ -190,7 +199,7 @@ def show_report(cli: CliContext, report: RunReport) -> None:
 
 def _note_some(cli: CliContext, what: str, uris: Sequence[str]) -> None:
     for uri in uris[:_FILES_NOTED]:
-        cli.out.note(f"{what}: {uri}")
+        cli.out.note(f"{what}: {visible(uri)}")
     if len(uris) > _FILES_NOTED:
         cli.out.note(f"... and {len(uris) - _FILES_NOTED:,} more: {what}")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -10,14 +11,17 @@ from controller_client.cli.context import CliContext
 from controller_client.cli.output import Progress
 from controller_client.clock import SystemClock
 from controller_client.zookeeper import TableLock
+from minion_tasks.file_ingestion.column_notes import DifferingColumn
 from minion_tasks.file_ingestion.engine import EngineContext
 from minion_tasks.file_ingestion.engines import Engines
 from minion_tasks.file_ingestion.param_values import period_s
 from minion_tasks.file_ingestion.params import TASK_TYPE
 from minion_tasks.file_ingestion.progress import SessionProgress
+from minion_tasks.file_ingestion.report_text import counted_text
 from minion_tasks.file_ingestion.run import RunTools
 
 __all__ = [
+    "column_fields",
     "lock_wait_option",
     "next_words",
     "now_ms",
@@ -55,6 +59,29 @@ def tell(progress: Progress, now: SessionProgress) -> None:
     failed = f", {now.failed} failed" if now.failed else ""
     text = f"{session.state} {now.rows:,} rows, {now.bytes_read:,} of {session.total_bytes:,} bytes{failed}"
     progress.update(done=now.staged + now.failed, total=session.files, text=text)
+
+
+def column_fields(columns: Sequence[DifferingColumn], *, as_text: bool) -> dict[str, Any]:
+    """Return the fields of a record that say how the columns of files differ from the table's.
+
+    Args:
+        columns: These columns.
+        as_text: As people read them, and left out where there are none.
+    """
+    kinds = {
+        "missing columns": [each for each in columns if each.is_missing],
+        "columns not read": [each for each in columns if not each.is_missing],
+    }
+    if as_text:
+        return {
+            kind: ", ".join(f"{each.name} ({counted_text(each.files, 'file')})" for each in found)
+            for kind, found in kinds.items()
+            if found
+        }
+    return {
+        kind: [{"column": c.name, "files": c.files, "first": c.first, "near": c.near} for c in found]
+        for kind, found in kinds.items()
+    }
 
 
 def table_lock(tools: RunTools, table: str) -> TableLock:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from controller_client.parallel import load_engine
 from minion_tasks.file_ingestion.engine import Engine, EngineContext, MinionEngine
-from minion_tasks.file_ingestion.params import ENGINES, FileIngestionParams
+from minion_tasks.file_ingestion.parameters import ENGINES
+from minion_tasks.file_ingestion.params import FileIngestionParams
 from minion_tasks.file_ingestion.session import Session
 
 __all__ = ["ENTRY_POINT_GROUP", "Engines"]

@@ -104,7 +104,7 @@ class GroupRun:
         if failed:
             raise SubtaskFailedError(
                 f"{len(failed)} of {len(group.entries)} files failed; the first: {failed[0].error}",
-                where=failed[0].file.uri,
+                where=failed[0].file.shown,
             )
 
     def _build_next(self, group: FileGroup) -> BuiltUnit:
@@ -115,7 +115,7 @@ class GroupRun:
             built = self._build(entries)
         except Exception as error:
             # Not of one file: the staging folder, the disk. It is told with each file that it kept.
-            logger.exception("the segments of %s could not be built", entries[0].file.uri)
+            logger.exception("the segments of %s could not be built", entries[0].file.shown)
             return BuiltUnit(None, {entry.number: error for entry in entries})
         if built.unit is not None:
             self._bytes_read += sum(e.file.size_bytes for e in entries if e.number in built.unit.files)
@@ -202,9 +202,10 @@ def merge_result(group: FileGroup, built: BuiltUnit, now_ms: int, *, skip_unread
 
 
 def _described(entry: FileEntry, error: Exception) -> str:
+    name = entry.file.shown
     if not isinstance(error, PinotPluginError):
-        return f"{entry.file.uri}: unexpected {type(error).__name__}: {error}"
-    return str(error) if entry.file.uri in str(error) else f"{entry.file.uri}: {error}"
+        return f"{name}: unexpected {type(error).__name__}: {error}"
+    return str(error) if name in str(error) else f"{name}: {error}"
 
 
 def _is_over(group: FileGroup) -> bool:

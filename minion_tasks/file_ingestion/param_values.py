@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from jvm_bridge.input_rules import text_encoding
+
 _INT_MAX = 2**31 - 1
 
 
@@ -72,6 +74,12 @@ def size_bytes(value: str) -> int:
     if size < 1:
         raise ValueError("expected a size above 0")
     return size
+
+
+def encoding(value: str) -> str:
+    """Take the name of an encoding of text."""
+    text_encoding(value)
+    return value.strip()
 
 
 def one_of(*names: str) -> Callable[[str], str]:

@@ -1,189 +1,26 @@
-"""The parameters of FileIngestionTask, from a table's ``taskTypeConfigsMap``, parsed and checked once.
-
-``PARAMETERS`` is the one list of keys; parsing, the nearest-name hint of a misspelt key and the table in the
-documentation come from it. Names and meaning follow the seed's sample configuration and Pinot's
-BatchConfigProperties.
-"""
+"""The parameters of one table's FileIngestionTask, parsed and checked once, also against each other."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from controller_client.errors import ConfigError
-from controller_client.filestore import open_store
-from jvm_bridge.minion import DEFAULT_TAG
+from controller_client.filestore import open_store, scheme_of
+from controller_client.filestore.local import path_in
+from jvm_bridge.input_rules import InputRules
 from minion_tasks.file_ingestion import naming
 from minion_tasks.file_ingestion.naming import SegmentNames
-from minion_tasks.file_ingestion.param_values import (
-    boolean,
-    count,
-    count_or_no_bound,
-    one_of,
-    period_s,
-    retries,
-    size_bytes,
-    text,
-)
+from minion_tasks.file_ingestion.parameters import PARAMETERS, PREFIXES
 from minion_tasks.file_ingestion.patterns import PathMatcher
 from minion_tasks.file_ingestion.session import IngestionMode
 
 TASK_TYPE = "FileIngestionTask"
-ENGINES = ("minion", "spark")
-_FORMATS = ("avro", "csv", "json", "parquet")
 
-
-@dataclass(frozen=True)
-class Parameter:
-    """One key: how its text is read, what holds without it, and one line for the documentation."""
-
-    key: str
-    parse: Callable[[str], Any]
-    default: str | None
-    doc: str
-    required: bool = False
-    secret: bool = False
-
-
-PARAMETERS: tuple[Parameter, ...] = (
-    Parameter(
-        "inputDirURI", text, None, "The folder to ingest, listed with all its sub-folders.", required=True
-    ),
-    Parameter(
-        "inputFormat",
-        one_of(*_FORMATS),
-        None,
-        "Format of the files: csv, json (lines), avro or parquet.",
-        required=True,
-    ),
-    Parameter(
-        "input.fs.className", text, None, "PinotFS class of the input; checked against the URI's scheme."
-    ),
-    Parameter("includeFileNamePattern", text, None, "Only files whose path matches: glob:… or regex:…"),
-    Parameter("excludeFileNamePattern", text, None, "No file whose path matches: glob:… or regex:…"),
-    Parameter(
-        "consistentPushEnabled",
-        boolean,
-        "false",
-        "All that a run brings becomes queryable in one step, or nothing does.",
-    ),
-    Parameter(
-        "consistentPushSwapEnabled",
-        boolean,
-        "false",
-        "The table's whole content is replaced by what the source holds, in one step. Overrides "
-        "`consistentPushEnabled`.",
-    ),
-    Parameter(
-        "consistentPushMaxRetries",
-        retries,
-        "0",
-        "How many later triggers go on with a session whose files failed; 0 throws it away.",
-    ),
-    Parameter(
-        "clearConsistentPushState",
-        boolean,
-        "false",
-        "Each run first clears all sessions of the table away: for one run, after which it is to be removed.",
-    ),
-    Parameter(
-        "enableSync",
-        boolean,
-        "false",
-        "Sync mode: a segment for each file; changed files are replaced and deleted ones removed.",
-    ),
-    Parameter(
-        "enableAtomicUpload",
-        boolean,
-        "false",
-        "In sync mode: as `consistentPushEnabled`, without retries.",
-    ),
-    Parameter(
-        "schedule", text, None, "Quartz cron expression at which `pinotctl scheduler` starts the task."
-    ),
-    Parameter(
-        "outputDirURI",
-        text,
-        None,
-        "Where segments are staged; by default a folder in the cluster's deep store.",
-    ),
-    Parameter(
-        "output.fs.className", text, None, "PinotFS class of the staging place; checked against its scheme."
-    ),
-    Parameter("push.mode", one_of("METADATA", "TAR"), "METADATA", "How staged segments are handed over."),
-    Parameter(
-        "tableMaxNumTasks",
-        count_or_no_bound,
-        "1000",
-        "At most so many subtasks in a run, over which all files are spread; -1 for no bound.",
-    ),
-    Parameter("taskMaxNumFilesPerTask", count, "100", "At most so many files in a subtask."),
-    Parameter(
-        "taskMaxDataSize",
-        size_bytes,
-        "1G",
-        "A subtask takes files up to this size together (a single file may be larger).",
-    ),
-    Parameter(
-        "desiredSegmentSize",
-        size_bytes,
-        "500M",
-        "Append mode: a subtask's files are put together into segments of about this size.",
-    ),
-    Parameter(
-        "maxNumRecordsPerSegment",
-        count,
-        "5000000",
-        "Append mode: a segment has at most so many rows; a larger file becomes several.",
-    ),
-    Parameter(
-        "skipFileIfFailToInitReader",
-        boolean,
-        "false",
-        "Go on without a file that its reader cannot open (not of the format, no header, cut short).",
-    ),
-    Parameter(
-        "replacedSegmentsRetentionPeriod",
-        period_s,
-        "1h",
-        "How long replaced segments are kept before a run purges them: 30m, 4h, 1d.",
-    ),
-    Parameter(
-        "engine",
-        one_of(*ENGINES),
-        "minion",
-        "What runs the subtasks: Python-hosted minions (`minion`), or one Spark job (`spark`).",
-    ),
-    Parameter("taskTimeoutSeconds", count, "3600", "A subtask that runs longer is ended."),
-    Parameter(
-        "numConcurrentTasksPerInstance",
-        count,
-        "2",
-        "Engine minion: subtasks that one minion runs side by side.",
-    ),
-    Parameter(
-        "minionInstanceTag",
-        text,
-        DEFAULT_TAG,
-        "Engine minion: tag of the Python-hosted minions that run the subtasks.",
-    ),
-    Parameter(
-        "segmentReader",
-        one_of("auto", "arrow", "pinot"),
-        "auto",
-        "How files are read: Arrow where it gives the same, or Pinot's own reader.",
-    ),
-)
-
-PREFIXES: Mapping[str, str] = {
-    "input.fs.prop.": "Properties of the input's file system: region, endpoint, accessKey, secretKey.",
-    "output.fs.prop.": "The same for the staging place; by default the input's, on a like store.",
-    "recordReader.prop.": "Properties of Pinot's record reader for the format (delimiter, header, ...).",
-    naming.PREFIX: "Of the segments' names: `type` (simple), `configs.segment.name.prefix` and `...postfix`.",
-}
 
 _BY_KEY = {parameter.key: parameter for parameter in PARAMETERS}
 _APPEND_ONLY = ("desiredSegmentSize", "maxNumRecordsPerSegment")
@@ -198,8 +35,10 @@ class FileIngestionParams:
         atomic: Whether it becomes visible in one step.
         one_to_one: Whether each file is one segment.
         max_retries: Triggers that go on with a session after its first.
+        allow_empty: Whether a source without a file may empty the table.
         max_tasks: None for no bound.
         engine: One of `ENGINES`.
+        rules: What files may be like.
     """
 
     mode: IngestionMode
@@ -207,6 +46,7 @@ class FileIngestionParams:
     one_to_one: bool
     max_retries: int
     clear_state: bool
+    allow_empty: bool
     input_dir_uri: str
     input_format: str
     include: PathMatcher | None
@@ -227,6 +67,7 @@ class FileIngestionParams:
     concurrent_per_instance: int
     minion_tag: str
     segment_reader: Literal["auto", "arrow", "pinot"]
+    rules: InputRules
     input_fs: Mapping[str, str] = field(repr=False)
     output_fs: Mapping[str, str] = field(repr=False)
     record_reader: Mapping[str, str] = field(repr=False)
@@ -253,7 +94,6 @@ class FileIngestionParams:
         if output_uri is not None:
             open_store(output_uri, output_fs, class_name=values["output.fs.className"], key="outputDirURI")
         _check_together(configs, values)
-        include, exclude = values["includeFileNamePattern"], values["excludeFileNamePattern"]
         swap, sync = values["consistentPushSwapEnabled"], values["enableSync"]
         return cls(
             mode=IngestionMode.SWAP if swap else IngestionMode.SYNC if sync else IngestionMode.APPEND,
@@ -261,10 +101,11 @@ class FileIngestionParams:
             one_to_one=sync,
             max_retries=values["consistentPushMaxRetries"],
             clear_state=values["clearConsistentPushState"],
+            allow_empty=values["allowEmptySource"],
             input_dir_uri=input_uri,
             input_format=values["inputFormat"],
-            include=PathMatcher(include, key="includeFileNamePattern") if include else None,
-            exclude=PathMatcher(exclude, key="excludeFileNamePattern") if exclude else None,
+            include=_pattern("includeFileNamePattern", values),
+            exclude=_pattern("excludeFileNamePattern", values),
             schedule=values["schedule"],
             output_dir_uri=output_uri,
             push_mode=values["push.mode"],
@@ -281,6 +122,9 @@ class FileIngestionParams:
             concurrent_per_instance=values["numConcurrentTasksPerInstance"],
             minion_tag=values["minionInstanceTag"],
             segment_reader=values["segmentReader"],
+            rules=InputRules(
+                values["inputEncoding"], values["maxMissingColumns"], values["failOnUnknownColumns"]
+            ),
             input_fs=input_fs,
             output_fs=output_fs,
             record_reader=_with_prefix(configs, "recordReader.prop."),
@@ -301,6 +145,16 @@ def _check_together(configs: Mapping[str, str], values: Mapping[str, Any]) -> No
         raise ConfigError(
             "consistentPushMaxRetries goes with consistent push only",
             expected="consistentPushEnabled or consistentPushSwapEnabled set to true",
+        )
+    if "allowEmptySource" in configs and not (swap or sync):
+        raise ConfigError(
+            "allowEmptySource does not go with append mode, in which no segment of the table goes",
+            expected="enableSync or consistentPushSwapEnabled set to true",
+        )
+    if "inputEncoding" in configs and values["inputFormat"] not in ("csv", "json"):
+        raise ConfigError(
+            f"inputEncoding does not go with {values['inputFormat']}, whose texts are UTF-8 always",
+            remedy="remove it",
         )
     for key in _APPEND_ONLY:
         if sync and key in configs:
@@ -346,8 +200,28 @@ def _with_prefix(configs: Mapping[str, str], prefix: str) -> Mapping[str, str]:
     return {key[len(prefix) :]: value for key, value in configs.items() if key.startswith(prefix)}
 
 
+def _pattern(key: str, values: Mapping[str, Any]) -> PathMatcher | None:
+    if values[key] is None:
+        return None
+    matcher = PathMatcher(values[key], key=key)
+    uri: str = values["inputDirURI"]
+    scheme = scheme_of(uri)
+    if scheme == "file":
+        # As listed files are named; percent-encoding is undone where the folder is (see LocalStore).
+        path = str(Path(path_in(uri)))
+        matcher.check_reaches([f"file://{path}", f"file://{unquote(path)}"])
+    else:
+        matcher.check_reaches([scheme + uri[len(scheme) :]])
+    return matcher
+
+
 def _check_uri(key: str, uri: str) -> None:
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError as error:  # a bracket where a host would be
+        raise ConfigError(
+            f"{key} is no URI: {error}", expected="file:///folder or s3://bucket/folder/"
+        ) from None
     if parts.scheme == "s3" and not parts.netloc:
         raise ConfigError(f"{key} names no bucket: {uri}", expected="s3://bucket/folder/")
     if parts.password:

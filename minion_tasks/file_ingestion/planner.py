@@ -8,9 +8,12 @@ from dataclasses import dataclass
 
 from controller_client.errors import ConflictError
 from controller_client.filestore import FileInfo
+from controller_client.visible_text import visible
 from minion_tasks.file_ingestion.ingested import TableContents
 from minion_tasks.file_ingestion.patterns import PathMatcher
 from minion_tasks.file_ingestion.session import IngestionMode
+
+_LEFT_OUT_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -43,15 +46,36 @@ class SourcePlan:
         return not self.to_read and not self.replaced
 
 
-def select(
-    files: Iterable[FileInfo], include: PathMatcher | None, exclude: PathMatcher | None
-) -> Iterable[FileInfo]:
+@dataclass(frozen=True)
+class Selection:
+    """A listing as the patterns divide it.
+
+    Attributes:
+        files: What they take, by URI.
+        left_out: How many files they leave out.
+        left_out_first: Some of these.
+    """
+
+    files: Mapping[str, FileInfo]
+    left_out: int = 0
+    left_out_first: tuple[FileInfo, ...] = ()
+
+
+def select(files: Iterable[FileInfo], include: PathMatcher | None, exclude: PathMatcher | None) -> Selection:
     """Keep the files that the include pattern takes and the exclude pattern leaves."""
+    taken: dict[str, FileInfo] = {}
+    left_out = 0
+    first: list[FileInfo] = []
     for file in files:
         if (include is None or include.matches(file.uri)) and not (
             exclude is not None and exclude.matches(file.uri)
         ):
-            yield file
+            taken[file.uri] = file
+            continue
+        left_out += 1
+        if len(first) < _LEFT_OUT_NAMED:
+            first.append(file)
+    return Selection(taken, left_out, tuple(first))
 
 
 def compare(listed: Iterable[FileInfo], ingested: Mapping[str, FileInfo]) -> SourceDiff:
@@ -123,8 +147,9 @@ def replaced_by(
         if (staged and not uris) or any(uri in staged or uri not in listed for uri in uris):
             kept = [uri for uri in uris if uri in listed and uri not in staged]
             if kept:
+                unread = visible(kept[0])
                 raise ConflictError(
-                    f"segment {name} must be replaced, but also holds rows of {kept[0]}, which was not read",
+                    f"segment {name} must be replaced, but also holds rows of {unread}, which was not read",
                     remedy="run the task again: it reads that file too",
                 )
             replaced.append(name)

@@ -22,7 +22,7 @@ from minion_tasks.file_ingestion.reconcile import reconcile_group
 from minion_tasks.file_ingestion.run_types import RunTools
 from minion_tasks.file_ingestion.session import SETTLED, FileGroup, FileStatus, Session, SessionState
 from minion_tasks.file_ingestion.session_store import DamagedSessionError, SessionStore
-from minion_tasks.file_ingestion.source_view import SourceView, view_source
+from minion_tasks.file_ingestion.source_view import SourceView, check_not_empty, view_source
 from minion_tasks.file_ingestion.staging import staging_root
 from minion_tasks.file_ingestion.taking_up import is_entry_of, why_over, why_undone
 from minion_tasks.file_ingestion.writing import cut
@@ -191,21 +191,26 @@ def preview(tools: RunTools, sessions: SessionStore, params: FileIngestionParams
     """Look at session, source and table, and plan as the next trigger would.
 
     Raises:
-        SourceError: The source cannot be listed, or, in append mode, nothing in it matches.
+        SourceError: The source cannot be listed, or the trigger would refuse it, as `check_not_empty` does.
     """
     now = next_trigger(tools.client, sessions, params)
     view = view_source(tools, table, params, staging_root(params, tools.client))
     session = now.session
     # Only a run starts Spark, so how many subtasks it will have is not known.
     slots = None if params.engine == "spark" else tools.engine.slots(params)
+    groups: list[FileGroup] | None = None
     try:
+        # To finish takes no file from the source, so that may be empty by now.
         if now.action is Action.FINISH and session is not None:
             kept = tuple((uri, Fate.KEPT) for uri in sorted(Publication.of(sessions, session).staged_uris))
             return Preview(now, view, SessionFate(kept), (), 0, False, tuple(sessions.read_from(session)))
         if now.action is Action.TAKE_UP and session is not None:
-            return plan_retry(now, view, list(sessions.groups(session)), params, slots=slots)
+            groups = list(sessions.groups(session))
     except DamagedSessionError as error:
         now = NextTrigger(Action.THROW_AWAY, None, damage_reason(error))
+    check_not_empty(view, params)
+    if groups is not None:
+        return plan_retry(now, view, groups, params, slots=slots)
     empty = params.atomic and not view.plan.is_nothing and not view.plan.to_read
     tasks = None
     if slots is not None:

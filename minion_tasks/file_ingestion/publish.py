@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from controller_client.client import ControllerClient
 from controller_client.filestore import FileStore
 from controller_client.zookeeper import PropertyStore
+from minion_tasks.file_ingestion.column_notes import ColumnCount, DifferingColumn
 from minion_tasks.file_ingestion.session import FileStatus, Session, StagedSegment
 from minion_tasks.file_ingestion.session_store import SessionStore
 from minion_tasks.file_ingestion.switch import push_one_by_one, switch
@@ -24,12 +25,14 @@ class Publication:
         segments: What comes; a segment without rows only if nothing else does.
         staged_uris: The files in them.
         skipped: Files that the session went on without.
+        columns: How the columns of the files differ from the table's.
         replaced: How many segments went, once that is known.
     """
 
     segments: Sequence[StagedSegment]
     staged_uris: frozenset[str]
     skipped: tuple[str, ...]
+    columns: tuple[DifferingColumn, ...] = ()
     replaced: int = 0
 
     @property
@@ -44,14 +47,16 @@ class Publication:
         without_rows: list[StagedSegment] = []
         staged: set[str] = set()
         skipped: list[str] = []
+        columns = ColumnCount()
         for group in sessions.groups(session):
+            columns.add(group)
             (without_rows if group.empty_segment else segments).extend(group.segments)
             for entry in group.entries:
                 if entry.status is FileStatus.STAGED:
                     staged.add(entry.file.uri)
                 elif entry.status is FileStatus.SKIPPED:
                     skipped.append(entry.file.uri)
-        return cls(segments or without_rows[:1], frozenset(staged), tuple(skipped))
+        return cls(segments or without_rows[:1], frozenset(staged), tuple(skipped), columns.result())
 
 
 def publish(

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from minion_tasks.file_ingestion.column_notes import ColumnCount, DifferingColumn
 from minion_tasks.file_ingestion.session import (
     FileEntry,
     FileGroup,
@@ -103,6 +104,7 @@ class SessionReport:
         first_segments: The first names.
         readers: Segments by what read their files.
         fallback_reasons: Why Pinot's own reader was used, with the number of segments.
+        columns: How the columns of staged files differ from the table's.
         failures: The first files that failed or were skipped.
         replaced: How many segments go; None before SWITCH, when it is not fixed yet.
         first_replaced: The first names.
@@ -120,6 +122,7 @@ class SessionReport:
     first_segments: tuple[str, ...]
     readers: Mapping[str, int]
     fallback_reasons: Mapping[str, int]
+    columns: tuple[DifferingColumn, ...]
     failures: tuple[Failure, ...]
     replaced: int | None
     first_replaced: tuple[str, ...]
@@ -186,6 +189,7 @@ def count_session(
         fallback_reasons=dict(
             Counter(s.fallback_reason for s in segments if s.fallback_reason).most_common()
         ),
+        columns=count.columns.result(),
         failures=tuple(count.failures),
         replaced=len(replaced) if fixed else None,
         first_replaced=tuple(replaced[:names]),
@@ -210,9 +214,11 @@ class _Count:
         self.failed_ms: list[int] = []
         # The number of the unit decides between equals: figures themselves have no order.
         self.slowest: list[tuple[float, int, UnitFigures]] = []
+        self.columns = ColumnCount()
         self._units = 0
 
     def add(self, group: FileGroup) -> None:
+        self.columns.add(group)
         (self.without_rows if group.empty_segment else self.segments).extend(group.segments)
         by_number = {entry.number: entry for entry in group.entries}
         for entry in group.entries:

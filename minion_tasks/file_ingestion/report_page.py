@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from controller_client.markup import Html, document, el, join, table
+from controller_client.visible_text import visible
 from minion_tasks.file_ingestion.report import Histogram, SessionReport
 from minion_tasks.file_ingestion.report_charts import attempts_chart, histogram_chart
 from minion_tasks.file_ingestion.report_text import (
@@ -19,6 +20,7 @@ from minion_tasks.file_ingestion.session import FileStatus, SessionState
 __all__ = ["page"]
 
 _FAILURES_OPEN = 15
+_COLUMNS_SHOWN = 100
 
 
 def page(report: SessionReport, *, now_ms: int, next_does: str | None = None) -> str:
@@ -37,6 +39,7 @@ def page(report: SessionReport, *, now_ms: int, next_does: str | None = None) ->
         _status(report),
         _time(report),
         _failures(report),
+        _columns(report),
         _sizes(report),
         _slowest(report),
         _readers(report),
@@ -126,13 +129,40 @@ def _time(report: SessionReport) -> Html | None:
 def _failures(report: SessionReport) -> Html | None:
     if not report.failures:
         return None
-    rows = [(f.uri, f.status.value, f.error.removeprefix(f"{f.uri}: ")) for f in report.failures]
+    rows = [
+        (visible(f.uri), f.status.value, f.error.removeprefix(f"{visible(f.uri)}: ")) for f in report.failures
+    ]
     columns = (("file", False), ("state", False), ("why", False))
     pieces: list[Html | None] = [table(columns, rows[:_FAILURES_OPEN])]
     if folded := rows[_FAILURES_OPEN:]:
         pieces.append(el("details", el("summary", f"{len(folded):,} more of them"), table(columns, folded)))
     pieces.append(_more(report.not_staged, len(rows)))
     return _section("Files that failed or were skipped", *pieces)
+
+
+def _columns(report: SessionReport) -> Html | None:
+    if not report.columns:
+        return None
+    columns = (
+        ("column", False),
+        ("", False),
+        ("files", True),
+        ("one of them", False),
+        ("similar name", False),
+    )
+    rows = [
+        (
+            visible(each.name),
+            "missing" if each.is_missing else "not read",
+            f"{each.files:,}",
+            visible(each.first),
+            visible(each.near or ""),
+        )
+        for each in report.columns[:_COLUMNS_SHOWN]
+    ]
+    note = "A missing column is null in each row of the file. One that the table does not read is left out."
+    more = _more(len(report.columns), len(rows))
+    return _section("Columns that differ", el("p", note, class_="soft"), table(columns, rows), more)
 
 
 def _sizes(report: SessionReport) -> Html | None:
@@ -161,7 +191,7 @@ def _slowest(report: SessionReport) -> Html | None:
     )
     rows = [
         (
-            unit.uri + (" ..." if unit.files > 1 else ""),
+            visible(unit.uri) + (" ..." if unit.files > 1 else ""),
             f"{unit.files:,}",
             bytes_text(unit.source_bytes),
             f"{unit.rows:,}",

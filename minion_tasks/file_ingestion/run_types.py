@@ -9,7 +9,9 @@ from enum import StrEnum
 from controller_client.client import ControllerClient
 from controller_client.clock import Clock
 from controller_client.errors import InputError
+from controller_client.filestore import FileInfo
 from controller_client.zookeeper import PropertyStore, process_name
+from minion_tasks.file_ingestion.column_notes import DifferingColumn
 from minion_tasks.file_ingestion.engine import Engine
 from minion_tasks.file_ingestion.progress import SessionProgress
 from minion_tasks.file_ingestion.session import IngestionMode
@@ -33,6 +35,9 @@ class RunReport:
 
     Attributes:
         replaced: Segments that went.
+        left_out: How many files of the source the patterns left out; 0 where the source was not listed.
+        left_out_first: Some of these.
+        columns: How the columns of its files differ from the table's.
         changed: Files that are in the table in an older version: append mode does not read them again.
         skipped: Files that the run went on without.
     """
@@ -49,6 +54,9 @@ class RunReport:
     bytes_read: int
     staging_s: float
     switch_s: float
+    left_out: int
+    left_out_first: tuple[FileInfo, ...]
+    columns: tuple[DifferingColumn, ...]
     changed: tuple[str, ...]
     skipped: tuple[str, ...]
     fallback_reasons: tuple[str, ...]

@@ -97,11 +97,27 @@ class StagedSegment:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnNote:
+    """A column that is missing in files of a unit, or that the table does not read.
+
+    Attributes:
+        files: How many files.
+        first: The number of one of them.
+    """
+
+    name: str
+    is_missing: bool
+    files: int
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
 class StagedUnit:
     """Files that were built together (by their numbers), and the segments that hold all their rows."""
 
     files: tuple[int, ...]
     segments: tuple[StagedSegment, ...]
+    columns: tuple[ColumnNote, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from controller_client.filestore import FileInfo
 from controller_client.zookeeper import ZNRecord
+from minion_tasks.file_ingestion.column_notes import notes_from, rows_of
 from minion_tasks.file_ingestion.session import (
     FileEntry,
     FileGroup,
@@ -102,7 +103,11 @@ def group_record(group: FileGroup) -> ZNRecord:
     fields: dict[str, Any] = {
         "entries": [_entry_row(entry) for entry in group.entries],
         "units": [
-            {"files": unit.files, "segments": [_segment_row(s) for s in unit.segments]}
+            {
+                "files": unit.files,
+                "segments": [_segment_row(s) for s in unit.segments],
+                "columns": rows_of(unit.columns),
+            }
             for unit in group.units
         ],
     }
@@ -140,6 +145,7 @@ def group_from(record: ZNRecord, number: int, version: int) -> FileGroup:
             StagedUnit(
                 tuple(_of(int, file) for file in row["files"]),
                 tuple(_segment_from(segment) for segment in row["segments"]),
+                notes_from(row.get("columns", [])),
             )
             for row in units
         ),

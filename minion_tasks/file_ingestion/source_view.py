@@ -8,9 +8,12 @@ from dataclasses import dataclass
 
 from controller_client.errors import SourceError
 from controller_client.filestore import FileInfo, open_store
+from controller_client.visible_text import visible
 from minion_tasks.file_ingestion.ingested import TableContents, read_contents
 from minion_tasks.file_ingestion.params import FileIngestionParams
+from minion_tasks.file_ingestion.patterns import path_of
 from minion_tasks.file_ingestion.planner import SourcePlan, plan_source, read_beside, replaced_by, select
+from minion_tasks.file_ingestion.report_text import counted_text
 from minion_tasks.file_ingestion.run_types import RunTools
 from minion_tasks.file_ingestion.session import FileGroup, IngestionMode
 from minion_tasks.file_ingestion.staging import is_below
@@ -26,12 +29,16 @@ class SourceView:
         listed: The source's files that the patterns take, by URI.
         contents: What queries see in the table.
         plan: What is to be done.
+        left_out: How many files the patterns leave out.
+        left_out_first: Some of these.
     """
 
     mode: IngestionMode
     listed: Mapping[str, FileInfo]
     contents: TableContents
     plan: SourcePlan
+    left_out: int = 0
+    left_out_first: tuple[FileInfo, ...] = ()
 
     @property
     def left_as_they_are(self) -> tuple[str, ...]:
@@ -61,25 +68,60 @@ def view_source(tools: RunTools, table: str, params: FileIngestionParams, stagin
     """List the source and read the table's metadata.
 
     Raises:
-        SourceError: The source cannot be listed, or, in append mode, nothing in it matches.
+        SourceError: The source cannot be listed.
     """
     source = open_store(params.input_dir_uri, params.input_fs)
     # The staging folder may lie in the source folder; what other runs stage there is no source file.
     found = (file for file in source.list(params.input_dir_uri) if not is_below(file.uri, staging_root))
-    listed = {file.uri: file for file in select(found, params.include, params.exclude)}
-    if not listed and params.mode is IngestionMode.APPEND:
-        raise SourceError(
-            f"no file below {params.input_dir_uri} matches",
-            expected=f"includeFileNamePattern {params.include}, excludeFileNamePattern {params.exclude}",
-            remedy="patterns are matched against the whole path: begin them with glob:**/",
-        )
+    selected = select(found, params.include, params.exclude)
     contents = read_contents(tools.client, tools.store, table)
     view = SourceView(
-        params.mode, listed, contents, plan_source(params.mode, list(listed.values()), contents)
+        params.mode,
+        selected.files,
+        contents,
+        plan_source(params.mode, list(selected.files.values()), contents),
+        selected.left_out,
+        selected.left_out_first,
     )
     left = view.left_as_they_are
     if left:
         logger.info(
-            "%d files changed after they were ingested; append mode leaves them: %s ...", len(left), left[0]
+            "%d files changed after they were ingested; append mode leaves them: %s ...",
+            len(left),
+            visible(left[0]),
         )
     return view
+
+
+def check_not_empty(view: SourceView, params: FileIngestionParams) -> None:
+    """Refuse a source without a file where that is more likely a mistake than meant.
+
+    That is so where the patterns leave out all files that there are, where sync or swap would take everything
+    out of the table, and in append mode always.
+
+    Raises:
+        SourceError: It is so, and the parameter ``allowEmptySource`` does not say that it is meant.
+    """
+    if view.listed or params.allow_empty:
+        return
+    goes = len(view.plan.replaced)
+    if not (goes or view.left_out or params.mode is IngestionMode.APPEND):
+        return
+    folder = visible(params.input_dir_uri)
+    meant = ""
+    if goes:
+        meant = "; to empty the table all the same, set allowEmptySource to true"
+    then = f", and all {counted_text(goes, 'segment')} would go" if goes else ""
+    if not view.left_out:
+        raise SourceError(
+            f"there is no file below {folder}{then}",
+            expected="at least one file",
+            remedy=f"see what became of the files, or fix inputDirURI{meant}",
+        )
+    first = ", ".join(visible(path_of(file.uri)) for file in view.left_out_first)
+    raise SourceError(
+        f"no file below {folder} matches: the patterns leave out all {view.left_out:,}{then}",
+        expected=f"includeFileNamePattern {params.include}, excludeFileNamePattern {params.exclude}",
+        where=f"the first of them: {first}",
+        remedy=f"patterns are matched against these whole paths: begin them with glob:**/{meant}",
+    )

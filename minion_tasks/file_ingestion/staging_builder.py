@@ -15,9 +15,10 @@ from controller_client.disk import naming_full_disks
 from controller_client.errors import PinotPluginError
 from controller_client.filestore import FileInfo, FileStore, open_store
 from jvm_bridge.builder import BuiltSegment, FileFormat, SegmentBuilder
+from minion_tasks.file_ingestion.column_notes import notes_of
 from minion_tasks.file_ingestion.params import FileIngestionParams
 from minion_tasks.file_ingestion.provenance import Provenance
-from minion_tasks.file_ingestion.session import FileEntry, Session, StagedSegment, StagedUnit
+from minion_tasks.file_ingestion.session import ColumnNote, FileEntry, Session, StagedSegment, StagedUnit
 from minion_tasks.file_ingestion.staging import open_staging
 
 logger = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ class StagingBuilder:
             try:
                 failures |= copies.open(left)
                 good = [entry for entry in left if entry.number not in failures]
-                built, bad = self._build(good, copies) if good else ((), {})
+                built, bad, columns = self._build(good, copies) if good else ((), {}, ())
                 failures |= bad
             finally:
                 # Only now it is certain that what was read was each file as it was listed.
@@ -85,8 +86,10 @@ class StagingBuilder:
             failures |= changed
             if not changed.keys() & {entry.number for entry in good}:
                 files = tuple(entry.number for entry in good if entry.number not in failures)
-                unit = StagedUnit(files, self._stage(built, time.monotonic() - started)) if built else None
-                return BuiltUnit(unit, failures)
+                if not built:
+                    return BuiltUnit(None, failures)
+                segments = self._stage(built, time.monotonic() - started)
+                return BuiltUnit(StagedUnit(files, segments, columns), failures)
             for segment in built:
                 _delete(segment)
         return BuiltUnit(None, failures)
@@ -107,7 +110,7 @@ class StagingBuilder:
 
     def _build(
         self, entries: Sequence[FileEntry], copies: _Copies
-    ) -> tuple[Sequence[BuiltSegment], dict[int, Exception]]:
+    ) -> tuple[Sequence[BuiltSegment], dict[int, Exception], tuple[ColumnNote, ...]]:
         params = self._params
         one_each = params.one_to_one
         first = entries[0]
@@ -130,7 +133,12 @@ class StagingBuilder:
             reader_config=params.record_reader or None,
             custom_metadata=custom,
         )
-        return built.segments, {entries[index].number: error for index, error in built.failures.items()}
+        failures: dict[int, Exception] = {entries[i].number: error for i, error in built.failures.items()}
+        return (
+            built.segments,
+            failures,
+            notes_of({entries[i].number: mismatch for i, mismatch in built.mismatches.items()}),
+        )
 
     def _round(self) -> str:
         # A file that failed is built again under another name than the unit that went on without it.
@@ -194,7 +202,7 @@ class _Copies:
         """Open copies; returns why some could not be."""
         failures: dict[int, Exception] = {}
         for entry in entries:
-            logger.info("reading %s (%d bytes)", entry.file.uri, entry.file.size_bytes)
+            logger.info("reading %s (%d bytes)", entry.file.shown, entry.file.size_bytes)
             folder = tempfile.TemporaryDirectory(dir=self._work_dir, prefix="copy-")
             copy = self._local_copy(entry.file, Path(folder.name))
             try:

@@ -22,7 +22,7 @@ from minion_tasks.file_ingestion.reconcile import reconcile_group
 from minion_tasks.file_ingestion.run_types import FilesFailedError, RunOutcome, RunReport, RunTools
 from minion_tasks.file_ingestion.session import FileStatus, Session, SessionState, move
 from minion_tasks.file_ingestion.session_store import DamagedSessionError, SessionStore
-from minion_tasks.file_ingestion.source_view import SourceView, view_source
+from minion_tasks.file_ingestion.source_view import SourceView, check_not_empty, view_source
 from minion_tasks.file_ingestion.staging import open_staging, session_uri
 from minion_tasks.file_ingestion.taking_up import why_over
 from minion_tasks.file_ingestion.writing import SavedSession, write_groups
@@ -174,7 +174,9 @@ class LockedRun:
             self._tools.engine.cancel(session.task_name)
 
     def _view(self) -> SourceView:
-        return view_source(self._tools, self._table, self._params, self._cleaning.staging_root)
+        view = view_source(self._tools, self._table, self._params, self._cleaning.staging_root)
+        check_not_empty(view, self._params)
+        return view
 
     def _stage_and_finish(self, session: Session, view: SourceView) -> RunReport:
         started = self._tools.clock.monotonic()
@@ -250,9 +252,9 @@ class LockedRun:
                 failures.append(f"the segment without rows: its subtask ended without a result ({end})")
             for entry in group.entries:
                 if entry.status is FileStatus.FAILED:
-                    failures.append(entry.error or entry.file.uri)
+                    failures.append(entry.error or entry.file.shown)
                 elif entry.status is FileStatus.PENDING:
-                    failures.append(f"{entry.file.uri}: its subtask ended without a result ({end})")
+                    failures.append(f"{entry.file.shown}: its subtask ended without a result ({end})")
         return failures
 
     def _files_failed(self, session: Session, failures: list[str]) -> FilesFailedError:
@@ -345,6 +347,9 @@ class LockedRun:
             bytes_read=session.total_bytes if session else 0,
             staging_s=self._staging_s,
             switch_s=switch_s,
+            left_out=view.left_out if view is not None else 0,
+            left_out_first=view.left_out_first if view is not None else (),
+            columns=publication.columns if publication is not None else (),
             changed=view.left_as_they_are if view is not None else (),
             skipped=publication.skipped if publication is not None else (),
             fallback_reasons=tuple(sorted({s.fallback_reason for s in segments if s.fallback_reason})),

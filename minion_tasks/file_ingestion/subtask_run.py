@@ -52,10 +52,11 @@ def run_subtask(
             session,
             params,
             SegmentBuilder(
-                config.to_json(),
-                client.schemas.of_table(config).to_json(),
+                config,
+                client.schemas.of_table(config),
                 Path(folder),
                 reader=params.segment_reader,
+                rules=params.rules,
             ),
             Path(folder),
         )

@@ -21,8 +21,18 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from controller_client.errors import PinotPluginError
+from controller_client.models import Schema, TableConfig
 from controller_client.segment_tar import unpack_tar
-from jvm_bridge.builder import BuiltSegment, FileFormat, SegmentBuilder, mapped_rows, row_file
+from jvm_bridge.builder import (
+    BuiltSegment,
+    ColumnMismatch,
+    FileFormat,
+    InputRules,
+    MissingLimit,
+    SegmentBuilder,
+    mapped_rows,
+    row_file,
+)
 from jvm_bridge.jvm import start_jvm
 
 
@@ -38,9 +48,21 @@ def _limited(size_bytes: int | None) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+def _builder(request: dict[str, Any]) -> SegmentBuilder:
+    limit = request.get("max_missing", "100%")
+    rules = InputRules(
+        request.get("encoding", "UTF-8"),
+        None if limit is None else MissingLimit.parse(limit),
+        request.get("refuse_unknown", False),
+    )
+    config, schema = request["table_config"], request["schema"]
+    if request.get("models"):
+        config, schema = TableConfig.from_json(config), Schema.from_json(schema)
+    return SegmentBuilder(config, schema, Path(request["work_dir"]), request["reader"], rules)
+
+
 def _build(request: dict[str, Any]) -> dict[str, Any]:
-    work_dir = Path(request["work_dir"])
-    builder = SegmentBuilder(request["table_config"], request["schema"], work_dir, request["reader"])
+    builder = _builder(request)
     if request.get("arrow"):
         with pa.ipc.open_file(request["arrow"]) as file:
             built = builder.from_arrow(
@@ -59,8 +81,7 @@ def _build(request: dict[str, Any]) -> dict[str, Any]:
 
 def _build_files(request: dict[str, Any]) -> dict[str, Any]:
     """Build many files; the custom map of each segment names the files that are in."""
-    work_dir = Path(request["work_dir"])
-    builder = SegmentBuilder(request["table_config"], request["schema"], work_dir, request["reader"])
+    builder = _builder(request)
     with (
         mock.patch.object(row_file, "MAX_BYTES", request.get("arrow_rows_bytes", row_file.MAX_BYTES)),
         mock.patch.object(mapped_rows, "MAX_BYTES", request.get("mapped_rows_bytes", row_file.MAX_BYTES)),
@@ -78,7 +99,13 @@ def _build_files(request: dict[str, Any]) -> dict[str, Any]:
         index: {"error": type(error).__name__, "message": str(error)}
         for index, error in built.failures.items()
     }
-    return {"segments": [_reply(each, request) for each in built.segments], "failures": failures}
+    mismatches = {index: _mismatch(each) for index, each in built.mismatches.items()}
+    segments = [_reply(each, request) for each in built.segments]
+    return {"segments": segments, "failures": failures, "mismatches": mismatches}
+
+
+def _mismatch(mismatch: ColumnMismatch) -> dict[str, Any]:
+    return {"missing": mismatch.missing, "extra": mismatch.extra}
 
 
 def _reply(built: BuiltSegment, request: dict[str, Any]) -> dict[str, Any]:
@@ -86,6 +113,7 @@ def _reply(built: BuiltSegment, request: dict[str, Any]) -> dict[str, Any]:
     reply = {key: getattr(built, key) for key in ("rows", "crc", "reader", "fallback_reason", "start_time")}
     reply |= {key: getattr(built, key) for key in ("end_time", "time_unit", "name", "segment_size_bytes")}
     reply |= {"tar": str(built.tar_path), "metadata_tar": str(built.metadata_tar_path)}
+    reply["mismatch"] = _mismatch(built.mismatch)
     if request.get("read_back"):
         reply |= _read_back(built.tar_path, work_dir / f"{built.name}.unpacked")
     return reply

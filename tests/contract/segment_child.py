@@ -90,7 +90,7 @@ class SegmentChild:
         file_format: str | None = None,
         **more: Any,
     ) -> dict[str, Any]:
-        """Build many files; the reply has ``segments`` like those of ``build``, and ``failures`` by index.
+        """Build many files; the reply has ``segments`` like those of ``build``; ``failures``, ``mismatches``.
 
         The segments are named ``part_<number>``; their custom metadata has the indexes of the files that are
         in, as ``files``: ``0-1-3``, or what ``in_files`` says.
@@ -109,7 +109,8 @@ class SegmentChild:
         }
         reply = self.ask(request)
         if "failures" in reply:
-            reply["failures"] = {int(index): error for index, error in reply["failures"].items()}
+            for key in ("failures", "mismatches"):
+                reply[key] = {int(index): each for index, each in reply[key].items()}
         return reply
 
 

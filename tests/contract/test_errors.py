@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -45,6 +46,40 @@ def test_a_row_that_does_not_fit(child: SegmentChild, source_dir: Path, number: 
     assert f"bad.csv, row {number}, field d_int: found '99999" in message
     assert "…" in message
     assert "a value of type INT" in message
+
+
+def test_dates_in_another_form(child: SegmentChild, source_dir: Path) -> None:
+    path = source_dir / "dates.csv"
+    schema = schema_of({"seen": "TIMESTAMP", "d_int": "INT"}, times={"ts": "1:MILLISECONDS:EPOCH"})
+    for value, field, expected in (
+        ("29.02.2024,1,0", "seen", "TIMESTAMP: milliseconds since 1970, or yyyy-MM-dd HH:mm:ss"),
+        ("0,1,2024-02-29", "ts", "a value of type LONG in the format 1:MILLISECONDS:EPOCH"),
+    ):
+        path.write_text(f"seen,d_int,ts\n2024-02-29 12:00:00,1,0\n{value}\n")
+        for reader in ("pinot", "auto"):
+            message = child.build(table_config(), schema, path, reader)["message"]
+            assert f"dates.csv, row 2, field {field}: found " in message
+            assert expected in message
+            assert ("fromDateTime(ts_text" in message) is (field == "ts")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [CONFIG, table_config(ingestionConfig={"filterConfig": {"filterFunction": "Groovy({false}, ts)"}})],
+)
+def test_a_row_with_more_values_than_the_header_has_names(
+    child: SegmentChild, source_dir: Path, config: dict[str, Any]
+) -> None:
+    path = source_dir / "wide.csv"
+    path.write_text(GOOD.replace("v249,", "v, 249,"))
+    for reader in ("pinot", "auto"):
+        reply = child.build(config, SCHEMA, path, reader, name="never")
+        assert reply["error"] == "DataError"
+        assert "wide.csv, row 250: 4 values, where the header has 3 names: 'v, 249,249,1600000000000'" in str(
+            reply["message"]
+        )
+        built = child.build_files(config, SCHEMA, [path, path], reader)
+        assert [each["message"] for each in built["failures"].values()] == [reply["message"]] * 2
 
 
 def test_a_truncated_gzip(child: SegmentChild, source_dir: Path) -> None:

@@ -105,7 +105,7 @@ def test_one_file_is_what_from_file_builds(
     alone = child.build(CONFIG, SCHEMA, path, reader, name="part_0", custom={"files": "0"}, read_back=True)
     for max_rows in (len(ROWS), 1_000):
         built = child.build_files(CONFIG, SCHEMA, [path], reader, max_rows, read_back=True)
-        assert built == {"segments": [alone], "failures": {}}
+        assert built == {"segments": [alone], "failures": {}, "mismatches": {}}
 
 
 @settings(
@@ -165,6 +165,7 @@ def test_files_without_rows(child: SegmentChild, source_dir: Path) -> None:
     assert child.build_files(CONFIG, SCHEMA, [], "auto", file_format="csv") == {
         "segments": [],
         "failures": {},
+        "mismatches": {},
     }
 
 

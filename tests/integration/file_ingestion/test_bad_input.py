@@ -15,7 +15,13 @@ from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore, TableLock
 from minion_tasks.file_ingestion.session import SessionState
 from minion_tasks.file_ingestion.session_store import SessionStore
-from tests.integration.file_ingestion.ingestion import IngestionTable, Ran, ended, write_numbers
+from tests.integration.file_ingestion.ingestion import (
+    IngestionTable,
+    Ran,
+    ended,
+    start_pinotctl,
+    write_numbers,
+)
 from tests.integration.file_ingestion.secrecy import assert_hidden
 from tests.support.cluster import PinotCluster
 from tests.support.kafka import Kafka, realtime_table
@@ -120,8 +126,14 @@ def test_bad_files_are_all_named_and_nothing_of_their_run_stays(pinot: PinotClus
 
 
 def test_a_pattern_that_matches_nothing(loaded: Loaded) -> None:
-    loaded.register(includeFileNamePattern="glob:**/*.parquet")
-    loaded.assert_fails("glob:**/*.parquet", str(loaded.folder))
+    loaded.register(includeFileNamePattern="glob:**/*.parquet", enableSync="true")
+    ran = loaded.assert_fails("glob:**/*.parquet", str(loaded.folder), "leave out all", "good.csv")
+    plan = ("task", "plan", loaded.table.name, "--output", "json")
+    planned = ended(start_pinotctl(loaded.table.controller_url, *plan))
+    assert (planned.code, planned.out) == (1, "")
+    assert planned.err.splitlines()[-1] == ran.err.splitlines()[-1]
+    loaded.register(includeFileNamePattern="glob:*.csv")
+    loaded.assert_fails("glob:*.csv", "did you mean 'glob:**/*.csv'", code=2)
 
 
 def test_a_missing_folder(loaded: Loaded) -> None:

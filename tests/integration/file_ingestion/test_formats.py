@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -16,7 +17,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from tests.integration.file_ingestion.ingestion import IngestionTable
+from controller_client.zookeeper import PropertyStore
+from minion_tasks.file_ingestion.ingested import read_contents
+from tests.integration.file_ingestion.ingestion import IngestionTable, ended, start_pinotctl
+from tests.support.cluster import PinotCluster
 
 pytestmark = pytest.mark.cluster
 
@@ -235,3 +239,74 @@ def test_an_empty_file_alone_is_taken_once(ingestion_table: IngestionTable, shar
     assert (report["files"], report["rows"]) == (1, 0)
     assert table.run().report["outcome"] == "nothing new"
     assert table.count() == 0
+
+
+# Each is taken for another file, another folder, a pattern or markup by something on the way.
+HOSTILE_NAMES = [
+    *(
+        b"a.json",
+        b"a.json#1.json",
+        b"a.json?x=1",
+        b"a%20b.json",
+        b"a b.json",
+        b"a+b.json",
+        b"%41.json",
+        b"A.json",
+    ),
+    *(b"new\nline.json", b"tab\there.json", b"\x1b[31mred\x07.json", b" leading.json", b"trailing .json"),
+    *(
+        b"-.json",
+        b"~.json",
+        b"$(x).json",
+        b"'quoted'.json",
+        b'"double".json',
+        b"back\\slash.json",
+        b"<b>.json",
+    ),
+    *(b"colon:.json", b"semi;colon.json", b"a,b.json", b"{x}.json", b"[y].json", b"*.json", b"s3:.json"),
+    *("zürich 日本 🛫.json".encode(), "u\u0308.json".encode(), "\u202egpj.json".encode(), b"\xff\xfe.json"),
+    *(b"folder #1/a.json", b"folder%201/a.json", b"folder\n1/a.json", b"\xff/a.json"),
+]
+
+
+def test_files_of_hostile_names_are_read_as_themselves(
+    pinot: PinotCluster, ingestion_table: IngestionTable, shared_folder: Path, tmp_path: Path
+) -> None:
+    paths = [os.fsencode(shared_folder) + b"/" + name for name in HOSTILE_NAMES]
+    for number, path in enumerate(paths):
+        Path(os.fsdecode(path)).parent.mkdir(exist_ok=True)
+        Path(os.fsdecode(path)).write_text(json.dumps({"id": number, "word": "w", "Amount": 1}) + "\n")
+    table = ingestion_table.create().register(
+        shared_folder, "json", enableSync="true", excludeFileNamePattern="glob:**.txt"
+    )
+    (shared_folder / "left out.txt").touch()
+    report = table.run().report
+    assert (report["files"], report["rows"], report["segments"]) == (len(paths),) * 3
+    assert report["left out by the patterns"] == 1
+    missing, unread = report["missing columns"], report["columns not read"]
+    assert [(each["column"], each["files"], each["near"]) for each in missing] == [
+        ("amount", len(paths), "Amount")
+    ]
+    assert [(each["column"], each["near"]) for each in unread] == [("Amount", "amount")]
+    each_once = [[number, 1] for number in range(len(paths))]
+    ids = f"select id, count(*) from {table.name} group by id order by id limit 1000"
+    assert [list(row) for row in table.broker.query(ids).rows] == each_once
+
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        contents = read_contents(table.client, store, table.with_type)
+    assert sorted(os.fsencode(uri.removeprefix("file://")) for uri in contents.files) == sorted(paths)
+    assert table.run().report["outcome"] == "nothing new"
+
+    bad = os.fsdecode(os.fsencode(shared_folder) + b"/bad\x1b[31m\xff.json")
+    Path(bad).write_bytes(b'{"id": 1, "word": "caf\xe9"}\n')
+    failed = table.run()
+    assert failed.code == 1
+    message = json.loads(failed.err.splitlines()[-1])["error"]["message"]
+    assert r"bad\x1b[31m\xff.json, line 1: the byte 0xe9 at offset 22" in message
+    page = tmp_path / "report.html"
+    shown = ended(
+        start_pinotctl(table.controller_url, "task", "session", "report", table.name, "--file", str(page))
+    )
+    assert shown.code == 0, shown
+    assert r"bad\x1b[31m\xff.json" in page.read_text(encoding="utf-8")
+    assert [list(row) for row in table.broker.query(ids).rows] == each_once

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
 ROWS = 100
-KEYS = ["plain", "with space", "ünïcödé 日本語", "sub folder/a+b&c=d", "percent%20sign"]
+KEYS = ["plain", "with space", "ünïcödé 日本語", "sub folder/a+b&c=d", "percent%20sign", "a#1?x=2"]
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def test_tables_for_pinot(config: dict[str, Any], schema: dict[str, Any], reason
 def test_an_old_time_field_without_conversion() -> None:
     incoming = {"name": "day", "dataType": "INT", "timeType": "DAYS"}
     plan = plan_table({}, {"timeFieldSpec": {"incomingGranularitySpec": incoming}})
-    assert plan.fields == (Field("day", "INT", True, 512),)
+    assert plan.fields == (Field("day", "INT", True, 512, 86_400 * 10**9),)
 
 
 def test_csv_options() -> None:
@@ -136,9 +136,9 @@ def test_csv_options_for_pinot(config: dict[str, str]) -> None:
         ("INT", pa.bool_(), None),
         ("TIMESTAMP", pa.int64(), Conversion.SAME),
         ("TIMESTAMP", pa.int32(), None),
-        ("TIMESTAMP", pa.timestamp("us"), Conversion.TO_MILLIS),
+        ("TIMESTAMP", pa.timestamp("us"), Conversion.TO_STEPS),
         ("TIMESTAMP", pa.string(), Conversion.LATE),
-        ("LONG", pa.date32(), Conversion.TO_MILLIS),
+        ("LONG", pa.date32(), Conversion.TO_STEPS),
         ("INT", pa.date32(), None),
         ("BYTES", pa.binary(), Conversion.SAME),
         ("BYTES", pa.string(), Conversion.HEX_TO_BYTES),
@@ -156,6 +156,12 @@ def test_columns(data_type: str, source: pa.DataType | None, conversion: Convers
             plan_column(field(data_type), source)
     else:
         assert plan_column(field(data_type), source).conversion is conversion
+
+
+def test_an_int_takes_times_only_where_it_counts_a_unit() -> None:
+    days = Field("c", "INT", True, 512, step_ns=86_400 * 10**9)
+    assert plan_column(days, pa.timestamp("us")).conversion is Conversion.TO_STEPS
+    assert [each.step_ns for each in plan_table({}, SCHEMA).fields] == [None, None, None, 86_400 * 10**9]
 
 
 def test_lists() -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 from pathlib import Path
 
 import fastavro
@@ -10,12 +9,13 @@ import pyarrow as pa
 import pytest
 
 from controller_client.errors import ConfigError, DataError
+from jvm_bridge.builder import csv_source
 from jvm_bridge.builder.arrow_source import open_arrow, plain_type, record_batches
 from jvm_bridge.builder.avro_file import check_avro
-from jvm_bridge.builder.csv_source import QuoteGuard, open_csv
-from jvm_bridge.builder.files import check_file
+from jvm_bridge.builder.csv_source import QuoteGuard, check_widths, open_csv
 from jvm_bridge.builder.model import FileFormat, check_custom_metadata, check_segment_name
 from jvm_bridge.builder.planning import CsvPlan, Field, TablePlan, Unsuitable
+from jvm_bridge.builder.source_file import SourceFile
 
 TABLE = TablePlan((Field("s", "STRING", True, 512), Field("mv", "INT", False, 512)), None, True)
 
@@ -50,31 +50,59 @@ def test_csv_batches(tmp_path: Path) -> None:
     assert batch.columns["mv"].to_pylist() == [["1", "2"], ["3"]]
 
 
+@pytest.mark.parametrize("block_bytes", [16, 4 << 20])
+@pytest.mark.parametrize(
+    ("text", "config", "row"),
+    [
+        ("id,word\n1,a\n2,b,c\n3,d\n", None, 2),
+        ('id,word\r\n1,"a\r\nb"\r\n\r\n2,"b, c"\r\n3,x, y\r\n', None, 3),
+        ("id;word\n1;a;b", {"delimiter": ";"}, 1),
+        ("1,a\n2,b\n3,c,d", {"header": "id,word"}, 3),
+        ("id,word\n1,a\n2\n\n3,b,\n", None, None),
+        ("id,word\n1,a,,,\n", None, None),
+        ('id,word\n1,a"b,c\n', None, None),  # only Pinot's reader tells these values apart
+        ("id,word\n1,a,b\n", {"escapeCharacter": "x"}, None),
+        ("id,id\n1,a,b\n", None, None),
+        ("", None, None),
+        ("id,word", None, None),
+    ],
+)
+def test_rows_with_more_values_than_names_are_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    config: dict[str, str] | None,
+    row: int | None,
+    block_bytes: int,
+) -> None:
+    monkeypatch.setattr(csv_source, "_BLOCK_BYTES", block_bytes)
+    path = tmp_path / "a.csv"
+    path.write_bytes(text.encode())
+    file = SourceFile(path, FileFormat.CSV, config)
+    if row is None:
+        check_widths(file)
+        return
+    with pytest.raises(
+        DataError, match=f"a.csv, row {row}: 3 values, where the header has 2 names"
+    ) as refused:
+        check_widths(file)
+    assert "into quotes" in str(refused.value.remedy)
+
+
 def test_avro_blocks(tmp_path: Path) -> None:
     path = tmp_path / "a.avro"
     schema = {"type": "record", "name": "r", "fields": [{"name": "s", "type": "string"}]}
     with path.open("wb") as file:
         fastavro.writer(file, schema, [{"s": "x" * 100}] * 500, sync_interval=1000)
     whole = path.read_bytes()
-    assert check_avro(path) == ["s"]
+    assert check_avro(SourceFile(path, FileFormat.AVRO)) == {"s": None}
     for end in (0, 3, 30, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:end])
         with pytest.raises(DataError, match=r"a\.avro cannot be read as AVRO"):
-            check_avro(path)
-    path.write_bytes(whole[:-1] + b"?")
+            check_avro(SourceFile(path, FileFormat.AVRO))
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(DataError, match="does not end where it should"):
-        check_avro(path)
-
-
-def test_another_tables_file(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("x,y\n1,2\n")
-    with pytest.raises(DataError, match="none of the table's columns; it has x, y"):
-        check_file(path, FileFormat.CSV, TABLE, None)
-    check_file(path, FileFormat.CSV, None, None)
-    check_file(path, FileFormat.CSV, TABLE, {"header": "s,y"})
-    path.write_text(json.dumps({"x": 1}))
-    check_file(path, FileFormat.JSON, TABLE, None)
+        check_avro(SourceFile(path, FileFormat.AVRO))
 
 
 def test_arrow_batches() -> None:

@@ -87,6 +87,20 @@ def test_points_in_time_are_floored_to_milliseconds() -> None:
     assert stored("LONG", pa.array([2], pa.date32()), 0).values.tolist() == [2 * 86_400_000]
 
 
+@pytest.mark.parametrize("data_type", ["INT", "LONG"])
+def test_points_in_time_come_in_the_unit_of_a_time_column(data_type: str) -> None:
+    seconds = Field("c", data_type, True, 512, step_ns=10**9)
+    for unit in ("ms", "us", "ns"):
+        source = pa.array([-1_500, 1_500, None], pa.timestamp("ms")).cast(pa.timestamp(unit, "UTC"))
+        column = store(plan_column(seconds, source.type), source, 3, 0)
+        assert isinstance(column, FixedColumn)
+        assert column.values.tolist() == [-2, 1, 0]
+    late = pa.array([2**31], pa.timestamp("s"))
+    if data_type == "INT":
+        with pytest.raises(Unsuitable):
+            store(plan_column(seconds, late.type), late, 1, 0)
+
+
 def test_lists_without_values_take_the_default() -> None:
     source = pa.array([[1, None, 2], [], None, [None], [3]], pa.list_(pa.int32()))
     column = stored("INT", source, -1, single_value=False)

@@ -77,6 +77,9 @@ OF_GROUP: dict[str, Damage] = {
     "a number for a name": field("entries", '[{"n": 0, "f": [1, 1, 2, null]}]'),
     "a text for a number": field("entries", '[{"n": "0", "f": ["a", 1, 2, null]}]'),
     "a short row": field("units", '[{"files": [0], "segments": [["name", "uri"]]}]'),
+    "an odd note of a column": field(
+        "units", '[{"files": [0], "segments": [], "columns": [["c", 1, 2, 3]]}]'
+    ),
     "a wrong type": field(
         "units", '[{"files": [0], "segments": [["n", "u", "crc", 1, 1, 1, 0.1, "arrow", null]]}]'
     ),

@@ -7,7 +7,8 @@ import pytest
 from controller_client.errors import ConfigError
 from controller_client.redaction import masked
 from minion_tasks.file_ingestion.naming import SegmentNames
-from minion_tasks.file_ingestion.params import PARAMETERS, FileIngestionParams
+from minion_tasks.file_ingestion.parameters import PARAMETERS
+from minion_tasks.file_ingestion.params import FileIngestionParams
 from minion_tasks.file_ingestion.session import IngestionMode
 
 SEED_SAMPLE = {
@@ -22,6 +23,7 @@ SEED_SAMPLE = {
     "schedule": "0 */30 * * * ?",
 }
 INT_MAX = 2**31 - 1
+LOCAL = {"input.fs.className": None}
 
 
 def test_the_seeds_sample_is_accepted() -> None:
@@ -45,6 +47,7 @@ def test_the_seeds_sample_is_accepted() -> None:
         ("one_to_one", False),
         ("max_retries", 0),
         ("clear_state", False),
+        ("allow_empty", False),
         ("include", None),
         ("exclude", None),
         ("schedule", None),
@@ -202,7 +205,14 @@ def test_the_mode(
         (_with(input__fs__prop__accessKey=None), "both or neither"),
         (_with(inputDirURI="/local/x"), "does not fit inputDirURI"),
         (_with(outputDirURI="file:///x", output__fs__className="a.S3PinotFS"), "does not fit outputDirURI"),
+        (_with(inputDirURI="data/in", input__fs__className=None), "inputDirURI is a relative path: data/in"),
+        (_with(inputDirURI="file:in", input__fs__className=None), "inputDirURI is a relative path: file:in"),
+        (_with(outputDirURI="staging"), "outputDirURI is a relative path: staging"),
+        (_with(inputDirURI="file://host/in", input__fs__className=None), "names the host 'host'"),
+        (_with(inputDirURI="file://[in"), "inputDirURI is no URI"),
         (_with(includeFileNamePattern="*.csv"), "includeFileNamePattern"),
+        (_with(includeFileNamePattern="glob:*.csv"), "did you mean 'glob:**/*.csv'"),
+        (_with(excludeFileNamePattern="glob:s3://bucket/folder/*"), "can match no file below s3:/bucket/"),
         (_with(excludeFileNamePattern="glob:["), "excludeFileNamePattern"),
         (_with(inputDirURI="  "), "it is empty"),
         (_with(segmentNameGenerator__type="inputFile"), "segmentNameGenerator.type is 'inputFile'"),
@@ -228,6 +238,7 @@ def test_the_mode(
             ),
             "consistentPushMaxRetries goes with consistent push only",
         ),
+        (_with(allowEmptySource="true"), "allowEmptySource does not go with append mode"),
         (_with(enableSync="true", desiredSegmentSize="1M"), "desiredSegmentSize does not go with enableSync"),
         (
             _with(enableSync="true", maxNumRecordsPerSegment="1"),
@@ -251,6 +262,11 @@ def test_a_wrong_parameter_is_named(configs: dict[str, str], said: str) -> None:
         {"consistentPushSwapEnabled": "true", "desiredSegmentSize": "1M"},
         {"enableSync": "false", "maxNumRecordsPerSegment": "1"},
         {"enableAtomicUpload": "false"},
+        {"enableSync": "true", "allowEmptySource": "true"},
+        {"consistentPushSwapEnabled": "true", "allowEmptySource": "false"},
+        {"includeFileNamePattern": "glob:s3:/bucket/folder/*", "inputDirURI": "S3://bucket/folder"},
+        {"includeFileNamePattern": "glob:/my in/*", "inputDirURI": "file:///my%20in", **LOCAL},
+        {"includeFileNamePattern": "glob:/my%20in/*", "inputDirURI": "/my%20in/", **LOCAL},
     ],
 )
 def test_keys_that_go_together(changes: dict[str, str | None]) -> None:

@@ -110,10 +110,12 @@ def test_an_etag_decides_where_both_have_one_and_else_size_and_time(
     assert is_same(before, now) is expected
 
 
-def test_select_includes_then_excludes() -> None:
-    files = [file(name) for name in ("a.csv", "b.csv", "c.txt")]
+def test_select_includes_then_excludes_and_counts_what_it_leaves_out() -> None:
+    files = [file(name) for name in ("a.csv", "b.csv", "c.txt", "d.txt", "e.txt", "f.csv")]
     kept = select(files, PathMatcher("glob:**/*.csv"), PathMatcher("glob:**/b*"))
-    assert list(kept) == [files[0]]
+    assert list(kept.files.values()) == [files[0], files[5]]
+    assert (kept.left_out, kept.left_out_first) == (4, (files[1], files[2], files[3]))
+    assert select(files, None, None).left_out == 0
 
 
 # The table has a and b in one segment and c in one; source: a as it was, c rewritten, b gone, d new.

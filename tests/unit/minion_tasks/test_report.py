@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -23,6 +24,7 @@ from minion_tasks.file_ingestion.report import (
 from minion_tasks.file_ingestion.report_page import outcome, page
 from minion_tasks.file_ingestion.report_text import bytes_text, seconds_text
 from minion_tasks.file_ingestion.session import (
+    ColumnNote,
     FileEntry,
     FileGroup,
     FileStatus,
@@ -299,6 +301,38 @@ def test_nothing_that_a_file_or_an_error_says_becomes_markup() -> None:
     assert "script" not in shown.tags
     assert "img" not in shown.tags
     assert evil in shown.text
+
+
+def test_names_that_act_are_made_visible() -> None:
+    name = "file:///in/\x1b[31m\u202egpj.exe\n\udcff<b>.csv"
+    entries = (FileEntry(0, FileInfo(name, 1, 1), FileStatus.FAILED, "\x1b]0;title\x07 row 7\nfield x"),)
+    unit = StagedUnit((1,), (staged("a"),), (ColumnNote("\u2066Word", False, 1, 1),))
+    other = FileEntry(1, FileInfo(name + "2", 1, 1), FileStatus.STAGED)
+    text = page(count_session(SESSION, [FileGroup(0, (*entries, other), (unit,))], []), now_ms=BEGAN)
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text)
+    assert text.encode()
+    shown = Page(text).text
+    for words in (
+        r"/in/\x1b[31m\u202egpj.exe\n\xff<b>.csv",
+        "\\x1b]0;title\\x07 row 7\nfield x",
+        r"\u2066Word",
+    ):
+        assert words in shown
+
+
+def test_the_page_says_how_columns_differ() -> None:
+    notes = (ColumnNote("word", True, 2, 0), ColumnNote("Word", False, 2, 0), ColumnNote("else", False, 1, 1))
+    units = (replace(GROUPS[0].units[0], columns=notes),)
+    report = counted(groups=[replace(GROUPS[0], units=units), GROUPS[1]])
+    assert [(each.name, each.files, each.near) for each in report.columns] == [
+        ("word", 2, "Word"),
+        ("Word", 2, "word"),
+        ("else", 1, None),
+    ]
+    text = Page(page(report, now_ms=BEGAN)).text
+    assert "Columns that differ" in text
+    assert "word missing 2 s3://bucket/in/0.csv Word" in " ".join(text.split())
+    assert "Columns that differ" not in Page(page(counted(), now_ms=BEGAN)).text
 
 
 def test_the_page_needs_nothing_from_elsewhere() -> None:

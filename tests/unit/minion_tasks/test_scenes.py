@@ -265,9 +265,14 @@ def test_a_table_that_goes_to_consistent_push_and_back_uses_no_name_again(world:
         assert life.seen == world.source
 
 
+IN_PLACE = {"enableSync": "true"}
+
+
 @pytest.mark.parametrize("configs", [SYNC, SWAP], ids=["sync", "swap"])
-def test_a_source_that_was_emptied_empties_the_table(world: World, configs: dict[str, str]) -> None:
-    life = Life(world, configs)
+def test_a_source_that_was_emptied_empties_the_table_where_that_is_allowed(
+    world: World, configs: dict[str, str]
+) -> None:
+    life = Life(world, {**configs, "allowEmptySource": "true"})
     life.write("F1", "F2")
     life.trigger()
     life.delete("F1")
@@ -279,6 +284,64 @@ def test_a_source_that_was_emptied_empties_the_table(world: World, configs: dict
     life.trigger()
     assert life.seen == world.source
     assert len(world.table) == 1, "what stood for nothing is not needed any more"
+
+
+@pytest.mark.parametrize("configs", [SYNC, SWAP, IN_PLACE], ids=["sync", "swap", "in place"])
+def test_a_source_that_was_emptied_is_refused(world: World, configs: dict[str, str]) -> None:
+    life = Life(world, configs)
+    assert life.trigger().outcome is RunOutcome.NOTHING_NEW, "a table without rows loses nothing"
+    life.write("F1", "F2")
+    life.trigger()
+    before = life.seen
+    for name in ("F1", "F2"):
+        life.delete(name)
+    refused = life.fails()
+    assert isinstance(refused, SourceError)
+    assert "there is no file below file:///in, and all " in str(refused)
+    assert "allowEmptySource" in str(refused)
+    assert (life.seen, life.read, life.session.state) == (before, [], SessionState.DONE)
+
+
+@pytest.mark.parametrize("configs", [SYNC, SWAP, IN_PLACE], ids=["sync", "swap", "in place"])
+def test_patterns_that_leave_out_all_files_are_refused_with_some_of_them(
+    world: World, configs: dict[str, str]
+) -> None:
+    life = Life(world, configs)
+    life.write(*FIT_1)
+    said = "the patterns leave out all 5"
+    assert said in str(life.fails(includeFileNamePattern="glob:**/*.csv")), "also into a table without rows"
+    assert life.trigger(excludeFileNamePattern="glob:**/F1").left_out == 1
+    before = life.seen
+    for pattern in ({"includeFileNamePattern": "glob:**/*.csv"}, {"excludeFileNamePattern": "glob:**"}):
+        refused = life.fails(None, **pattern)
+        assert isinstance(refused, SourceError)
+        for text in (
+            said,
+            "segments would go",
+            *pattern.values(),
+            "/in/F1, /in/F2, /in/F3",
+            "allowEmptySource",
+        ):
+            assert text in str(refused)
+        assert (life.seen, life.read) == (before, [])
+    emptied = life.trigger(includeFileNamePattern="glob:**/*.csv", allowEmptySource="true")
+    assert (life.seen, emptied.left_out) == ({}, 5)
+    assert [file.uri for file in emptied.left_out_first] == [f"{SOURCE}/F{n}" for n in (1, 2, 3)]
+
+
+def test_a_session_that_goes_on_is_kept_while_its_source_is_refused(world: World) -> None:
+    life = Life(world, SYNC)
+    life.write("F1")
+    life.trigger()
+    life.write("F1", "F2")
+    life.spoil("F2")
+    life.fails()
+    for pattern in ("glob:**/*.csv", "glob:**/*.json"):
+        assert isinstance(life.fails(includeFileNamePattern=pattern), SourceError)
+    assert (life.session.is_open, life.session.retry_count) == (True, 0)
+    life.spoil()
+    life.trigger()
+    assert life.seen == world.source
 
 
 def test_an_append_source_in_which_nothing_matches_is_an_error_that_counts_as_no_retry(world: World) -> None:

@@ -221,7 +221,9 @@ class TableLife(RuleBasedStateMachine):
             configs["consistentPushSwapEnabled"] = "true"
         if "sync" in mode or "one to one" in mode:
             configs["enableSync"] = "true"
-        else:
+        if "sync" in mode or "swap" in mode:
+            configs["allowEmptySource"] = "true"
+        if "enableSync" not in configs:
             configs |= {"desiredSegmentSize": "70", "maxNumRecordsPerSegment": "2"}
         self.configs = configs
         self.params = FileIngestionParams.from_configs(configs)

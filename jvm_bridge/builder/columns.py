@@ -1,0 +1,144 @@
+"""The columns of a file against those that its table reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from controller_client.errors import DataError
+from controller_client.visible_text import visible
+from jvm_bridge.builder.model import FileFormat, UnreadableFileError
+from jvm_bridge.builder.planning import plan_csv
+from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.input_rules import ColumnMismatch, InputRules, MissingLimit, near_miss
+
+__all__ = ["SourceColumns", "check_columns", "derived_columns", "mismatch_of"]
+
+_HALF = MissingLimit(50, is_percent=True)
+_SHOWN_CHARACTERS = 200
+_DELIMITERS = {",": ",", ";": ";", "\t": r"\t", "|": "|", ":": ":"}
+
+
+@dataclass(frozen=True)
+class SourceColumns:
+    """What a table takes from its files.
+
+    Attributes:
+        read: Names that are looked for, arguments of transforms and filters among them.
+        expected: Those of them that nothing else fills.
+    """
+
+    read: frozenset[str]
+    expected: frozenset[str]
+
+
+def derived_columns(table_config: Mapping[str, Any], schema: Mapping[str, Any]) -> frozenset[str]:
+    """Return the columns that transforms fill, so that a file need not have them."""
+    ingestion = table_config.get("ingestionConfig") or {}
+    configs = [*(ingestion.get("transformConfigs") or ()), *(ingestion.get("aggregationConfigs") or ())]
+    names = {str(config.get("columnName")) for config in configs}
+    kinds = ("dimensionFieldSpecs", "metricFieldSpecs", "dateTimeFieldSpecs")
+    for spec in (spec for kind in kinds for spec in schema.get(kind) or ()):
+        name = str(spec.get("name"))
+        if spec.get("transformFunction") or name.endswith(("__KEYS", "__VALUES")):
+            names.add(name)
+    time_spec = schema.get("timeFieldSpec") or {}
+    outgoing, incoming = time_spec.get("outgoingGranularitySpec"), time_spec.get("incomingGranularitySpec")
+    if outgoing and outgoing.get("name") != (incoming or {}).get("name"):
+        names.add(str(outgoing.get("name")))
+    return frozenset(names)
+
+
+def mismatch_of(columns: SourceColumns, names: Sequence[str]) -> ColumnMismatch:
+    """Compare a file whose columns are all known."""
+    there = set(names)
+    return ColumnMismatch(
+        tuple(sorted(columns.expected - there)),
+        tuple(name for name in dict.fromkeys(names) if name not in columns.read),
+    )
+
+
+def check_columns(
+    columns: SourceColumns,
+    file: SourceFile,
+    names: Sequence[str],
+    mismatch: ColumnMismatch,
+    rules: InputRules,
+) -> None:
+    """Refuse columns that are not those of the table.
+
+    Args:
+        columns: What the table takes.
+        file: The file.
+        names: Its columns, as far as they are known.
+        mismatch: How they differ.
+        rules: How far they may.
+
+    Raises:
+        UnreadableFileError: They differ further.
+    """
+    expected, missing = len(columns.expected), len(mismatch.missing)
+    fields = _listed(sorted(columns.expected))
+    if names and expected and missing == expected and columns.read.isdisjoint(names):
+        raise _refused(
+            file,
+            f"has none of the table's columns; it has {_listed(names)}",
+            f"columns of {fields}",
+            _hint(columns, file, names),
+        )
+    limit = rules.max_missing or (None if file.file_format is FileFormat.JSON else _HALF)
+    if limit is not None and not limit.allows(missing, expected):
+        raise _refused(
+            file,
+            f"lacks {missing} of the table's {expected} columns: {_listed(mismatch.missing)};"
+            f" it has {_listed(names)}",
+            f"at most {limit} missing, as maxMissingColumns says (50% where it says nothing)",
+            _hint(columns, file, names),
+        )
+    if file.file_format is FileFormat.CSV:
+        for name in mismatch.missing:
+            padded = near_miss(name, mismatch.extra)
+            if padded is not None and padded.strip() == name:
+                raise _refused(
+                    file,
+                    f"has blanks around a name in its header: {padded!r}, where the table has {name!r}",
+                    None,
+                    "set recordReader.prop.delimiter: with any property, blanks around names and values are"
+                    " dropped",
+                )
+    if rules.refuse_unknown and mismatch.extra:
+        raise _refused(
+            file,
+            f"has columns that the table does not read: {_listed(mismatch.extra)}",
+            f"no others than {fields}, as failOnUnknownColumns says",
+            _hint(columns, file, names),
+        )
+
+
+def _refused(file: SourceFile, what: str, expected: str | None, remedy: str | None) -> DataError:
+    return UnreadableFileError(f"{file.name} {what}", expected=expected, where=file.where, remedy=remedy)
+
+
+def _listed(names: Sequence[str]) -> str:
+    text = visible(", ".join(names))
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
+
+
+def _hint(columns: SourceColumns, file: SourceFile, names: Sequence[str]) -> str | None:
+    for name in sorted(columns.expected.difference(names)):
+        near = near_miss(name, names)
+        if near is not None:
+            return f"{near!r} is not {name!r}: change the name in the file or in the schema"
+    if file.file_format is not FileFormat.CSV or (file.reader_config or {}).get("header"):
+        return None
+    delimiter = plan_csv(file.reader_config).delimiter
+    header = delimiter.join(names)
+    for other, written in _DELIMITERS.items():
+        parts = {part.strip(' "') for part in header.split(other)}
+        if other != delimiter and len(parts & columns.read) > len(columns.read.intersection(names)):
+            return f"its columns seem to be separated by {written!r}: set recordReader.prop.delimiter to that"
+    return (
+        "if its first line is a row already, set recordReader.prop.header to the names of its columns,"
+        f" in their order, separated by {delimiter!r}"
+    )

@@ -1,0 +1,137 @@
+"""A file made ready, so that Arrow and Pinot's own reader get the same; what neither may take is refused.
+
+Pinot's readers take without a word what would lose rows or values: an Avro file that is cut short, a CSV file
+whose gzip header is, bytes that are not UTF-8, columns of other names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from jvm_bridge.builder.avro_file import check_avro
+from jvm_bridge.builder.columns import check_columns, mismatch_of
+from jvm_bridge.builder.csv_source import read_header
+from jvm_bridge.builder.driver import PinotTable
+from jvm_bridge.builder.json_source import first_keys
+from jvm_bridge.builder.model import FileFormat, UnreadableFileError
+from jvm_bridge.builder.parquet_source import read_columns
+from jvm_bridge.builder.planning import Unsuitable, plan_csv
+from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.text_input import check_text
+from jvm_bridge.input_rules import ColumnMismatch, InputRules, text_encoding
+from jvm_bridge.time_conversion import TimeConversion
+
+__all__ = ["Prepared", "prepare"]
+
+# Java cannot name all files: some locales have no letters beyond ASCII.
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9 /._+=,@~-]+")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A file that may be read, and how its columns differ from the table's."""
+
+    file: SourceFile
+    mismatch: ColumnMismatch
+
+
+def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path) -> Prepared:
+    """Check a file and make it ready.
+
+    Args:
+        table: The table.
+        file: As it was given.
+        rules: What it may be like.
+        folder: An existing, empty folder for a copy or a link; it must live as long as the file is read.
+
+    Raises:
+        UnreadableFileError: There is no such file, it is damaged at its begin or, if it is Avro, anywhere, or
+            its columns are not those of the table.
+        DataError: Bytes that are not of the encoding.
+    """
+    if not file.path.is_file():
+        raise UnreadableFileError("There is no such file", where=file.where)
+    if file.path.name.endswith(".gz") and not file.path.stat().st_size:
+        raise UnreadableFileError(
+            f"{file.name} is empty: gzip data has a header, even that of an empty file",
+            expected="a whole gzip file",
+            where=file.where,
+            remedy="write it again; an upload of it may have been cut short",
+        )
+    if not _PLAIN_PATH.fullmatch(str(file.path)):
+        link = folder / "input"
+        link.symlink_to(file.path.absolute())
+        file = replace(file, path=link, original=file.path)
+    if file.file_format in (FileFormat.CSV, FileFormat.JSON):
+        return _prepared_text(table, file, rules, folder)
+    if file.file_format is FileFormat.AVRO:
+        stored: Mapping[str, int | None] = check_avro(file)
+    else:
+        try:
+            stored, has_int96 = read_columns(file.path)
+        except (pa.ArrowException, OSError):
+            return Prepared(file, ColumnMismatch())  # Pinot's reader says what is wrong
+        file = replace(file, has_int96=has_int96)
+    mismatch = _checked(table, file, list(stored), rules)
+    return Prepared(replace(file, times=_times(table, stored)), mismatch)
+
+
+def _times(table: PinotTable, stored: Mapping[str, int | None]) -> Mapping[str, TimeConversion]:
+    times = {}
+    for name, step_ns in table.time_steps.items():
+        from_ns = stored.get(name)
+        if from_ns is not None:
+            times[name] = TimeConversion(from_ns, step_ns)
+    return times
+
+
+def _prepared_text(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path) -> Prepared:
+    copy = folder / "copy"
+    expected = table.columns.expected if table.columns is not None else ()
+    found = check_text(file, text_encoding(rules.encoding), copy, expected)
+    if found.copied:
+        file = replace(file, path=copy, original=file.original or file.path)
+    if file.file_format is FileFormat.CSV:
+        return Prepared(file, _checked(table, file, _header(file), rules))
+    return Prepared(file, _checked_keys(table, file, found.absent_keys, rules))
+
+
+def _checked_keys(
+    table: PinotTable, file: SourceFile, absent: frozenset[str], rules: InputRules
+) -> ColumnMismatch:
+    """Compare JSON lines, whose rows leave keys out: what is missing occurs in no row."""
+    try:
+        keys = list(first_keys(file.path))
+    except Unsuitable:
+        keys = []  # other JSON, whose keys are not known
+    else:
+        if not keys:
+            return ColumnMismatch()  # no rows, or empty ones
+    if table.columns is None:
+        return ColumnMismatch()
+    mismatch = ColumnMismatch(tuple(sorted(absent)), mismatch_of(table.columns, keys).extra)
+    check_columns(table.columns, file, keys, mismatch, rules)
+    return mismatch
+
+
+def _header(file: SourceFile) -> Sequence[str]:
+    """Return the names of a CSV file's columns; none where Pinot's reader must say why."""
+    try:
+        plan = plan_csv(file.reader_config)
+        names = plan.header or read_header(file.path, plan.delimiter)
+    except (Unsuitable, OSError):
+        return ()
+    return [name.strip() for name in names] if plan.no_edge_spaces else names
+
+
+def _checked(table: PinotTable, file: SourceFile, names: Sequence[str], rules: InputRules) -> ColumnMismatch:
+    if table.columns is None or not names:
+        return ColumnMismatch()
+    mismatch = mismatch_of(table.columns, names)
+    check_columns(table.columns, file, names, mismatch, rules)
+    return mismatch

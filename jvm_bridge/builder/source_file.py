@@ -1,0 +1,44 @@
+"""A source file with what must be known to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from controller_client.visible_text import visible
+from jvm_bridge.builder.model import FileFormat
+from jvm_bridge.time_conversion import TimeConversion
+
+__all__ = ["SourceFile"]
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file.
+
+    Attributes:
+        path: What is read.
+        file_format: Its format.
+        reader_config: Properties of Pinot's record reader config; None is not the same as empty.
+        original: The file itself, where a copy or a link is read in its place.
+        times: Columns whose numbers are converted on their way in.
+        has_int96: Whether it is Parquet with INT96 columns, which only one of Pinot's two readers reads.
+    """
+
+    path: Path
+    file_format: FileFormat
+    reader_config: Mapping[str, str] | None = None
+    original: Path | None = None
+    times: Mapping[str, TimeConversion] = field(default_factory=dict)
+    has_int96: bool = False
+
+    @property
+    def name(self) -> str:
+        """The file's name for people."""
+        return visible((self.original or self.path).name)
+
+    @property
+    def where(self) -> str:
+        """The file's path for people."""
+        return visible(str(self.original or self.path))

@@ -1,0 +1,179 @@
+"""CSV and JSON files as UTF-8 without a byte-order mark, which is what both readers take them for.
+
+Pinot's reader puts U+FFFD in place of bytes that are not UTF-8, and takes a byte-order mark for a part of the
+first column's name; so a file is read through before a reader gets it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Collection
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from controller_client.errors import DataError
+from jvm_bridge.builder.model import FileFormat, UnreadableFileError
+from jvm_bridge.builder.source import CORRUPT_GZIP, open_bytes
+from jvm_bridge.builder.source_file import SourceFile
+
+__all__ = ["TextFound", "check_text"]
+
+_CHUNK_BYTES = 1 << 20
+_LONGEST_MARK_BYTES = 4
+_UTF_8 = "utf-8"
+# UTF-32 first: its mark begins like that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32", "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32", "utf-32-be"),
+    (codecs.BOM_UTF8, _UTF_8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16", "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16", "utf-16-be"),
+)
+
+
+@dataclass(frozen=True)
+class TextFound:
+    """What was read.
+
+    Attributes:
+        copied: Whether the copy must be read in place of the file.
+        absent_keys: Those of the keys that were asked for that do not occur in the text.
+    """
+
+    copied: bool
+    absent_keys: frozenset[str]
+
+
+def check_text(file: SourceFile, encoding: str, copy: Path, keys: Collection[str] = ()) -> TextFound:
+    """Read a file through, and write it anew where it is not UTF-8 or begins with a byte-order mark.
+
+    Args:
+        file: CSV or JSON, perhaps gzipped. Gzip data that breaks off is left to the reader, if that reads the
+            file itself: it says in which row.
+        encoding: As `jvm_bridge.input_rules.text_encoding` returns it.
+        copy: Where it is written anew, unpacked.
+        keys: Keys of JSON objects whose absence is of interest.
+
+    Raises:
+        UnreadableFileError: Its byte-order mark is that of another encoding, or it is damaged at its begin.
+        DataError: Bytes that are not of the encoding, or gzip data to be copied that breaks off.
+    """
+    with closing(open_bytes(file.path)) as stream:
+        try:
+            first = stream.read(_LONGEST_MARK_BYTES)
+        except CORRUPT_GZIP as error:
+            # Pinot takes what is no whole gzip header for plain text: a CSV file without rows.
+            raise UnreadableFileError(
+                f"{file.name} cannot be read as {file.file_format}: its gzip data does not begin as it"
+                " should",
+                expected="a whole file",
+                where=file.where,
+            ) from error
+        mark = _mark(file, first, encoding)
+        text = _Text(file, encoding, keys if file.file_format is FileFormat.JSON else ())
+        if not mark and encoding in (_UTF_8, "ascii"):
+            text.read(first, stream, None)
+            return TextFound(False, text.absent_keys)
+        with copy.open("wb") as out:
+            text.read(first, stream, out)
+        return TextFound(True, text.absent_keys)
+
+
+def _mark(file: SourceFile, first: bytes, encoding: str) -> bytes:
+    """Return the byte-order mark; refuse one that contradicts the encoding."""
+    marks = [each for each in _MARKS if first.startswith(each[0])]
+    for mark, family, exactly in marks:
+        if encoding in (family, exactly):
+            return mark
+    if marks:
+        family = marks[0][1].upper()
+        raise UnreadableFileError(
+            f"{file.name} begins with the byte-order mark of {family}",
+            expected=f"text in {encoding.upper()}, as inputEncoding says (UTF-8 where it says nothing)",
+            where=file.where,
+            remedy=f"set inputEncoding to {family}, or write the file in {encoding.upper()}",
+        )
+    if encoding in ("utf-16", "utf-32") and first:
+        name = encoding.upper()
+        raise UnreadableFileError(
+            f"{file.name} has no byte-order mark, which says in what order {name} has its bytes",
+            expected=f"text in {name}, as inputEncoding says",
+            where=file.where,
+            remedy=f"set inputEncoding to {name}LE or {name}BE",
+        )
+    return b""
+
+
+class _Text:
+    def __init__(self, file: SourceFile, encoding: str, keys: Collection[str]) -> None:
+        self._file = file
+        self._encoding = encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)("strict")
+        self._offset = 0
+        self._lines = 0
+        self._is_begin = True
+        # As JSON writes them; a writer may escape what is not ASCII.
+        self._sought = {key: {json.dumps(key), json.dumps(key, ensure_ascii=False)} for key in keys}
+        self._overlap = max((len(form) for forms in self._sought.values() for form in forms), default=0)
+        self._tail = ""
+
+    @property
+    def absent_keys(self) -> frozenset[str]:
+        return frozenset(self._sought)
+
+    def read(self, first: bytes, stream: IO[bytes], out: IO[bytes] | None) -> None:
+        chunk = first
+        while True:
+            text = self._decoded(chunk)
+            if self._sought:
+                self._seek(text)
+            if out is not None:
+                out.write(text.encode())
+            if not chunk:
+                return
+            try:
+                chunk = stream.read(_CHUNK_BYTES)
+            except CORRUPT_GZIP as error:
+                if out is None:
+                    return
+                raise DataError(
+                    f"{self._file.name}, line {self._lines + 1}: its gzip data breaks off or is damaged",
+                    expected="a whole file",
+                    where=f"{self._file.where}, line {self._lines + 1}",
+                ) from error
+
+    def _decoded(self, chunk: bytes) -> str:
+        state = self._decoder.getstate()
+        try:
+            text = self._decoder.decode(chunk, final=not chunk)
+        except UnicodeDecodeError as error:
+            self._decoder.setstate(state)
+            good = error.start - len(state[0])
+            self._lines += self._decoder.decode(chunk[: max(good, 0)]).count("\n")
+            offset = self._offset + good
+            found = f"0x{error.object[error.start]:02x}"
+            name = self._encoding.upper()
+            raise DataError(
+                f"{self._file.name}, line {self._lines + 1}: the byte {found} at offset {offset:,} begins no"
+                f" character in {name}",
+                expected=f"text in {name}, as inputEncoding says (UTF-8 where it says nothing)",
+                where=f"{self._file.where}, line {self._lines + 1}, byte offset {offset}",
+                remedy="set inputEncoding to that of the files, such as ISO-8859-1 or windows-1252, or write"
+                f" them in {name}",
+            ) from None
+        self._offset += len(chunk)
+        self._lines += text.count("\n")
+        if self._is_begin and text:
+            self._is_begin = False
+            return text.removeprefix("\ufeff")
+        return text
+
+    def _seek(self, text: str) -> None:
+        text = self._tail + text
+        found = [key for key, forms in self._sought.items() if any(form in text for form in forms)]
+        for key in found:
+            del self._sought[key]
+        self._tail = text[-self._overlap :]

@@ -1,0 +1,345 @@
+"""What a file must be like before a reader gets it: its columns, its name, its units of time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jvm_bridge.builder.columns import SourceColumns, derived_columns
+from jvm_bridge.builder.driver import PinotTable
+from jvm_bridge.builder.files import open_file
+from jvm_bridge.builder.model import FileFormat, UnreadableFileError
+from jvm_bridge.builder.planning import Field, TablePlan
+from jvm_bridge.builder.prepare import Prepared, prepare
+from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.input_rules import ColumnMismatch, InputRules, MissingLimit, near_miss
+from jvm_bridge.time_conversion import TimeConversion
+
+FIELDS = ("id", "word", "amount", "day")
+PLAN = TablePlan(tuple(Field(name, "STRING", True, 512) for name in FIELDS), None, True)
+
+
+def table(
+    *expected: str, read: Sequence[str] = (), steps: dict[str, int] | None = None, plan: TablePlan = PLAN
+) -> PinotTable:
+    names = expected or FIELDS
+    columns = SourceColumns(frozenset([*names, *read]), frozenset(names))
+    return PinotTable(None, None, plan, columns, steps or {})
+
+
+def made_ready(
+    path: Path,
+    of: PinotTable | None = None,
+    *,
+    config: dict[str, str] | None = None,
+    rules: InputRules = InputRules(),  # noqa: B008
+) -> Prepared:
+    folder = path.parent / f"ready-{len(list(path.parent.iterdir()))}"
+    folder.mkdir()
+    file_format = FileFormat.parse([suffix for suffix in path.suffixes if suffix != ".gz"][-1][1:])
+    return prepare(of or table(), SourceFile(path, file_format, config), rules, folder)
+
+
+def csv(tmp_path: Path, header: str, *rows: str, name: str = "a.csv") -> Path:
+    path = tmp_path / name
+    path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def refusal(path: Path, of: PinotTable | None = None, **more: Any) -> str:
+    with pytest.raises(UnreadableFileError) as refused:
+        made_ready(path, of, **more)
+    return str(refused.value)
+
+
+def test_columns_that_are_missing_or_not_read_are_reported(tmp_path: Path) -> None:
+    path = csv(tmp_path, "id,Word,amount,day,else", "1,a,2,3,4")
+    assert made_ready(path).mismatch == ColumnMismatch(("word",), ("Word", "else"))
+    assert not made_ready(csv(tmp_path, "day,amount,word,id")).mismatch
+    assert near_miss("word", ("Word", "else")) == "Word"
+    assert near_miss("word", ("word", "words")) is None
+
+
+def test_arguments_of_transforms_are_columns_of_the_source(tmp_path: Path) -> None:
+    derives = table("id", "raw", read=("day",))
+    assert not made_ready(csv(tmp_path, "id,raw"), derives).mismatch
+    assert made_ready(csv(tmp_path, "id"), derives).mismatch == ColumnMismatch(("raw",))
+    # A file may bring what is derived otherwise.
+    assert not made_ready(csv(tmp_path, "id,raw,day"), derives).mismatch
+    assert "none of the table's columns; it has x" in refusal(csv(tmp_path, "x"), derives)
+
+
+def test_which_columns_are_derived() -> None:
+    config = {
+        "ingestionConfig": {
+            "transformConfigs": [{"columnName": "day", "transformFunction": "x"}],
+            "aggregationConfigs": [{"columnName": "total", "aggregationFunction": "SUM(x)"}],
+        }
+    }
+    schema = {
+        "dimensionFieldSpecs": [{"name": "a"}, {"name": "b", "transformFunction": "x"}, {"name": "m__KEYS"}],
+        "dateTimeFieldSpecs": [{"name": "t"}],
+        "timeFieldSpec": {
+            "incomingGranularitySpec": {"name": "in"},
+            "outgoingGranularitySpec": {"name": "out"},
+        },
+    }
+    assert derived_columns(config, schema) == {"day", "total", "b", "m__KEYS", "out"}
+    assert derived_columns({}, {"timeFieldSpec": {"incomingGranularitySpec": {"name": "in"}}}) == frozenset()
+
+
+def test_a_file_that_lacks_more_than_half_of_the_columns_is_refused(tmp_path: Path) -> None:
+    made_ready(csv(tmp_path, "id,word,x"))
+    said = refusal(csv(tmp_path, "id,Amount,x"))
+    assert "a.csv lacks 3 of the table's 4 columns: amount, day, word; it has id, Amount, x" in said
+    assert "at most 50% missing, as maxMissingColumns says" in said
+    assert "'Amount' is not 'amount'" in said
+    made_ready(csv(tmp_path, "id,x"), rules=InputRules(max_missing=MissingLimit.parse("100%")))
+    assert "at most 0 missing" in refusal(
+        csv(tmp_path, "id,word,day"), rules=InputRules(max_missing=MissingLimit.parse("0"))
+    )
+
+
+def test_columns_that_are_not_read_may_be_refused(tmp_path: Path) -> None:
+    strict = InputRules(refuse_unknown=True)
+    assert not made_ready(csv(tmp_path, "id,word,amount,day"), rules=strict).mismatch
+    said = refusal(csv(tmp_path, "id,word,amount,day,Else"), rules=strict)
+    assert "columns that the table does not read: Else" in said
+    assert "failOnUnknownColumns" in said
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"id": 1, "Else": 2}))
+    assert "does not read: Else" in refusal(path, rules=strict)
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed", "refused"),
+    [("0", (0, 4), (1, 4)), ("2", (2, 100), (3, 3)), ("50%", (2, 4), (3, 5)), ("100%", (9, 9), None)],
+)
+def test_limits(text: str, allowed: tuple[int, int], refused: tuple[int, int] | None) -> None:
+    limit = MissingLimit.parse(f" {text} ")
+    assert str(limit) == text
+    assert limit.allows(*allowed)
+    assert refused is None or not limit.allows(*refused)
+
+
+@pytest.mark.parametrize("text", ["", "half", "-1", "101%", "5 %%", "1.5", "50 percent", "9999999999"])
+def test_what_is_no_limit(text: str) -> None:
+    with pytest.raises(ValueError, match="a number of columns, such as 3, or a share"):
+        MissingLimit.parse(text)
+
+
+def test_keys_of_json_lines_may_be_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"id": 1, "Word": "a"}\n{"id": 2, "amount": 1}\n')
+    assert made_ready(path).mismatch == ColumnMismatch(("day", "word"), ("Word",))
+    strict = InputRules(max_missing=MissingLimit.parse("1"))
+    assert "lacks 2 of the table's 4 columns: day, word" in refusal(path, rules=strict)
+    path.write_text('{"Id": 1}\n{"x": 2}\n')
+    said = refusal(path)
+    assert "a.json has none of the table's columns; it has Id, x" in said
+    assert "'Id' is not 'id'" in said
+    for none in ("", "\n", "{}\n{}\n"):
+        path.write_text(none)
+        assert made_ready(path).mismatch.extra == ()
+    path.write_text("[1, 2]")  # the reader says what is wrong
+    made_ready(path)
+
+
+@pytest.mark.parametrize("name", ["a.avro", "a.parquet"])
+def test_columns_of_files_with_a_schema(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    for names, expected in (
+        (["id", "word", "amount", "DAY"], ColumnMismatch(("day",), ("DAY",))),
+        (["id", "x"], None),
+        (["x"], None),
+    ):
+        row = dict.fromkeys(names, "v")
+        if name == "a.avro":
+            fields = [{"name": each, "type": "string"} for each in names]
+            with path.open("wb") as file:
+                fastavro.writer(file, {"type": "record", "name": "r", "fields": fields}, [row])
+        else:
+            pq.write_table(pa.Table.from_pylist([row]), path)
+        if expected is None:
+            refusal(path)
+        else:
+            assert made_ready(path).mismatch == expected
+
+
+def test_tables_whose_columns_cannot_be_told_are_not_checked(tmp_path: Path) -> None:
+    nested = PinotTable(None, None, PLAN, None, {})
+    assert not made_ready(csv(tmp_path, "x,y"), nested).mismatch
+
+
+# --- CSV files from real life -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "delimiter"),
+    [("id;word;amount;day", ";"), ("id\tword\tamount\tday", r"\t"), ('"id"|"word"|"amount"|"day"', "|")],
+)
+def test_another_delimiter_is_named(tmp_path: Path, header: str, delimiter: str) -> None:
+    said = refusal(csv(tmp_path, header, "1;a;2;3"))
+    assert f"separated by {delimiter!r}: set recordReader.prop.delimiter" in said
+    actual = delimiter.replace(r"\t", "\t")
+    made_ready(csv(tmp_path, header), config={"delimiter": actual})
+    assert "separated by ','" in refusal(csv(tmp_path, "id,word,amount,day"), config={"delimiter": ";"})
+
+
+def test_a_file_without_a_header_is_told_apart(tmp_path: Path) -> None:
+    said = refusal(csv(tmp_path, "1,a,2,3", "4,b,5,6"))
+    assert "none of the table's columns; it has 1, a, 2, 3" in said
+    assert "set recordReader.prop.header to the names of its columns" in said
+    made_ready(csv(tmp_path, "1,a,2,3"), config={"header": "id,word,amount,day"})
+
+
+def test_blanks_around_names_are_refused_and_with_any_reader_property_dropped(tmp_path: Path) -> None:
+    path = csv(tmp_path, "id, word, amount,day", "1, a, 2,3")
+    said = refusal(path)
+    assert "blanks around a name in its header: ' amount', where the table has 'amount'" in said
+    assert "set recordReader.prop.delimiter" in said
+    assert not made_ready(path, config={"delimiter": ","}).mismatch
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "id,id\n1,2\n", '"' + "x" * 200_000, "id,word,amount,day"])
+def test_headers_that_say_nothing_are_left_to_the_reader(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(content)
+    assert not made_ready(path).mismatch
+
+
+def test_line_ends_and_empty_lines_do_not_matter(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    for content in (
+        "id,word,amount,day\r\n1,a,2,3\r\n\r\n",
+        "\r\nid,word,amount,day",
+        "id,word,amount,day\r1,a,2,3",
+    ):
+        path.write_bytes(content.encode())
+        assert not made_ready(path).mismatch
+
+
+def test_an_empty_gzip_file_is_damaged(tmp_path: Path) -> None:
+    for name in ("a.csv.gz", "a.json.gz", "a.avro.gz"):
+        (tmp_path / name).touch()
+        assert f"{name} is empty: gzip data has a header" in refusal(tmp_path / name)
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b""))
+    made_ready(tmp_path / "a.csv.gz")
+
+
+# --- names --------------------------------------------------------------------------------------------------
+
+_NAME = st.text(
+    st.characters(exclude_characters="/\0", exclude_categories=["Cs"]) | st.sampled_from("\n\t#?% \x1b'\"\\"),
+    max_size=20,
+)
+
+
+@given(name=_NAME)
+def test_java_gets_a_name_that_it_can_open(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
+    path = tmp_path_factory.mktemp("names") / f"a{name}.csv"
+    path.write_text("id,word,amount,day\n1,a,2,3\n")
+    file = made_ready(path).file
+    assert str(file.path).isascii()
+    assert "\n" not in str(file.path)
+    assert file.path.read_text() == path.read_text()
+    assert file.original in (None, path)
+    assert file.name.isprintable() or not path.name.isprintable()
+
+
+def test_a_name_that_is_not_utf_8(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\xff.csv"))
+    path.write_text("id,x,y,z\n")
+    said = refusal(path)
+    assert r"a\xff.csv lacks 3" in said
+    assert said.encode()
+
+
+# --- points in time -----------------------------------------------------------------------------------------
+
+STEPS = {"ms": 10**6, "s": 10**9, "day": 86_400 * 10**9, "us": 10**3, "quarter": 900 * 10**9}
+COLUMNS = (*STEPS, "stored")
+TIMES = TablePlan(tuple(Field(name, "LONG", True, 512) for name in COLUMNS), None, True)
+TIME_TABLE = table(*COLUMNS, steps=STEPS, plan=TIMES)
+# 2024-02-29 12:30:45.678901 and the last microsecond before 1970.
+MICROS = pa.array([1_709_209_845_678_901, -1, None], pa.timestamp("us"))
+
+
+def read_times(path: Path) -> dict[str, list[int | None]]:
+    batches = list(open_file(made_ready(path, TIME_TABLE).file, TIMES).batches)
+    return {name: [v for batch in batches for v in batch.columns[name].to_pylist()] for name in COLUMNS}
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_parquet_timestamps_come_in_the_unit_of_the_column(
+    tmp_path: Path, unit: str, zone: str | None
+) -> None:
+    path = tmp_path / "a.parquet"
+    column = MICROS.cast(pa.timestamp(unit), safe=False).cast(pa.timestamp(unit, zone))
+    pq.write_table(pa.table(dict.fromkeys(COLUMNS, column)), path)
+    stored = column.view(pa.int64()).to_pylist()
+    source_ns = {"ms": 10**6, "us": 10**3, "ns": 1}[unit]
+    read = read_times(path)
+    for name, step_ns in STEPS.items():
+        assert read[name] == [None if n is None else n * source_ns // step_ns for n in stored]
+    assert read["stored"] == stored, "a column that is no time column keeps the number"
+    if unit != "ms":
+        assert read["day"] == [19782, -1, None]
+        assert read["ms"] == [1_709_209_845_678, -1, None]
+
+
+def test_parquet_dates_come_in_the_unit_of_the_column(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table(dict.fromkeys(COLUMNS, pa.array([19782, -1, None], pa.date32()))), path)
+    read = read_times(path)
+    assert read["ms"] == [19782 * 86_400_000, -86_400_000, None]
+    assert (read["day"], read["stored"]) == ([19782, -1, None], [19782, -1, None])
+    assert read["quarter"] == [19782 * 96, -96, None]
+
+
+def test_int96_comes_as_milliseconds_or_in_the_unit_of_the_column(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    far = pa.array(
+        [1_709_209_845_678_901, -1, None, -62_135_596_800_000_000, 253_402_300_799_000_000],
+        pa.timestamp("us"),
+    )
+    pq.write_table(pa.table(dict.fromkeys(COLUMNS, far)), path, use_deprecated_int96_timestamps=True)
+    assert made_ready(path, TIME_TABLE).file.has_int96
+    read = read_times(path)
+    assert read["stored"] == read["ms"]
+    assert read["ms"] == [1_709_209_845_678, -1, None, -62_135_596_800_000, 253_402_300_799_000]
+    assert read["day"] == [19782, -1, None, -719162, 2932896]
+
+
+def test_what_the_fields_of_an_avro_file_count(tmp_path: Path) -> None:
+    path = tmp_path / "a.avro"
+    micros = {"type": "long", "logicalType": "timestamp-micros"}
+    kinds: dict[str, Any] = {
+        "ms": ["null", micros],
+        "s": {"type": "long", "logicalType": "timestamp-millis"},
+        "day": {"type": "int", "logicalType": "date"},
+        "us": "long",
+        "quarter": {"type": "array", "items": {"type": "long", "logicalType": "local-timestamp-micros"}},
+        "stored": micros,
+    }
+    fields = [{"name": name, "type": kind} for name, kind in kinds.items()]
+    with path.open("wb") as file:
+        fastavro.writer(file, {"type": "record", "name": "r", "fields": fields}, [])
+    assert made_ready(path, TIME_TABLE).file.times == {
+        "ms": TimeConversion(10**3, 10**6),
+        "s": TimeConversion(10**6, 10**9),
+        "day": TimeConversion(86_400 * 10**9, 86_400 * 10**9),
+        "quarter": TimeConversion(10**3, 900 * 10**9),
+    }
