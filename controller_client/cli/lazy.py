@@ -22,7 +22,9 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from controller_client.cli.context import CliContext
 from controller_client.errors import SetupError
+from controller_client.extras import missing_module
 
 __all__ = ["LazyGroup", "missing_dependency", "one_line_help"]
 
@@ -65,6 +67,8 @@ class LazyGroup(click.Group):
         point = self.entry_points.get(cmd_name)
         if point is None:
             return super().get_command(ctx, cmd_name)
+        if isinstance(ctx.obj, CliContext):
+            ctx.obj.entry_point = point
         try:
             command = point.load()
         except ModuleNotFoundError as error:
@@ -130,10 +134,4 @@ def one_line_help(point: importlib.metadata.EntryPoint) -> str:
 
 def missing_dependency(point: importlib.metadata.EntryPoint, error: ModuleNotFoundError) -> SetupError:
     """The error of a command that cannot be imported, with the extra that brings what it lacks."""
-    distribution = point.dist.name if point.dist else "pinot-plugins"
-    extras = ",".join(point.extras)
-    target = f"'{distribution}[{extras}]'" if extras else distribution
-    return SetupError(
-        f"the command {point.name} needs the Python module {error.name}, which is not installed here",
-        remedy=f"pip install {target}",
-    )
+    return missing_module(error, f"the command {point.name}", point.extras)

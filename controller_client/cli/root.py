@@ -51,12 +51,6 @@ class RootGroup(LazyGroup):
         # click gives back an exit code (--help, --version, Exit) or what the command's function returned.
         sys.exit(result if isinstance(result, int) else 0)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """As the parent's; remembers which entry point runs."""
-        if isinstance(ctx.obj, CliContext):
-            ctx.obj.entry_point = self.entry_points.get(cmd_name)
-        return super().get_command(ctx, cmd_name)
-
 
 def _wants_json(arguments: Sequence[str]) -> bool:
     """Whether errors are to be JSON.
