@@ -133,14 +133,25 @@ def test_a_whole_life(cluster: Cluster) -> None:
     assert code == 1
     assert {role["health"] for role in json.loads(output)} == {"down"}
     assert cluster.run("down")[0] == 0
-    cluster.up()
+    port = str(cluster.base + 7)
+    code, output, errors = cluster.run("up", "--kafka-port", port, "--output", "json")
+    assert code == 0, errors
+    assert json.loads(output)["kafka"] == f"{HOST}:{port}"
     assert cluster.rest("GET", "schemas") == ["kept"]
+    code, output, _ = cluster.run("status", "--output", "json")
+    assert code == 0
+    assert [role["role"] for role in json.loads(output)] == ["zookeeper", "kafka", *ROLES[1:]]
+    code, output, _ = cluster.run("logs", "kafka", "--tail", "1", "--output", "json")
+    assert (code, json.loads(output)["role"]) == (0, "kafka")
 
     # Other ports than the data's are refused.
     code, _, errors = cluster.run("up", "--port-base", str(cluster.base + 100))
     assert code == 2
     assert "other ports" in errors
 
+    code, output, _ = cluster.run("down", "--purge", "--dry-run", "--output", "json")
+    assert (code, json.loads(output)["running"]) == (0, ["zookeeper", "kafka", *ROLES[1:]])
+    assert len(cluster.pids()) == 1 + len(ROLES)
     code, _, errors = cluster.run("down", "--purge", "--yes")
     assert code == 0, errors
     assert not cluster.folder.exists()
