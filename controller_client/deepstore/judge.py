@@ -6,27 +6,28 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from controller_client.deepstore.segment_record import SegmentRecord
+from controller_client.word_enum import WordEnum
 
 __all__ = ["REPAIRABLE", "Fault", "Finding", "Judgement", "Replica", "Stored", "StoredState", "judge"]
 
 
-class Fault(StrEnum):
+class Fault(WordEnum):
     """What can be wrong."""
 
-    NO_URL = "no url"
+    NO_URL = "no_url"
     """The metadata has no download url: only servers have the segment."""
-    OBJECT_GONE = "object gone"
+    OBJECT_GONE = "object_gone"
     """The url leads to nothing."""
-    WRONG_SIZE = "wrong size"
+    WRONG_SIZE = "wrong_size"
     """The stored tar has another size than the metadata says, or none at all."""
-    WRONG_CRC = "wrong crc"
+    WRONG_CRC = "wrong_crc"
     """The stored tar is another segment, or no segment; seen only where tars are read."""
-    FEW_COPIES = "few copies"
+    FEW_COPIES = "few_copies"
     """Fewer good copies, on servers and in the store together, than asked for."""
-    REPLICA_CRC = "replica crc"
+    REPLICA_CRC = "replica_crc"
     """A server holds another segment under this name than the metadata says."""
-    NOT_CHECKED = "not checked"
-    """The store could not be looked at for this segment."""
+    NOT_CHECKED = "not_checked"
+    """The store could not be inspected for this segment."""
 
 
 REPAIRABLE = frozenset({Fault.NO_URL, Fault.OBJECT_GONE, Fault.WRONG_SIZE, Fault.WRONG_CRC})

@@ -63,7 +63,7 @@ class AuditReport:
 
     def summary(self) -> str:
         """Say in a sentence what was found."""
-        faults = ", ".join(f"{count:,} {fault}" for fault, count in sorted(self.counts().items()))
+        faults = ", ".join(f"{count:,} {fault.words}" for fault, count in sorted(self.counts().items()))
         looked = f"{self.segments:,} segments of {len(self.tables)} tables"
         return f"{looked}: {faults or 'every segment has its copies'}."
 
@@ -71,9 +71,9 @@ class AuditReport:
         """All that was found, as a JSON document."""
         return {
             "store": self.store,
-            "minCopies": self.min_copies,
-            "startedMs": self.started_ms,
-            "tookS": round(self.took_s, 3),
+            "min_copies": self.min_copies,
+            "started_ms": self.started_ms,
+            "took_s": round(self.took_s, 3),
             "segments": self.segments,
             "faults": {fault.value: count for fault, count in sorted(self.counts().items())},
             "tables": [_table_json(audit) for audit in self.tables],
@@ -88,7 +88,7 @@ class AuditReport:
             ("segments", self.segments),
             ("seconds", round(self.took_s, 1)),
         ]
-        tiles += [(str(fault), count) for fault, count in sorted(counts.items())]
+        tiles += [(fault.words, count) for fault, count in sorted(counts.items())]
         rows = self.rows()
         began = datetime.fromtimestamp(self.started_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
         state = el("span", "clean" if clean else "faults", class_=f"state {'done' if clean else 'over'}")
@@ -109,14 +109,14 @@ def _table_json(audit: TableAudit) -> dict[str, Any]:
         "table": audit.table,
         "segments": audit.segments,
         "consuming": audit.consuming,
-        "silentServers": dict(audit.silent),
+        "silent_servers": dict(audit.silent),
         "faulty": [
             {
                 "segment": each.record.segment,
                 "url": each.record.url,
                 "crc": each.record.crc,
                 "copies": each.copies,
-                "storedWell": each.stored_well,
+                "stored_well": each.stored_well,
                 "replicas": [
                     {"server": one.server, "state": one.state, "crc": one.crc} for one in each.replicas
                 ],

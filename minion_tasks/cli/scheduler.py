@@ -58,7 +58,7 @@ def scheduler(
 
     def run(table: str) -> None:
         report = run_task(tools, table, lock_wait_s=_LOCK_WAIT_S)
-        did = f"{report.outcome}, {report.files} files, {report.rows} rows"
+        did = f"{report.outcome.words}, {report.files} files, {report.rows} rows"
         cli.out.note(f"{table}: {did}, session {report.session_id}")
 
     cli.out.note("the scheduler runs; it stops with Ctrl-C, after the runs that are going on")

@@ -61,7 +61,7 @@ def show(cli: CliContext, table: str, session_id: str | None, errors: int) -> No
     tools = run_tools(cli)
     record = _record(report)
     record["running"] = running(tools, name)
-    record["next trigger"] = _next_does(tools, sessions, report, record["running"])
+    record["next_trigger"] = _next_does(tools, sessions, report, record["running"])
     failures = [
         {"file": failure.uri, "state": failure.status.value, "error": failure.error}
         for failure in report.failures
@@ -89,7 +89,7 @@ def history(cli: CliContext, table: str) -> None:
             found = read_report(sessions, sessions.load(session_id), failures=0, names=0)
             rows.append(_history_row(found, whole_message=cli.out.is_json))
     columns = (
-        *("session", "state", "thrown away", "began", "ended", "mode"),
+        *("session", "state", "abandoned", "began", "ended", "mode"),
         *("files", "rows", "bytes", "retries", "message"),
     )
     cli.out.table(columns, rows)
@@ -194,22 +194,22 @@ def _record(report: SessionReport) -> dict[str, Any]:
         "table": found.table,
         "session": found.session_id,
         "state": found.state.value,
-        "thrown away": found.abandoned,
-        "retryCount": found.retry_count,
+        "abandoned": found.abandoned,
+        "retry_count": found.retry_count,
         "mode": found.mode.value,
-        "in one step": found.atomic,
+        "atomic": found.atomic,
         "source": found.source,
         "began": clock_text(found.created_ms),
         "ended": _ended(found),
-        "run by": found.owner,
+        "run_by": found.owner,
         "files": {"all": sum(files.values()), **files},
-        "source bytes": report.source_bytes,
+        "source_bytes": report.source_bytes,
         "rows": report.rows,
         "segments": report.segments,
-        "staged tar bytes": report.tar_bytes,
-        "segment bytes": report.segment_bytes,
+        "staged_tar_bytes": report.tar_bytes,
+        "segment_bytes": report.segment_bytes,
         "replaces": {"segments": report.replaced, "first": list(report.first_replaced)},
-        "lineage entry": found.entry_id,
+        "lineage_entry": found.entry_id,
         "message": found.message,
     }
 
@@ -255,6 +255,6 @@ def _ended(found: Session) -> str | None:
 
 def _show_clearing(cli: CliContext, clearing: list[Clearing]) -> None:
     cli.out.table(
-        ("session", "state", "thrown away", "effect"),
+        ("session", "state", "abandoned", "effect"),
         [(c.session.session_id, c.session.state.value, c.session.abandoned, c.effect) for c in clearing],
     )

@@ -67,7 +67,7 @@ def register(
     name = offline_table(cli.client(), table)
     if params.clear_state:
         cli.out.note(
-            "clearConsistentPushState is true: every run throws away what earlier ones have staged, until"
+            "clearConsistentPushState is true: every run discards what earlier ones have staged, until"
             " it is removed; 'pinotctl task session clear' does it once"
         )
     if params.schedule is not None:
@@ -86,17 +86,19 @@ def register(
 @click.argument("table")
 @yes_option
 @dry_run_option
+@output_option()
 @pass_cli
 def unregister(cli: CliContext, table: str, yes: bool, dry_run: bool) -> None:
     """Take the task out of the table's config; what was ingested stays."""
     name = offline_table(cli.client(), table)
     load_params(cli.client(), name)
+    record = {"table": name, "task": TASK_TYPE, "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
-        cli.out.note(f"{TASK_TYPE} would be taken out of the config of {name}")
+        cli.out.result(f"{TASK_TYPE} would be taken out of the config of {name}", record)
         return
     confirm(f"Take {TASK_TYPE} out of the config of {name}?", yes=yes)
     cli.client().tables.set_task_config(name, TASK_TYPE, None)
-    cli.out.note(f"{TASK_TYPE} is no longer registered with {name}")
+    cli.out.result(f"{TASK_TYPE} is no longer registered with {name}", record)
 
 
 @task.command()
@@ -177,12 +179,12 @@ def show_report(cli: CliContext, report: RunReport) -> None:
             "files": report.files,
             "rows": report.rows,
             "segments": report.segments,
-            "replaced segments": report.replaced,
-            "skipped files": len(report.skipped),
-            "bytes read": report.bytes_read,
-            "staging s": round(report.staging_s, 2),
-            "switch s": round(report.switch_s, 2),
-            "rows per s": round(report.rows / total_s) if total_s else None,
+            "replaced_segments": report.replaced,
+            "skipped_files": len(report.skipped),
+            "bytes_read": report.bytes_read,
+            "staging_s": round(report.staging_s, 2),
+            "switch_s": round(report.switch_s, 2),
+            "rows_per_s": round(report.rows / total_s) if total_s else None,
         }
     )
 
@@ -203,7 +205,7 @@ def _show_progress(cli: CliContext, now: SessionProgress) -> None:
     if session.state is SessionState.INIT and not session.abandoned:
         cli.out.note("the plan is being written; no subtask has started")
     cli.out.table(
-        ["subtask", "files", "staged", "failed", "rows", "bytes read", "bytes", "first error"],
+        ["subtask", "files", "staged", "failed", "rows", "bytes_read", "bytes_total", "first_error"],
         [
             [g.group, g.files, g.staged, g.failed, g.rows, g.bytes_read, g.bytes_total, g.first_error]
             for g in now.groups

@@ -8,6 +8,7 @@ import click
 
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import output_option
 from controller_client.deepstore import SegmentFetcher
 from controller_client.errors import ConfigError, NotFoundError
 from jvm_bridge.tar import unpack_tar
@@ -29,6 +30,7 @@ __all__ = ["fetch"]
 @click.option("--unpack", is_flag=True, help="Write the segment's folder instead of its tar.gz.")
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 @store_option
+@output_option()
 @pass_cli
 def fetch(
     cli: CliContext,
@@ -65,4 +67,14 @@ def fetch(
         part.unlink(missing_ok=True)
     for each in found.refused:
         cli.out.note(f"Passed over {each}.")
-    cli.out.note(f"Wrote {target} ({found.size_bytes:,} bytes as a tar) from {found.place}.")
+    cli.out.result(
+        f"Wrote {target} ({found.size_bytes:,} bytes as a tar) from {found.place}.",
+        {
+            "table": table,
+            "segment": segment_name,
+            "file": str(target),
+            "size_bytes": found.size_bytes,
+            "source": found.place,
+            "passed_over": [str(each) for each in found.refused],
+        },
+    )

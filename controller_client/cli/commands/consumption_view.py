@@ -14,7 +14,7 @@ from controller_client.consumption.status import PartitionStatus, TableStatus
 
 __all__ = ["COLUMNS", "as_json", "rows", "show", "watch"]
 
-COLUMNS = ("table", "partition", "state", "offset", "lag", "segment since", "servers", "note")
+COLUMNS = ("table", "partition", "state", "offset", "lag", "segment_since", "servers", "note")
 
 
 def show(out: Output, statuses: Sequence[TableStatus]) -> None:

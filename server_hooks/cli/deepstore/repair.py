@@ -94,7 +94,7 @@ def repair(
     cli.out.table(_COLUMNS, [_row(each) for each in done])
     counts = Counter(each.outcome for each in done)
     cli.out.note(
-        ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())) or "Nothing to do."
+        ", ".join(f"{count} {outcome.words}" for outcome, count in sorted(counts.items())) or "Nothing to do."
     )
     if counts.keys() - _WELL:
         raise click.exceptions.Exit(1)

@@ -233,5 +233,5 @@ def test_an_empty_file_alone_is_taken_once(ingestion_table: IngestionTable, shar
     table = ingestion_table.create().register(shared_folder, "csv")
     report = table.run().report
     assert (report["files"], report["rows"]) == (1, 0)
-    assert table.run().report["outcome"] == "nothing new"
+    assert table.run().report["outcome"] == "nothing_new"
     assert table.count() == 0

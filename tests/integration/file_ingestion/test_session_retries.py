@@ -107,7 +107,7 @@ def test_a_trigger_waits_for_the_session_that_goes_on(
         (first,) = scene.scheduler.what_ran()
         (second,) = second_scheduler.what_ran()
     assert first.well["outcome"] == "switched"
-    assert second.well["outcome"] == "nothing new"
+    assert second.well["outcome"] == "nothing_new"
     assert scene.sessions.ids() == [first.well["session_id"]]
     scene.assert_session(first.well["session_id"], "DONE", 0)
     scene.assert_serves("F1")
@@ -123,7 +123,7 @@ def test_two_schedulers_race_for_a_table(scene: Scene, second_scheduler: Steered
         scene.scheduler.start_trigger()
         second_scheduler.start_trigger()
         runs = [*scene.scheduler.what_ran(), *second_scheduler.what_ran()]
-    assert sorted(run.well["outcome"] for run in runs) == ["nothing new", "switched"]
+    assert sorted(run.well["outcome"] for run in runs) == ["nothing_new", "switched"]
     assert len(scene.sessions.ids()) == 1
     scene.assert_serves(*files)
     assert scene.source.gets(*files) == [1, 1, 1, 1]
@@ -144,7 +144,7 @@ def test_a_switch_that_failed_is_finished_by_the_next_trigger(scene: Scene) -> N
         # What is written meanwhile is for the session after.
         scene.source.put("F2.1")
         report = scene.scheduler.trigger().well
-    assert (report["outcome"], report["session_id"]) == ("finished the switch of an earlier run", session)
+    assert (report["outcome"], report["session_id"]) == ("switch_finished", session)
     scene.assert_session(session, "DONE", 0)
     scene.assert_serves("F2", "F3")
     assert scene.source.gets("F2", "F3") == [1, 1]
@@ -169,7 +169,7 @@ def test_the_source_goes_back_to_what_the_table_holds_before_the_retry(
         refused.lift()
         scene.scheduler.trigger().assert_well()
         scene.assert_serves("F1", "F2")
-        assert scene.scheduler.trigger().well["outcome"] == "nothing new"
+        assert scene.scheduler.trigger().well["outcome"] == "nothing_new"
     scene.assert_serves("F1", "F2")
     assert scene.staged() == []
 

@@ -44,7 +44,7 @@ def test_rounds_go_on_after_one_that_broke_off(tmp_path: Path) -> None:
     assert found["pinot_deepstore_rounds_total"] == 3
     assert found["pinot_deepstore_failed_rounds_total"] == 1
     assert found['pinot_deepstore_repairs_total{outcome="repaired"}'] == 1
-    assert found[f'pinot_deepstore_faulty_segments{{table="{TABLE}",fault="no url"}}'] == 0
+    assert found[f'pinot_deepstore_faulty_segments{{table="{TABLE}",fault="no_url"}}'] == 0
     assert world.record().url
 
 
@@ -71,6 +71,6 @@ def test_a_report_escapes_what_it_shows(tmp_path: Path) -> None:
     assert "&lt;b&gt;" in page
     assert "<b>&lt;" not in page
     assert "<i>" not in page
-    assert report.to_json()["faults"] == {"few copies": 1, "no url": 1, "replica crc": 1}
+    assert report.to_json()["faults"] == {"few_copies": 1, "no_url": 1, "replica_crc": 1}
     assert len(report.rows()) == 3
     assert report.summary() == "1 segments of 1 tables: 1 few copies, 1 no url, 1 replica crc."
