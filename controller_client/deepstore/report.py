@@ -10,7 +10,8 @@ from typing import Any
 
 from controller_client.deepstore.audit import TableAudit
 from controller_client.deepstore.judge import Fault, Judgement
-from controller_client.markup import Html, document, el, join, table
+from controller_client.deepstore.next_steps import next_steps
+from controller_client.markup import Html, commands, document, el, join, table
 
 __all__ = ["COLUMNS", "AuditReport"]
 
@@ -98,6 +99,7 @@ class AuditReport:
             el("p", f"{self.store}; at least {self.min_copies} copies of each segment", class_="soft"),
             el("p", self.summary()),
             el("div", *(el("div", el("b", f"{n:,}"), el("span", name)) for name, n in tiles), class_="tiles"),
+            _next_part(self.tables),
             _tables_part(self.tables),
             _findings_part(rows),
             el("footer", f"Began at {began} UTC."),
@@ -125,6 +127,14 @@ def _table_json(audit: TableAudit) -> dict[str, Any]:
             for each in audit.faulty
         ],
     }
+
+
+def _next_part(audits: Sequence[TableAudit]) -> Html | None:
+    steps = next_steps(audits)
+    if not steps:
+        return None
+    items = [el("li", step.text, commands(step.commands)) for step in steps]
+    return join([el("h2", "What to do next"), el("ol", *items)])
 
 
 def _tables_part(audits: Sequence[TableAudit]) -> Html:

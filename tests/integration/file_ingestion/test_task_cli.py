@@ -144,7 +144,7 @@ def test_watch_shows_each_subtask_during_and_after_the_run(
     assert middle is not None
     for row, size in zip(middle, sizes, strict=True):
         part = row["staged"]
-        assert (row["files"], row["bytes"], row["failed"]) == (1, size, 0)
+        assert (row["files"], row["bytes_total"], row["failed"]) == (1, size, 0)
         assert (row["rows"], row["bytes_read"]) == (part * 40_000, part * size)
     after = watched()
     ran = ended(running)
