@@ -87,8 +87,7 @@ def change_stream(
     result = change(control, changes, consume_from=start, timeout_s=timeout_s, say=steps, dry_run=dry_run)
     if result is not None:
         cli.out.note(f"{control.table} consumes from the new stream.")
-        note_jumps(cli, result.jumps)
-    steps.report(control, dry_run, **(result.to_json() if result else {}))
+    steps.report(control, dry_run, changed=result is not None and result.changed)
 
 
 @click.command()
