@@ -37,6 +37,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=os.environ.get("PINOT_TEST_FULL") == "1",
         help="test all rows of tables of which otherwise a part is tested (or PINOT_TEST_FULL=1)",
     )
+    parser.addoption(
+        "--correct-pages",
+        action="store_true",
+        help="tests/docs: write what was printed into the pages, where they show something else",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

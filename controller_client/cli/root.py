@@ -115,9 +115,9 @@ cli = RootGroup(
     help="""Work with an Apache Pinot cluster.
 
     Addresses and credentials come from a flag, else from the environment, else from a profile in
-    ~/.config/pinotctl.toml; 'pinotctl config show' tells which.
+    ~/.config/pinotctl.toml; 'pinotctl config show' shows which.
 
-    Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 outcome unknown (look at the cluster's
+    Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 outcome unknown (check the cluster's
     state before running it again), 130 interrupted.
     """,
     params=[

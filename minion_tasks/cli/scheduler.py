@@ -26,7 +26,7 @@ _LOCK_WAIT_S = 5.0
     type=click.FloatRange(min=1),
     default=30.0,
     show_default=True,
-    help="Seconds between looks at the tables' schedules.",
+    help="Seconds between readings of the tables' schedules.",
 )
 @click.option(
     "--parallel",

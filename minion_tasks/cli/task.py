@@ -34,7 +34,7 @@ _FILES_NOTED = 10
 
 @click.group()
 def task() -> None:
-    """Register and run FileIngestionTask, look at its sessions."""
+    """Register and run FileIngestionTask, inspect its sessions."""
 
 
 for _command in (session, plan, purge):
@@ -139,7 +139,7 @@ def run(
 
 @task.command()
 @click.argument("table")
-@click.option("--follow/--once", default=True, help="Go on until the session is over, or look once.")
+@click.option("--follow/--once", default=True, help="Go on until the session is over, or show it once.")
 @output_option()
 @pass_cli
 def watch(cli: CliContext, table: str, follow: bool) -> None:
@@ -175,7 +175,7 @@ def show_report(cli: CliContext, report: RunReport) -> None:
             "outcome": report.outcome.value,
             "mode": report.mode.value,
             "session": report.session_id,
-            "retry": report.retry_count,
+            "retry_count": report.retry_count,
             "files": report.files,
             "rows": report.rows,
             "segments": report.segments,

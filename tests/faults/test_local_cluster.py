@@ -17,6 +17,7 @@ import requests
 
 from jvm_bridge.local_cluster import HOST, ClusterPorts, LocalCluster
 from jvm_bridge.local_cluster.processes import find_processes
+from tests.support.local_ports import free_base, is_free
 from tests.support.pinotctl import pinotctl
 from tests.support.wait import wait_for
 
@@ -25,7 +26,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
 ROLES = ["zookeeper", "controller", "broker", "server-1", "minion"]
 TIMEOUT_S = 240
 LARGEST_MEMORY_MIB = 2560
-FIRST_BASE, LAST_BASE, STEP = 23000, 31000, 50
 
 
 class Cluster:
@@ -60,24 +60,6 @@ class Cluster:
         answer = requests.request(method, url, headers=headers, timeout=300, **more)
         answer.raise_for_status()
         return answer.json()
-
-
-def free_base() -> int:
-    """A port from which on a whole cluster's ports are free."""
-    bases = range(FIRST_BASE, LAST_BASE, STEP)
-    # Not the same for two test runs on one machine.
-    first = os.getpid() % len(bases)
-    rotated: list[int] = [*bases[first:], *bases[:first]]
-    for base in rotated:
-        if all(_is_free(port) for port in ClusterPorts.from_base(base).named().values()):
-            return base
-    raise AssertionError("no free ports")
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        return probe.connect_ex((HOST, port)) != 0
 
 
 @pytest.fixture
@@ -199,7 +181,7 @@ def test_an_interrupted_start_leaves_nothing(cluster: Cluster, number: signal.Si
     launcher.communicate(timeout=300)
     assert launcher.returncode == 130
     assert cluster.pids() == {}
-    assert all(_is_free(port) for port in cluster.local.ports.named().values())
+    assert all(is_free(port) for port in cluster.local.ports.named().values())
 
 
 def test_taken_ports_are_told_before_anything_starts(cluster: Cluster) -> None:

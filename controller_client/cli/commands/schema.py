@@ -65,15 +65,15 @@ def create(cli: CliContext, file: TextIO, override: bool, dry_run: bool) -> None
     wanted = Schema.from_json(read_json_object(file))
     name, schemas = wanted.schema_name, cli.client().schemas
     record = {"schema": name, "fields": len(wanted.fields), "changed": not dry_run, "dry_run": dry_run}
+    there = name in schemas.list()
+    verb = "replaced" if there else "created"
     if dry_run:
-        there = name in schemas.list()
         if there and not override:
             raise ConflictError(f"there is a schema {name} already", remedy="pass --override to replace it")
-        verb = "replaced" if there else "created"
         cli.out.result(f"The schema {name} with {len(wanted.fields)} fields would be {verb}.", record)
         return
     schemas.create(wanted, override=override)
-    cli.out.result(f"The schema {name} is created.", record)
+    cli.out.result(f"The schema {name} is {verb}.", record)
 
 
 @schema.command()

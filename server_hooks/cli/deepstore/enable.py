@@ -45,7 +45,7 @@ def enable(cli: CliContext, table_name: str, scheme: str, dry_run: bool, yes: bo
         f"{table}: segmentsConfig.peerSegmentDownloadScheme: {planned.before or '(none)'} -> {planned.after}"
     )
     if planned.wrong:
-        cli.out.note("Nothing is changed: mend what is wrong first.")
+        cli.out.note("Nothing is changed: fix what is wrong first.")
         raise click.exceptions.Exit(1)
     if planned.before == planned.after:
         cli.out.note("It is set already.")

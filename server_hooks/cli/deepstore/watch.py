@@ -52,7 +52,7 @@ def watch(
 ) -> None:
     """Audit and repair at an interval, until stopped.
 
-    Tables that come later are looked at too, unless some are named.
+    Tables that come later are included, unless some are named.
     """
     stop = threading.Event()
 

@@ -152,7 +152,7 @@ def test_a_failed_session_from_its_first_run_to_its_end(
     ran = failed.run().report
     (task,) = set(failed.client.tasks.states(TASK_TYPE)) - tasks
     assert len(failed.client.tasks.subtask_states(task)) == planned["subtasks"]
-    assert (ran["outcome"], ran["mode"], ran["retry"], ran["files"]) == ("switched", "append", 1, 4)
+    assert (ran["outcome"], ran["mode"], ran["retry_count"], ran["files"]) == ("switched", "append", 1, 4)
     assert (ran["rows"], ran["replaced_segments"], ran["skipped_files"]) == (40, 0, 0)
     after = pinotctl.json("session", "show", name)
     assert (after["session"], after["state"], after["retry_count"]) == (shown["session"], "DONE", 1)
@@ -198,7 +198,7 @@ def test_clearing_begins_anew(
     assert "pinotctl task run" in pinotctl("session", "show", name, code=1).stderr
     write_numbers(shared_folder, "bad.csv", 300, 10)
     ran = failed.run().report
-    assert (ran["files"], ran["retry"], ran["rows"]) == (4, 0, 40)
+    assert (ran["files"], ran["retry_count"], ran["rows"]) == (4, 0, 40)
 
 
 def test_clearing_reverts_a_switch_in_progress(
