@@ -157,7 +157,7 @@ def retry(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
     for number in bad:  # other names, the same rows
         bench.path(alone, number).rename(bench.path(alone, number + files))
     by_itself = bench.run(alone)
-    whole, part = float(again.report["staging s"]), float(by_itself.report["staging s"])
+    whole, part = float(again.report["staging_s"]), float(by_itself.report["staging_s"])
     return {
         "part": "retry",
         "files": files,
@@ -178,8 +178,8 @@ def switch(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
     return {
         "part": "switch",
         "segments": ran.report["segments"],
-        "staging s": ran.report["staging s"],
-        "switch s (entry open)": ran.report["switch s"],
+        "staging s": ran.report["staging_s"],
+        "switch s (entry open)": ran.report["switch_s"],
         "largest znode bytes": bench.largest_znode(table),
     }
 
@@ -207,7 +207,7 @@ def scale(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
         "rows": again.report["rows"],
         "first run s": round(failed.seconds, 1),
         "retry s": round(again.seconds, 1),
-        "switch s": again.report["switch s"],
+        "switch s": again.report["switch_s"],
         "largest znode bytes": bench.largest_znode(table),
         "peak MiB, 100 files": round(small.peak_mib),
         "peak MiB": round(max(failed.peak_mib, again.peak_mib)),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from controller_client.visible_text import visible
 
-__all__ = ["Html", "document", "el", "join", "table"]
+__all__ = ["Html", "commands", "document", "el", "join", "table"]
 
 _VOID = frozenset({"meta"})
 
@@ -50,7 +50,7 @@ i.staged { background: var(--staged); }
 i.failed { background: var(--failed); }
 i.skipped { background: var(--skipped); }
 i.pending { background: var(--pending); }
-.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(320px, 1fr)); gap: 24px; }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(320px, 100%), 1fr)); gap: 24px; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 3px 18px; margin: 0; font-size: 14px; }
 dt { color: var(--soft); }
 dd { margin: 0; overflow-wrap: anywhere; }
@@ -60,9 +60,27 @@ table { border-collapse: collapse; width: 100%; font-size: 14px; font-variant-nu
 th { text-align: left; font-weight: 600; color: var(--soft); border-bottom: 1.5px solid var(--line); }
 th, td { padding: 5px 14px 5px 0; vertical-align: top; }
 td { border-bottom: 1px solid var(--line); }
-td { overflow-wrap: anywhere; white-space: pre-wrap; }
+td { overflow-wrap: anywhere; white-space: pre-wrap; min-width: 11em; }
+td.number { min-width: 0; }
 .number { text-align: right; white-space: nowrap; }
 .narrow table { width: auto; min-width: 45%; margin-bottom: 18px; }
+ol { margin: 4px 0 12px; padding-left: 22px; }
+pre { overflow-x: auto; margin: 6px 0 12px; padding: 8px 12px; border-radius: 4px; background: var(--panel);
+  font: 13px/1.5 ui-monospace, monospace; }
+@media (max-width: 640px) {
+  main { padding: 20px 16px 40px; }
+  h1 { font-size: 22px; }
+  thead { display: none; }
+  table, tbody, tr { display: block; }
+  tr { border-bottom: 1px solid var(--line); padding: 8px 0; }
+  td { display: grid; grid-template-columns: 6.5em 1fr; gap: 0 12px; border: 0; padding: 2px 0;
+    min-width: 0; }
+  td::before { content: attr(data-head); color: var(--soft); }
+  td:empty { display: none; }
+  td.number { text-align: left; }
+  .narrow table { width: 100%; }
+  pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+}
 summary { cursor: pointer; padding: 3px 0; }
 ul { margin: 4px 0 12px; padding-left: 22px; font-size: 14px; }
 li { overflow-wrap: anywhere; }
@@ -113,19 +131,27 @@ def el(tag: str, /, *children: str | None, **attributes: object) -> Html:
 
 
 def table(columns: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> Html:
-    """Make a table; a column is its head and whether it holds numbers."""
+    """Make a table; a column is its head and whether it holds numbers.
+
+    Where the page is narrow, a row is a list of its cells, each with its column's head.
+    """
     head = el("tr", *(el("th", name, class_="number" if number else None) for name, number in columns))
     body = [
         el(
             "tr",
             *(
-                el("td", cell, class_="number" if number else None)
-                for cell, (_, number) in zip(row, columns, strict=True)
+                el("td", cell, class_="number" if number else None, data_head=name)
+                for cell, (name, number) in zip(row, columns, strict=True)
             ),
         )
         for row in rows
     ]
     return el("div", el("table", el("thead", head), el("tbody", *body)), class_="scroll")
+
+
+def commands(lines: Sequence[str]) -> Html | None:
+    """Make a block of commands to copy, one on a line; None of none."""
+    return el("pre", "\n".join(lines)) if lines else None
 
 
 def document(title: str, *children: str | None) -> str:

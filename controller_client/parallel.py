@@ -6,8 +6,8 @@ import importlib.metadata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from controller_client.entry_points import missing_module
 from controller_client.errors import SetupError
+from controller_client.extras import install_command, missing_module
 
 __all__ = ["ENTRY_POINT_GROUP", "ParallelEngine", "load_engine", "open_parallel_engine"]
 
@@ -70,9 +70,9 @@ def load_engine(group: str, name: str) -> Any:
         try:
             return point.load()
         except ModuleNotFoundError as error:
-            raise missing_module(f"the engine {name!r}", point, error) from error
+            raise missing_module(error, f"the engine {name!r}", point.extras) from error
     raise SetupError(
         f"the engine {name!r} is not installed",
         expected=f"an entry {name!r} in the entry-point group {group}",
-        remedy=f"install this package again, with its extra [{name}]",
+        remedy=install_command(name),
     )

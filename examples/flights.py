@@ -133,7 +133,9 @@ def make_table(client: ControllerClient) -> None:
         client.segments.delete(name, segments)
         client.segments.wait_gone(name, segments, timeout_s=120)
         client.tables.delete(name)
-    client.schemas.create(Schema.from_json(SCHEMA), override=True)
+    if TABLE in client.schemas.list():
+        client.schemas.delete(TABLE)  # it may have other columns: no schema is replaced by such a one
+    client.schemas.create(Schema.from_json(SCHEMA))
     client.tables.create(TableConfig.from_json(TABLE_CONFIG))
 
 

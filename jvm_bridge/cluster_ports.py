@@ -8,7 +8,7 @@ from typing import Any
 
 from controller_client.errors import ConfigError
 
-__all__ = ["HOST", "ClusterPorts", "ServerPorts"]
+__all__ = ["HOST", "ClusterPorts", "KafkaPorts", "ServerPorts"]
 
 HOST = "127.0.0.1"
 """Everything is advertised here; what stands in ZooKeeper is reachable from this machine alone."""
@@ -27,14 +27,33 @@ class ServerPorts:
 
 
 @dataclass(frozen=True)
+class KafkaPorts:
+    """Ports of the Kafka node: for clients, and the one by which it is its own controller."""
+
+    client: int
+    controller: int
+
+    @classmethod
+    def usual(cls) -> KafkaPorts:
+        """Kafka's own default ports."""
+        return cls(9092, 9093)
+
+    @classmethod
+    def from_base(cls, base: int) -> KafkaPorts:
+        """Those behind the minion's in :meth:`ClusterPorts.from_base`."""
+        return cls(base + 4, base + 5)
+
+
+@dataclass(frozen=True)
 class ClusterPorts:
-    """Ports of a whole cluster."""
+    """Ports of a whole cluster; without Kafka where ``kafka`` is None."""
 
     zookeeper: int
     controller: int
     broker: int
     minion: int
     servers: tuple[ServerPorts, ...]
+    kafka: KafkaPorts | None = None
 
     def __post_init__(self) -> None:
         named = self.named()
@@ -63,7 +82,8 @@ class ClusterPorts:
     def from_json(cls, document: Mapping[str, Any]) -> ClusterPorts:
         """Read what `dataclasses.asdict` wrote."""
         servers = tuple(ServerPorts(**ports) for ports in document["servers"])
-        return cls(**{**document, "servers": servers})
+        kafka = KafkaPorts(**document["kafka"]) if document.get("kafka") else None
+        return cls(**{**document, "servers": servers, "kafka": kafka})
 
     def named(self) -> dict[str, int]:
         """All ports by role and use."""
@@ -77,4 +97,7 @@ class ClusterPorts:
             ports[f"server-{number}"] = server.query
             ports[f"server-{number} admin"] = server.admin
             ports[f"server-{number} grpc"] = server.grpc
+        if self.kafka is not None:
+            ports["kafka"] = self.kafka.client
+            ports["kafka controller"] = self.kafka.controller
         return ports

@@ -46,6 +46,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="seed of the random tests (or PINOT_TEST_SEED=...); else they are the same each time, but"
         " with --full, which takes a new seed and prints it",
     )
+    parser.addoption(
+        "--correct-pages",
+        action="store_true",
+        help="tests/docs: write what was printed into the pages, where they show something else",
+    )
 
 
 # Before hypothesis' own plugin, which takes its seed from there. Processes of pytest-xdist get the options.

@@ -41,7 +41,7 @@ class CliContext:
         self.verbose = 0
         self.settings = Settings({}, env={})
         self.entry_point: EntryPoint | None = None
-        """Entry point of the command that runs; tells the extra to install when a dependency is missing."""
+        """Entry point of the innermost command: names the extra to install when a module is missing."""
         self._env = env
         self._open = ExitStack()
 

@@ -23,8 +23,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from controller_client.cli.arguments import check_values
-from controller_client.entry_points import missing_module
+from controller_client.cli.context import CliContext
 from controller_client.errors import SetupError
+from controller_client.extras import missing_module
 
 __all__ = ["LazyGroup", "missing_dependency", "one_line_help"]
 
@@ -67,6 +68,8 @@ class LazyGroup(click.Group):
         point = self.entry_points.get(cmd_name)
         if point is None:
             return super().get_command(ctx, cmd_name)
+        if isinstance(ctx.obj, CliContext):
+            ctx.obj.entry_point = point
         try:
             command = point.load()
         except ModuleNotFoundError as error:
@@ -132,4 +135,4 @@ def one_line_help(point: importlib.metadata.EntryPoint) -> str:
 
 def missing_dependency(point: importlib.metadata.EntryPoint, error: ModuleNotFoundError) -> SetupError:
     """The error of a command that cannot be imported, with the extra that brings what it lacks."""
-    return missing_module(f"the command {point.name}", point, error)
+    return missing_module(error, f"the command {point.name}", point.extras)

@@ -84,6 +84,12 @@ class Output:
         """Write a JSON value, whatever the format: for what is JSON by nature, e.g. a table config."""
         click.echo(json_text(_json_value(value), indent=2))
 
+    def result(self, text: str, record: Mapping[str, Any]) -> None:
+        """Say what an action did: a sentence on stderr and, with JSON, the object on stdout."""
+        self.note(text)
+        if self.is_json:
+            self.json(dict(record))
+
     def line(self, text: str) -> None:
         """Write one line of data: for what goes on, line after line."""
         click.echo(visible(text))

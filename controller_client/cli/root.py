@@ -64,12 +64,6 @@ class RootGroup(LazyGroup):
         # click gives back an exit code (--help, --version, Exit) or what the command's function returned.
         sys.exit(result if isinstance(result, int) else 0)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """As the parent's; remembers which entry point runs."""
-        if isinstance(ctx.obj, CliContext):
-            ctx.obj.entry_point = self.entry_points.get(cmd_name)
-        return super().get_command(ctx, cmd_name)
-
 
 def _wants_json(arguments: Sequence[str]) -> bool:
     """Whether errors are to be JSON.
@@ -147,9 +141,9 @@ cli = RootGroup(
     help="""Work with an Apache Pinot cluster.
 
     Addresses and credentials come from a flag, else from the environment, else from a profile in
-    ~/.config/pinotctl.toml; 'pinotctl config show' tells which.
+    ~/.config/pinotctl.toml; 'pinotctl config show' shows which.
 
-    Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 outcome unknown (look at the cluster's
+    Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 outcome unknown (check the cluster's
     state before running it again), 130 interrupted.
     """,
     params=[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from controller_client.consumption.control import TableControl
 from controller_client.consumption.segments import PartitionSegments, StreamSegment, read_segment
@@ -31,6 +32,15 @@ class OffsetJump:
         if not (self.expected.isdigit() and self.started.isdigit()):
             return None
         return int(self.started) - int(self.expected)
+
+    def to_json(self) -> dict[str, Any]:
+        """The jump, for programs."""
+        return {
+            "partition": self.partition,
+            "expected_offset": self.expected,
+            "started_offset": self.started,
+            "missing_rows": self.missing,
+        }
 
     def __str__(self) -> str:
         missing = self.missing

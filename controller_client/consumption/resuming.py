@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from controller_client.consumption.control import TableControl
 from controller_client.consumption.ideal_state import IdealState, read_flags
@@ -54,6 +55,10 @@ class ResumeResult:
 
     changed: bool
     jumps: tuple[OffsetJump, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The result, for programs."""
+        return {"changed": self.changed, "jumps": [jump.to_json() for jump in self.jumps]}
 
 
 def resume(

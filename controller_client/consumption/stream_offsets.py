@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from controller_client.consumption.stream_config import StreamConfig
 from controller_client.errors import NotFoundError, SourceError
+from controller_client.extras import extra_for, install_command
 from controller_client.redaction import mask_text
 
 __all__ = [
@@ -88,7 +89,7 @@ class KafkaLook:
         except ModuleNotFoundError as error:
             raise StreamUnknownError(
                 "the offsets of the stream are not known: the package confluent-kafka is not installed",
-                remedy="pip install 'pinot-plugins[kafka]'",
+                remedy=install_command(extra_for("confluent_kafka")),
             ) from error
         self._topic = stream.topic
         self._brokers = stream.values.get(_BROKERS, "")

@@ -8,7 +8,6 @@ from controller_client.deepstore.audit import AuditOptions, Auditor, TableAudit
 from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.judge import (
     REPAIRABLE,
-    WHAT_TO_DO,
     Fault,
     Finding,
     Judgement,
@@ -27,7 +26,6 @@ __all__ = [
     "COLUMNS",
     "REPAIRABLE",
     "STORE",
-    "WHAT_TO_DO",
     "AuditOptions",
     "AuditReport",
     "Auditor",

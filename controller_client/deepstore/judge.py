@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from controller_client.deepstore.segment_record import SegmentRecord
+from controller_client.word_enum import WordEnum
 
 __all__ = [
     "REPAIRABLE",
-    "WHAT_TO_DO",
     "Fault",
     "Finding",
     "Judgement",
@@ -21,46 +20,29 @@ __all__ = [
 ]
 
 
-class Fault(StrEnum):
+class Fault(WordEnum):
     """What can be wrong."""
 
-    NO_URL = "no url"
+    NO_URL = "no_url"
     """The metadata has no download url: only servers have the segment."""
-    OBJECT_GONE = "object gone"
+    OBJECT_GONE = "object_gone"
     """The url leads to nothing."""
-    WRONG_SIZE = "wrong size"
+    WRONG_SIZE = "wrong_size"
     """The stored tar has another size than the metadata says, or none at all."""
-    WRONG_CRC = "wrong crc"
+    WRONG_CRC = "wrong_crc"
     """The content of the stored tar is not proven to be the segment; seen only where tars are read."""
-    FEW_COPIES = "few copies"
+    FEW_COPIES = "few_copies"
     """Fewer good copies, on servers and in the store together, than asked for."""
-    REPLICA_CRC = "replica crc"
+    REPLICA_CRC = "replica_crc"
     """A server has loaded another segment under this name than the metadata says."""
-    NOT_CHECKED = "not checked"
+    NOT_CHECKED = "not_checked"
     """The store could not be inspected for this segment."""
-    COPIES_UNKNOWN = "copies unknown"
+    COPIES_UNKNOWN = "copies_unknown"
     """Enough copies only if those of servers are good that did not report their check sums."""
 
 
 REPAIRABLE = frozenset({Fault.NO_URL, Fault.OBJECT_GONE, Fault.WRONG_SIZE, Fault.WRONG_CRC})
 """Faults that a new copy in the store fixes."""
-
-_REPAIR = "run `pinotctl deepstore repair TABLE`: it gives the store a copy"
-
-WHAT_TO_DO: Mapping[Fault, str] = {
-    Fault.NO_URL: _REPAIR,
-    Fault.OBJECT_GONE: _REPAIR,
-    Fault.WRONG_SIZE: _REPAIR,
-    Fault.WRONG_CRC: "run `pinotctl deepstore repair --read-tars TABLE`: it gives the store a copy",
-    Fault.FEW_COPIES: "start the servers that have the segment, or give the table more replicas; "
-    "where the store lacks its copy, repair that first",
-    Fault.REPLICA_CRC: "this server answers queries from another version of the segment than the others, "
-    "which a repair of the store does not change. Once the store has its copy, run "
-    "`pinotctl segment reload TABLE SEGMENT`: the server then loads that",
-    Fault.NOT_CHECKED: "audit from a machine that reaches the store, with its credentials",
-    Fault.COPIES_UNKNOWN: "find out why the server does not answer, then audit again",
-}
-"""What helps against each fault."""
 
 
 @dataclass(frozen=True)

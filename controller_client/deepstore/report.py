@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from controller_client.deepstore.audit import TableAudit
-from controller_client.deepstore.judge import WHAT_TO_DO, Fault, Judgement
-from controller_client.markup import Html, document, el, join, table
+from controller_client.deepstore.judge import Fault, Judgement
+from controller_client.deepstore.next_steps import NextStep, next_steps
+from controller_client.markup import Html, commands, document, el, join, table
 
 __all__ = ["COLUMNS", "AuditReport"]
 
@@ -73,7 +74,7 @@ class AuditReport:
 
     def summary(self) -> str:
         """Say in a sentence what was found: segments once, and each fault by the segments that have it."""
-        parts = ", ".join(f"{count:,} {fault}" for fault, count in sorted(self.counts().items()))
+        parts = ", ".join(f"{count:,} {fault.words}" for fault, count in sorted(self.counts().items()))
         number = len(self.faulty)
         found = f"{number:,} with faults ({parts})" if number else "every segment has its copies"
         text = f"{counted(self.segments, 'segment')} of {counted(len(self.tables), 'table')}: {found}."
@@ -81,22 +82,22 @@ class AuditReport:
             text += f" Not complete: {', '.join(self.silent)} did not report the check sums of its copies."
         return text
 
-    def what_to_do(self) -> dict[str, str]:
-        """What helps against each fault that was found."""
-        return {fault.value: WHAT_TO_DO[fault] for fault in sorted(self.counts())}
+    def next_steps(self) -> list[NextStep]:
+        """What to do about it, the most useful first."""
+        return next_steps(self.tables)
 
     def to_json(self) -> dict[str, Any]:
         """All that was found, as a JSON document."""
         return {
             "store": self.store,
-            "minCopies": self.min_copies,
-            "startedMs": self.started_ms,
-            "tookS": round(self.took_s, 3),
+            "min_copies": self.min_copies,
+            "started_ms": self.started_ms,
+            "took_s": round(self.took_s, 3),
             "segments": self.segments,
-            "faultySegments": len(self.faulty),
+            "faulty_segments": len(self.faulty),
             "faults": {fault.value: count for fault, count in sorted(self.counts().items())},
-            "whatToDo": self.what_to_do(),
-            "silentServers": self.silent,
+            "next_steps": [{"text": step.text, "commands": step.commands} for step in self.next_steps()],
+            "silent_servers": self.silent,
             "tables": [_table_json(audit) for audit in self.tables],
         }
 
@@ -109,7 +110,7 @@ class AuditReport:
             ("with faults", len(self.faulty)),
             ("seconds", round(self.took_s, 1)),
         ]
-        tiles += [(str(fault), count) for fault, count in sorted(self.counts().items())]
+        tiles += [(fault.words, count) for fault, count in sorted(self.counts().items())]
         rows = self.rows()
         began = datetime.fromtimestamp(self.started_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
         word = "clean" if clean else "faults" if self.faulty else "not complete"
@@ -120,7 +121,7 @@ class AuditReport:
             el("p", f"{self.store}; at least {self.min_copies} copies of each segment", class_="soft"),
             el("p", self.summary()),
             el("div", *(el("div", el("b", f"{n:,}"), el("span", name)) for name, n in tiles), class_="tiles"),
-            _what_to_do_part(self.what_to_do()),
+            _next_part(self.next_steps()),
             _tables_part(self.tables),
             _findings_part(rows),
             el("footer", f"Began at {began} UTC."),
@@ -132,14 +133,14 @@ def _table_json(audit: TableAudit) -> dict[str, Any]:
         "table": audit.table,
         "segments": audit.segments,
         "consuming": audit.consuming,
-        "silentServers": dict(audit.silent),
+        "silent_servers": dict(audit.silent),
         "faulty": [
             {
                 "segment": each.record.segment,
                 "url": each.record.shown_url,
                 "crc": each.record.crc,
                 "copies": each.copies,
-                "storedWell": each.stored_well,
+                "stored_well": each.stored_well,
                 "replicas": [
                     {"server": one.server, "state": one.state, "crc": one.crc} for one in each.replicas
                 ],
@@ -150,17 +151,16 @@ def _table_json(audit: TableAudit) -> dict[str, Any]:
     }
 
 
-def _what_to_do_part(texts: Mapping[str, str]) -> Html | None:
-    if not texts:
-        return None
-    return join(
-        [el("h2", "What to do"), table([("fault", False), ("what helps", False)], list(texts.items()))]
-    )
-
-
 def counted(number: int, noun: str) -> str:
     """Write ``1 segment`` or ``2 segments``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _next_part(steps: Sequence[NextStep]) -> Html | None:
+    if not steps:
+        return None
+    items = [el("li", step.text, commands(step.commands)) for step in steps]
+    return join([el("h2", "What to do next"), el("ol", *items)])
 
 
 def _tables_part(audits: Sequence[TableAudit]) -> Html:

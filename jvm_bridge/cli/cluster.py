@@ -1,4 +1,4 @@
-"""Start, look at and stop a whole Pinot cluster on this machine."""
+"""Start, inspect and stop a whole Pinot cluster on this machine."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from types import FrameType
 import click
 
 from controller_client.cli.context import CliContext, pass_cli
-from controller_client.cli.options import confirm, output_option, yes_option
+from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.clock import SystemClock
 from controller_client.errors import ConfigError
 from jvm_bridge.cli.jar_progress import jar_progress
 from jvm_bridge.cli.log_view import follow, tail
-from jvm_bridge.local_cluster import ClusterPorts, LocalCluster, default_folder
+from jvm_bridge.local_cluster import ClusterPorts, KafkaPorts, LocalCluster, default_folder
 
 _MIB = 1024 * 1024
 
@@ -28,7 +28,7 @@ dir_option = click.option(
 
 @click.group()
 def cluster() -> None:
-    """Start, look at and stop a whole Pinot cluster on this machine."""
+    """Start, inspect and stop a whole Pinot cluster on this machine."""
 
 
 @cluster.command()
@@ -36,13 +36,16 @@ def cluster() -> None:
 @click.option(
     "--port-base",
     type=int,
-    help="Use ports from this one on: ZooKeeper, controller, broker, minion; servers from +10, three each.",
+    help="Use ports from this one on: ZooKeeper, controller, broker, minion, Kafka (two); servers from +10,"
+    " three each.",
 )
 @click.option("--zookeeper-port", type=int)
 @click.option("--controller-port", type=int)
 @click.option("--broker-port", type=int)
 @click.option("--minion-port", type=int)
 @click.option("--servers", type=click.IntRange(min=1), help="Number of servers; 1 without it.")
+@click.option("--kafka", is_flag=True, help="With a Kafka node, also for a cluster that has none yet.")
+@click.option("--kafka-port", type=int, help="The same, with this port (9092 without it) and the next one.")
 @click.option(
     "--timeout",
     "timeout_s",
@@ -62,11 +65,14 @@ def up(
     broker_port: int | None,
     minion_port: int | None,
     servers: int | None,
+    kafka: bool,
+    kafka_port: int | None,
     timeout_s: float,
 ) -> None:
-    """Start the cluster, or what of it does not run, and wait until it is ready.
+    """Start the cluster, or those of its roles that do not run, and wait until it is ready.
 
-    Without port options it has Pinot's usual ports (ZooKeeper 2123). Data survive 'down' and 'up'.
+    Without port options it has Pinot's usual ports (ZooKeeper 2123). Data survive 'down' and 'up'. The table
+    configs of realtime tables reach Kafka at the address that is printed.
     """
     single = {
         "zookeeper": zookeeper_port,
@@ -77,20 +83,25 @@ def up(
     local = LocalCluster(folder or default_folder(), _ports(port_base, single, servers))
     _interrupt_on_sigterm()
     with jar_progress(cli.out) as progress:
-        result = local.up(timeout_s=timeout_s, progress=progress, on_step=cli.out.note)
+        result = local.up(
+            kafka=_kafka_ports(local.ports.kafka, kafka, kafka_port, port_base),
+            timeout_s=timeout_s,
+            progress=progress,
+            on_step=cli.out.note,
+        )
     if not result.started:
         cli.out.note("The cluster runs already; nothing was started.")
     elif result.found:
         cli.out.note(f"Ran already: {', '.join(result.found)}")
-    cli.out.record(
-        {
-            "console": local.controller_url,
-            "controller": local.controller_url,
-            "broker": local.broker_url,
-            "zookeeper": local.zookeeper_address,
-            "folder": str(local.folder),
-        }
-    )
+    addresses = {
+        "console": local.controller_url,
+        "controller": local.controller_url,
+        "broker": local.broker_url,
+        "zookeeper": local.zookeeper_address,
+    }
+    if local.kafka_address:
+        addresses["kafka"] = local.kafka_address
+    cli.out.record({**addresses, "folder": str(local.folder)})
 
 
 @cluster.command()
@@ -108,7 +119,7 @@ def status(cli: CliContext, folder: Path | None) -> None:
             role.port,
             round(role.rss_bytes / _MIB),
             round(role.uptime_s),
-            "ok" if role.healthy else "not healthy" if role.pid else "down",
+            "ok" if role.healthy else "not_healthy" if role.pid else "down",
         )
         for role in roles
     ]
@@ -124,38 +135,57 @@ def status(cli: CliContext, folder: Path | None) -> None:
 @click.option(
     "--tail", "lines", type=click.IntRange(min=0), default=20, show_default=True, help="Lines a role."
 )
-@click.option("-f", "--follow", "following", is_flag=True, help="Go on with what is written, until Ctrl-C.")
+@click.option("-f", "--follow", "following", is_flag=True, help="Go on with new lines, until Ctrl-C.")
+@output_option()
 @pass_cli
 def logs(cli: CliContext, folder: Path | None, role: str | None, lines: int, following: bool) -> None:
-    """Show the last lines of the roles' logs, or of ROLE's."""
+    """Show the last lines of the roles' logs, or of ROLE's; as JSON, an object for each line."""
     local = LocalCluster(folder or default_folder())
     local.status()  # says what is wrong where there is no cluster
     names = local.role_names()
     if role is not None and role not in names:
         raise ConfigError(f"There is no role {role}", expected=f"one of {', '.join(names)}")
     files = {name: local.log_file(name) for name in ([role] if role else names)}
+
+    def show(name: str, line: str) -> None:
+        if cli.out.is_json:
+            cli.out.json_line({"role": name, "line": line})
+        else:
+            cli.out.document(f"{line}\n" if role else f"{name}: {line}\n")
+
     for name, file in files.items():
         for line in tail(file, lines):
-            cli.out.document(f"{line}\n" if role else f"{name}: {line}\n")
+            show(name, line)
     if following:
         for name, line in follow(files, SystemClock()):
-            cli.out.document(f"{line}\n" if role else f"{name}: {line}\n")
+            show(name, line)
 
 
 @cluster.command()
 @dir_option
 @click.option("--purge", is_flag=True, help="Delete the cluster's data and logs too.")
+@dry_run_option
 @yes_option
+@output_option()
 @pass_cli
-def down(cli: CliContext, folder: Path | None, purge: bool, yes: bool) -> None:
+def down(cli: CliContext, folder: Path | None, purge: bool, dry_run: bool, yes: bool) -> None:
     """Stop the cluster; its data stay unless --purge is given."""
     local = LocalCluster(folder or default_folder())
+    running = [role.role for role in local.status() if role.pid]
+    record = {"folder": str(local.folder), "stopped": [], "purged": False, "dry_run": dry_run}
+    if dry_run:
+        lines = [f"Would stop {', '.join(running)}." if running else "The cluster is not running."]
+        if purge:
+            lines += [f"Would delete {path}" for path in local.purged_paths()]
+        cli.out.result("\n".join(lines), {**record, "running": running})
+        return
     if purge:
         confirm(f"Delete all data of the cluster in {local.folder}?", yes=yes)
     stopped = local.down(purge=purge, on_step=cli.out.note)
-    cli.out.note("The cluster is down." if stopped else "The cluster was not running.")
+    lines = ["The cluster is down." if stopped else "The cluster was not running."]
     if purge:
-        cli.out.note(f"Its data in {local.folder} are deleted.")
+        lines.append(f"Its data in {local.folder} are deleted.")
+    cli.out.result("\n".join(lines), {**record, "stopped": list(stopped), "purged": purge})
 
 
 def _ports(base: int | None, single: dict[str, int | None], servers: int | None) -> ClusterPorts | None:
@@ -171,6 +201,17 @@ def _ports(base: int | None, single: dict[str, int | None], servers: int | None)
         minion=given.get("minion", ports.minion),
         servers=ports.servers,
     )
+
+
+def _kafka_ports(
+    there: KafkaPorts | None, asked: bool, port: int | None, base: int | None
+) -> KafkaPorts | None:
+    """The ports of a Kafka that was asked for; those of the one that is there unless a port is given."""
+    if port is not None:
+        return KafkaPorts(port, port + 1)
+    if not asked or there is not None:
+        return there
+    return KafkaPorts.usual() if base is None else KafkaPorts.from_base(base)
 
 
 def _interrupt_on_sigterm() -> None:

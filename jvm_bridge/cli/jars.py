@@ -34,8 +34,13 @@ def fetch(cli: CliContext) -> None:
 
 
 @jars.command(name="class-path")
+@output_option()
 @pass_cli
 def class_path(cli: CliContext) -> None:
     """Write the class path, in its order, for Java's -cp option."""
     with jar_progress(cli.out) as progress:
-        click.echo(":".join(str(jar) for jar in pinot_jars(progress).class_path))
+        found = [str(jar) for jar in pinot_jars(progress).class_path]
+    if cli.out.is_json:
+        cli.out.json({"class_path": found})
+    else:
+        cli.out.line(":".join(found))

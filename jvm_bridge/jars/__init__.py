@@ -27,6 +27,7 @@ __all__ = [
     "Progress",
     "Repository",
     "cache_folder",
+    "kafka_jars",
     "load_pins",
     "parse_pins",
     "pinned_jars",
@@ -35,6 +36,8 @@ __all__ = [
 
 DEFAULT_PINS = "pinot-0.11.0"
 """The newest Pinot that is on Maven Central as a whole."""
+
+_KAFKA_PINS = "kafka-3.9.1"
 
 
 @dataclass(frozen=True)
@@ -74,11 +77,21 @@ def pinned_jars(
     name: str, progress: Progress | None = None, *, env: Mapping[str, str] | None = None
 ) -> JarSet:
     """Return the jars of a pins file, e.g. ``kafka-3.9.1``; see :func:`pinot_jars`."""
-    env = os.environ if env is None else env
-    pins = load_pins(name)
+    return _ensure(load_pins(name), progress, os.environ if env is None else env)
+
+
+def kafka_jars(progress: Progress | None = None, *, env: Mapping[str, str] | None = None) -> JarSet:
+    """Return the jars of a Kafka node, with a logger; see :func:`pinot_jars`."""
+    kafka = load_pins(_KAFKA_PINS)
+    # Kafka's own dependencies name no logger: without one its log is empty.
+    loggers = (pin for pin in load_pins(DEFAULT_PINS).pins if pin.artifact.startswith("log4j-"))
+    return _ensure(PinSet(kafka.name, (*kafka.pins, *loggers)), progress, os.environ if env is None else env)
+
+
+def _ensure(pins: PinSet, progress: Progress | None, env: Mapping[str, str]) -> JarSet:
     folder = cache_folder(env)
     cache = JarCache(folder, Repository(env.get(MIRROR_VARIABLE) or None))
-    return JarSet(pins.version, cache.ensure(pins, progress), f"pins {name} in {folder}")
+    return JarSet(pins.version, cache.ensure(pins, progress), f"pins {pins.name} in {folder}")
 
 
 def cache_folder(env: Mapping[str, str] | None = None) -> Path:

@@ -1,4 +1,4 @@
-"""A Pinot cluster on this machine: ZooKeeper, controller, broker, servers and a minion hosted in Python."""
+"""A Pinot cluster on this machine: ZooKeeper, controller, broker, servers, a minion in Python, and Kafka."""
 
 from __future__ import annotations
 
@@ -14,14 +14,21 @@ from pathlib import Path
 from controller_client.clock import Clock, SystemClock
 from controller_client.errors import ConfigError, SetupError, WaitTimeoutError
 from controller_client.folders import FolderLock
-from jvm_bridge.cluster_ports import HOST, ClusterPorts
+from jvm_bridge.cluster_ports import HOST, ClusterPorts, KafkaPorts
 from jvm_bridge.free_ports import check_free
-from jvm_bridge.jars import Progress, pinot_jars
+from jvm_bridge.jars import Progress, kafka_jars, pinot_jars
 from jvm_bridge.jdk import find_java
 from jvm_bridge.local_cluster.health import LiveInstances, is_healthy
-from jvm_bridge.local_cluster.processes import ProcessRecord, find_processes, spawn, stop
-from jvm_bridge.local_cluster.roles import CLUSTER_NAME, Role, RoleRunner, plan_roles
-from jvm_bridge.local_cluster.state import STATE_FILE, ClusterState, read_state, write_state
+from jvm_bridge.local_cluster.processes import ProcessRecord, find_processes, log_end, spawn, stop
+from jvm_bridge.local_cluster.roles import CLUSTER_NAME, KAFKA, ZOOKEEPER, Role, RoleRunner, plan_roles
+from jvm_bridge.local_cluster.state import (
+    STATE_FILE,
+    ClusterState,
+    existing_state,
+    read_state,
+    state_to_start,
+    write_state,
+)
 
 __all__ = ["LocalCluster", "RoleStatus", "UpResult", "default_folder"]
 
@@ -29,9 +36,8 @@ logger = logging.getLogger(__name__)
 
 _POLL_INTERVAL_S = 0.2
 _STOP_TIMEOUT_S = 30.0
-_LOG_TAIL_LINES = 15
-_STACK_FRAME = "\tat "
-_OWN_FOLDERS = ("zookeeper", "controller", "minion", "conf", "logs", "tmp")
+_OWN_FOLDERS = (ZOOKEEPER, KAFKA, "controller", "minion", "conf", "logs", "tmp")
+_SHOWN_NAMES = {ZOOKEEPER: "ZooKeeper", KAFKA: "Kafka"}
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,12 @@ class LocalCluster:
         return f"{HOST}:{self.ports.zookeeper}"
 
     @property
+    def kafka_address(self) -> str | None:
+        """Address of Kafka; None where the cluster has none."""
+        kafka = self.ports.kafka
+        return f"{HOST}:{kafka.client}" if kafka else None
+
+    @property
     def cluster_name(self) -> str:
         """Helix' name of the cluster."""
         return CLUSTER_NAME
@@ -109,6 +121,7 @@ class LocalCluster:
     def up(
         self,
         *,
+        kafka: KafkaPorts | None = None,
         timeout_s: float = 180.0,
         progress: Progress | None = None,
         on_step: Callable[[str], None] = logger.info,
@@ -118,6 +131,7 @@ class LocalCluster:
         What this call started is stopped again when it fails or is interrupted.
 
         Args:
+            kafka: Give a cluster that has no Kafka a Kafka node with these ports.
             timeout_s: How long to wait for all roles.
             progress: Told of jars being fetched, see :func:`jvm_bridge.jars.pinot_jars`.
             on_step: Told what is done, in words.
@@ -130,7 +144,7 @@ class LocalCluster:
         self._check_folder()
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._locked():
-            state = self._state_for_up()
+            state = state_to_start(self.folder, self._wanted_ports, kafka)
             roles = plan_roles(self.folder, state.ports)
             running = self._running(state)
             missing = [role for role in roles if role.name not in running]
@@ -140,7 +154,13 @@ class LocalCluster:
             needed = {name: port for role in missing for name, port in role.ports.items()}
             check_free(needed, option="--port-base")
             jars = pinot_jars(progress)
-            runner = RoleRunner(self.folder, state.ports, find_java(), jars)
+            runner = RoleRunner(
+                self.folder,
+                state.ports,
+                find_java(),
+                jars,
+                kafka_jars(progress) if state.ports.kafka else None,
+            )
             state = replace(state, version=jars.version, processes=running)
             started: dict[str, ProcessRecord] = {}
             try:
@@ -158,13 +178,13 @@ class LocalCluster:
         Raises:
             SetupError: There is no cluster in the folder.
         """
-        state = self._existing_state()
+        state = existing_state(self.folder)
         running = self._running(state)
         roles = plan_roles(self.folder, state.ports)
         return [self._status_of(role, running.get(role.name)) for role in roles]
 
     def down(self, *, purge: bool = False, on_step: Callable[[str], None] = logger.info) -> tuple[str, ...]:
-        """Stop all roles: minion, servers and broker, then the controller, then ZooKeeper.
+        """Stop all roles: minion, servers and broker, then the controller, then ZooKeeper and Kafka.
 
         Args:
             purge: Delete data, logs and state too.
@@ -176,9 +196,9 @@ class LocalCluster:
         Raises:
             SetupError: There is no cluster in the folder.
         """
-        self._existing_state()
+        existing_state(self.folder)
         with self._locked():
-            state = self._existing_state()
+            state = existing_state(self.folder)
             running = self._running(state)
             if running:
                 on_step(f"stopping {', '.join(running)}")
@@ -187,6 +207,14 @@ class LocalCluster:
             if purge:
                 self._purge(state)
         return tuple(running)
+
+    def purged_paths(self) -> list[Path]:
+        """The files and folders that a purge deletes.
+
+        Raises:
+            SetupError: There is no cluster in the folder.
+        """
+        return self._own_paths(existing_state(self.folder))
 
     def log_file(self, role: str) -> Path:
         """Where a role's output goes."""
@@ -205,31 +233,6 @@ class LocalCluster:
                 where=str(self.folder),
                 remedy="Choose another folder with --dir.",
             )
-
-    def _state_for_up(self) -> ClusterState:
-        state = read_state(self.folder)
-        if state is None:
-            return ClusterState(self._wanted_ports or ClusterPorts.usual(), version="")
-        if self._wanted_ports and self._wanted_ports != state.ports:
-            raise ConfigError(
-                "The cluster in this folder has other ports or another number of servers",
-                expected=", ".join(f"{name} {port}" for name, port in state.ports.named().items()),
-                where=str(self.folder / STATE_FILE),
-                remedy="Leave the options away, use another --dir, or 'pinotctl cluster down --purge' "
-                "first: the data "
-                "knows its servers by their ports.",
-            )
-        return state
-
-    def _existing_state(self) -> ClusterState:
-        state = read_state(self.folder)
-        if state is None:
-            raise SetupError(
-                "There is no local cluster in this folder",
-                where=str(self.folder),
-                remedy="Start one with 'pinotctl cluster up', or name its folder with --dir.",
-            )
-        return state
 
     def _running(self, state: ClusterState) -> dict[str, ProcessRecord]:
         """The running roles: those written down, and those of a launcher that was killed before it could."""
@@ -258,6 +261,7 @@ class LocalCluster:
 
         def start(role: Role) -> None:
             runner.write_config(role)
+            runner.prepare(role, self.log_file(role.name))
             record, child = spawn(role.name, runner.command(role), self.log_file(role.name), os.environ)
             self._children.append(child)
             started[role.name] = everyone[role.name] = record
@@ -275,9 +279,11 @@ class LocalCluster:
                 self._clock.sleep(_POLL_INTERVAL_S)
 
         zookeeper, *others = roles
-        if zookeeper in missing:
-            on_step("starting ZooKeeper")
-            start(zookeeper)
+        first = [role for role in missing if role.name in _SHOWN_NAMES]
+        if first:
+            on_step(f"starting {' and '.join(_SHOWN_NAMES[role.name] for role in first)}")
+        for role in first:
+            start(role)
         wait("ZooKeeper does not answer", lambda: is_healthy(zookeeper))
         with LiveInstances(state.ports.zookeeper) as instances:
             controller = next(role for role in others if role.name == "controller")
@@ -285,7 +291,7 @@ class LocalCluster:
                 on_step("starting the controller")
                 start(controller)
             wait("the controller has not made the cluster", instances.cluster_is_set_up)
-            rest = [role for role in others if role in missing and role is not controller]
+            rest = [role for role in missing if role not in first and role is not controller]
             if rest:
                 on_step(f"starting {', '.join(role.name for role in rest)}")
             for role in rest:
@@ -300,13 +306,14 @@ class LocalCluster:
             if record.process(self.folder) is None:
                 log = self.log_file(name)
                 raise SetupError(
-                    f"{name} ended while the cluster started; its last lines:{_log_end(log)}", where=str(log)
+                    f"{name} ended while the cluster started; its last lines:{log_end(log)}", where=str(log)
                 )
 
     def _stop(self, roles: Sequence[Role], running: dict[str, ProcessRecord]) -> None:
-        last = ("controller", "zookeeper")
-        first = [record for name, record in running.items() if name not in last]
-        for group in (first, *([running[name]] for name in last if name in running)):
+        last = (["controller"], [KAFKA, ZOOKEEPER])
+        first = [name for name in running if not any(name in names for names in last)]
+        for names in (first, *last):
+            group = [running[name] for name in names if name in running]
             for name in stop(group, self.folder, _STOP_TIMEOUT_S):
                 logger.warning("%s did not end within %.0f s and was killed", name, _STOP_TIMEOUT_S)
         for child in self._children:
@@ -321,13 +328,18 @@ class LocalCluster:
             role.name, process.pid, role.port, process.memory_info().rss, uptime_s, healthy=is_healthy(role)
         )
 
+    def _own_paths(self, state: ClusterState) -> list[Path]:
+        """What this class made in the folder; the lock and the state come last."""
+        names = [*sorted({*_OWN_FOLDERS, *self._names(state)}), "lock", STATE_FILE]
+        return [self.folder / name for name in names if (self.folder / name).exists()]
+
     def _purge(self, state: ClusterState) -> None:
         """Delete what this class made, and the folder itself if nothing else is in it."""
-        names = {*_OWN_FOLDERS, *self._names(state)}
-        for name in names:
-            shutil.rmtree(self.folder / name, ignore_errors=True)
-        (self.folder / STATE_FILE).unlink(missing_ok=True)
-        (self.folder / "lock").unlink(missing_ok=True)
+        for path in self._own_paths(state):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
         if not any(self.folder.iterdir()):
             self.folder.rmdir()
 
@@ -344,13 +356,6 @@ class LocalCluster:
             yield
         finally:
             lock.release()
-
-
-def _log_end(log: Path) -> str:
-    """The last lines of a log, indented; without Java's stack frames, which would push out what happened."""
-    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    telling = [line for line in lines if not line.startswith(_STACK_FRAME)]
-    return "".join(f"\n    {line}" for line in telling[-_LOG_TAIL_LINES:])
 
 
 def default_folder() -> Path:

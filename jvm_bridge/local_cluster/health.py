@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import socket
-from urllib.parse import urlsplit
+import struct
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
@@ -12,7 +12,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 
 from controller_client.errors import WaitTimeoutError
 from jvm_bridge.cluster_ports import HOST
-from jvm_bridge.local_cluster.roles import CLUSTER_NAME, Role
+from jvm_bridge.local_cluster.roles import CLUSTER_NAME, KAFKA, ZOOKEEPER, Role
 
 __all__ = ["LiveInstances", "is_healthy"]
 
@@ -21,9 +21,13 @@ _CONNECT_TIMEOUT_S = 30.0
 
 
 def is_healthy(role: Role) -> bool:
-    """Ask the role: ``srvr`` for ZooKeeper, ``GET /health`` for the others."""
+    """Ask the role: ``srvr`` for ZooKeeper, ``ApiVersions`` for Kafka, ``GET /health`` for the others."""
     try:
-        return _zookeeper_answers(role.port) if role.health_url is None else _health_is_ok(role.health_url)
+        if role.name == ZOOKEEPER:
+            return _zookeeper_answers(role.port)
+        if role.name == KAFKA:
+            return _kafka_answers(role.port)
+        return _health_is_ok(role.port)
     except (OSError, http.client.HTTPException):
         return False
 
@@ -69,11 +73,20 @@ def _zookeeper_answers(port: int) -> bool:
             return b"\nMode: " in answer.read()
 
 
-def _health_is_ok(url: str) -> bool:
-    parts = urlsplit(url)
-    connection = http.client.HTTPConnection(HOST, parts.port or 80, timeout=_PROBE_TIMEOUT_S)
+def _kafka_answers(port: int) -> bool:
+    # Every Kafka understands ApiVersions in version 0: key, version, the request's id, no client name.
+    request = struct.pack(">hhih", 18, 0, 1, -1)
+    with socket.create_connection((HOST, port), timeout=_PROBE_TIMEOUT_S) as connection:
+        connection.sendall(struct.pack(">i", len(request)) + request)
+        with connection.makefile("rb") as answer:
+            head = answer.read(10)  # size, the request's id, error code
+    return len(head) == 10 and struct.unpack(">iih", head)[1:] == (1, 0)
+
+
+def _health_is_ok(port: int) -> bool:
+    connection = http.client.HTTPConnection(HOST, port, timeout=_PROBE_TIMEOUT_S)
     try:
-        connection.request("GET", parts.path)
+        connection.request("GET", "/health")
         return connection.getresponse().status == http.client.OK
     finally:
         connection.close()

@@ -16,12 +16,14 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["ProcessRecord", "find_processes", "marks", "spawn", "stop"]
+__all__ = ["ProcessRecord", "find_processes", "log_end", "marks", "spawn", "stop"]
 
 _CLUSTER_MARK, _ROLE_MARK = "pinotPlugins.cluster=", "pinotPlugins.role="
 # psutil derives the start time from clock ticks since boot: the last digits may differ between two readings.
 _START_TIME_TOLERANCE_S = 1.0
 _EXEC_POLL_S = 0.001
+_LOG_TAIL_LINES = 15
+_STACK_FRAME = "\tat "
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,13 @@ def stop(records: Iterable[ProcessRecord], folder: Path, timeout_s: float) -> li
             process.kill()
     psutil.wait_procs(stubborn, timeout=timeout_s)
     return [running[process] for process in stubborn]
+
+
+def log_end(log: Path) -> str:
+    """The last lines of a log, indented; without Java's stack frames, which would push out what happened."""
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    telling = [line for line in lines if not line.startswith(_STACK_FRAME)]
+    return "".join(f"\n    {line}" for line in telling[-_LOG_TAIL_LINES:])
 
 
 def _role_of(command_line: Sequence[str], folder: Path) -> str | None:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jvm_bridge.cluster_ports import HOST, ClusterPorts
+from controller_client.errors import SetupError
+from jvm_bridge.cluster_ports import HOST, ClusterPorts, KafkaPorts
 from jvm_bridge.jars import JarSet
 from jvm_bridge.jdk import Java, module_flags
 from jvm_bridge.jvm import logging_properties
-from jvm_bridge.local_cluster.processes import marks
+from jvm_bridge.local_cluster.processes import log_end, marks
 
-__all__ = ["CLUSTER_NAME", "Role", "RoleRunner", "plan_roles"]
+__all__ = ["CLUSTER_NAME", "KAFKA", "ZOOKEEPER", "Role", "RoleRunner", "plan_roles"]
 
 CLUSTER_NAME = "PinotCluster"
+ZOOKEEPER, KAFKA = "zookeeper", "kafka"
 
 # A role that was killed comes back only when its old ZooKeeper session is over: short, so that this takes
 # seconds, but longer than a pause of a small JVM on a busy machine.
 _ZOOKEEPER_SESSION_TIMEOUT_MS = 6000
 _ZOOKEEPER_MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
 _PINOT_MAIN = "org.apache.pinot.tools.admin.PinotAdministrator"
+_KAFKA_MAIN, _KAFKA_STORAGE_MAIN = "kafka.Kafka", "kafka.tools.StorageTool"
+_KAFKA_CLUSTER_ID = "cGlub3QtcGx1Z2lucy0wMQ"  # 16 bytes in base64, of no meaning
 
 
 @dataclass(frozen=True)
@@ -29,9 +34,9 @@ class Role:
     """One process of the cluster.
 
     Attributes:
-        name: ``zookeeper``, ``controller``, ``broker``, ``server-1`` ..., ``minion``.
-        port: Where its health is asked: an HTTP port, but for ZooKeeper.
-        instance: Its name in Helix; None for ZooKeeper.
+        name: ``zookeeper``, ``kafka``, ``controller``, ``broker``, ``server-1`` ..., ``minion``.
+        port: Where its health is asked: an HTTP port, but for ZooKeeper and Kafka.
+        instance: Its name in Helix; None for ZooKeeper and Kafka.
         heap_mb: Largest Java heap, MiB.
         properties: Its configuration file.
         ports: All ports it listens on, by use.
@@ -44,17 +49,13 @@ class Role:
     properties: Mapping[str, str]
     ports: Mapping[str, int] = field(default_factory=dict)
 
-    @property
-    def health_url(self) -> str | None:
-        """Answers 200 when the role is up; ZooKeeper has none."""
-        return None if self.name == "zookeeper" else f"http://{HOST}:{self.port}/health"
-
 
 def plan_roles(folder: Path, ports: ClusterPorts) -> tuple[Role, ...]:
     """The cluster's roles, in the order of their start."""
     servers = [_server(folder, ports, number) for number in range(1, len(ports.servers) + 1)]
     return (
         _zookeeper(folder, ports),
+        *([_kafka(folder, ports.kafka)] if ports.kafka else []),
         _controller(folder, ports),
         _broker(ports),
         *servers,
@@ -71,22 +72,45 @@ class RoleRunner:
         ports: The cluster's ports.
         java: The Java to run with.
         jars: Pinot's jars.
+        kafka_jars: Kafka's jars; None where the cluster has no Kafka.
     """
 
     folder: Path
     ports: ClusterPorts
     java: Java
     jars: JarSet
+    kafka_jars: JarSet | None = None
 
     def command(self, role: Role) -> list[str]:
         """The role's command line; its configuration file must have been written (see `write_config`)."""
         if role.name == "minion":
             return self._minion()
         config = str(self.config_file(role))
-        if role.name == "zookeeper":
+        if role.name == ZOOKEEPER:
             return [*self._java(role), _ZOOKEEPER_MAIN, config]
+        if role.name == KAFKA:
+            return [*self._java(role), _KAFKA_MAIN, config]
         start = {"controller": "StartController", "broker": "StartBroker"}.get(role.name, "StartServer")
         return [*self._java(role), _PINOT_MAIN, start, "-configFileName", config]
+
+    def prepare(self, role: Role, log: Path) -> None:
+        """Do what a role needs before its first start: Kafka's folder is formatted by Kafka's own tool.
+
+        Raises:
+            SetupError: The tool failed; the message has the end of its output, which goes to `log`.
+        """
+        if role.name != KAFKA or Path(role.properties["log.dirs"], "meta.properties").exists():
+            return
+        words = ["format", "--cluster-id", _KAFKA_CLUSTER_ID, "--config", str(self.config_file(role))]
+        command = [*self._java(role, marked=False), _KAFKA_STORAGE_MAIN, *words]
+        with log.open("wb") as output:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, check=False
+            )
+        if done.returncode:
+            raise SetupError(
+                f"Kafka's folder could not be formatted; the last lines:{log_end(log)}", where=str(log)
+            )
 
     def config_file(self, role: Role) -> Path:
         """Where the role's configuration file is."""
@@ -97,7 +121,7 @@ class RoleRunner:
         lines = [f"{key}={value}" for key, value in role.properties.items()]
         self.config_file(role).write_text("\n".join(lines) + "\n")
 
-    def _java(self, role: Role) -> list[str]:
+    def _java(self, role: Role, *, marked: bool = True) -> list[str]:
         properties = {
             **logging_properties(None, level="info"),
             "zk.session.timeout": str(_ZOOKEEPER_SESSION_TIMEOUT_MS),
@@ -113,10 +137,17 @@ class RoleRunner:
             "-XX:+ExitOnOutOfMemoryError",
             *module_flags(self.java.version),
             *(f"-D{name}={value}" for name, value in properties.items()),
-            *(f"-D{mark}" for mark in marks(self.folder, role.name)),
+            *(f"-D{mark}" for mark in marks(self.folder, role.name) if marked),
             "-cp",
-            ":".join(str(jar) for jar in self.jars.class_path),
+            ":".join(str(jar) for jar in self._jars_of(role).class_path),
         ]
+
+    def _jars_of(self, role: Role) -> JarSet:
+        if role.name != KAFKA:
+            return self.jars
+        if self.kafka_jars is None:
+            raise ValueError("a cluster with Kafka needs its jars")
+        return self.kafka_jars
 
     def _minion(self) -> list[str]:
         cluster, role = marks(self.folder, "minion")
@@ -137,7 +168,7 @@ class RoleRunner:
 
 def _zookeeper(folder: Path, ports: ClusterPorts) -> Role:
     return Role(
-        "zookeeper",
+        ZOOKEEPER,
         ports.zookeeper,
         None,
         256,
@@ -154,6 +185,31 @@ def _zookeeper(folder: Path, ports: ClusterPorts) -> Role:
         },
         {"zookeeper": ports.zookeeper},
     )
+
+
+def _kafka(folder: Path, ports: KafkaPorts) -> Role:
+    client, controller = (f"{HOST}:{port}" for port in (ports.client, ports.controller))
+    properties = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@{controller}",
+        "listeners": f"PLAINTEXT://{client},CONTROLLER://{controller}",
+        "advertised.listeners": f"PLAINTEXT://{client}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "log.dirs": str(folder / KAFKA),
+        # There is one node, and no hurry to spare its disk: the defaults want three, and 128 MiB of the heap.
+        "offsets.topic.num.partitions": "1",
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.num.partitions": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "group.initial.rebalance.delay.ms": "0",
+        "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
+    }
+    taken = {"kafka": ports.client, "kafka controller": ports.controller}
+    return Role(KAFKA, ports.client, None, 256, properties, taken)
 
 
 def _pinot(ports: ClusterPorts) -> dict[str, str]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from controller_client.errors import SetupError
-from jvm_bridge.cluster_ports import ClusterPorts
+from controller_client.errors import ConfigError, SetupError
+from jvm_bridge.cluster_ports import ClusterPorts, KafkaPorts
 from jvm_bridge.local_cluster.processes import ProcessRecord
 
-__all__ = ["ClusterState", "read_state", "write_state"]
+__all__ = ["ClusterState", "existing_state", "read_state", "state_to_start", "write_state"]
 
 STATE_FILE = "cluster.json"
 _FORMAT = 1
@@ -58,6 +58,49 @@ def read_state(folder: Path) -> ClusterState | None:
             where=str(path),
             remedy="If another version of pinot-plugins wrote it, use that one; else delete the file.",
         ) from error
+
+
+def existing_state(folder: Path) -> ClusterState:
+    """Read the state of a cluster that has to be there.
+
+    Raises:
+        SetupError: There is no cluster in the folder, or its state cannot be understood.
+    """
+    state = read_state(folder)
+    if state is None:
+        raise SetupError(
+            "There is no local cluster in this folder",
+            where=str(folder),
+            remedy="Start one with 'pinotctl cluster up', or name its folder with --dir.",
+        )
+    return state
+
+
+def state_to_start(folder: Path, ports: ClusterPorts | None, kafka: KafkaPorts | None) -> ClusterState:
+    """Return the state of the cluster to start: as it is, or of a new one.
+
+    Args:
+        folder: The cluster's folder.
+        ports: The ports asked for, without Kafka's; None: those it has, or the usual ones.
+        kafka: Kafka's ports; None: as it is.
+
+    Raises:
+        ConfigError: The cluster that is there has other ports.
+        SetupError: Its state cannot be understood.
+    """
+    state = read_state(folder)
+    if state is None:
+        return ClusterState(replace(ports or ClusterPorts.usual(), kafka=kafka), version="")
+    present = state.ports
+    if (ports and ports != replace(present, kafka=None)) or (kafka and present.kafka not in (None, kafka)):
+        raise ConfigError(
+            "The cluster in this folder has other ports or another number of servers",
+            expected=", ".join(f"{name} {port}" for name, port in present.named().items()),
+            where=str(folder / STATE_FILE),
+            remedy="Leave the options away, use another --dir, or run 'pinotctl cluster down --purge' first: "
+            "the data knows its servers by their ports.",
+        )
+    return replace(state, ports=replace(present, kafka=present.kafka or kafka))
 
 
 def write_state(folder: Path, state: ClusterState) -> None:

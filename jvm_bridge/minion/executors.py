@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from controller_client.config import ControllerConfig
-from controller_client.entry_points import missing_module
 from controller_client.errors import SetupError
+from controller_client.extras import missing_module
 
 __all__ = [
     "ENTRY_POINT_GROUP",
@@ -95,7 +95,7 @@ def load_executors() -> dict[str, ExecutorFactory]:
         try:
             factories[point.name] = point.load()
         except ModuleNotFoundError as error:
-            raise missing_module(what, point, error) from error
+            raise missing_module(error, what, point.extras) from error
         except Exception as error:  # a module may raise anything while it is imported
             raise SetupError(
                 f"{what} cannot be imported: {type(error).__name__}: {error}",

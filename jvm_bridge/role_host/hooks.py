@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from controller_client.errors import SetupError
+from controller_client.extras import missing_module
 
 __all__ = [
     "BrokerHook",
@@ -184,7 +185,10 @@ def load_hooks(group: str, names: Sequence[str] | None = None) -> dict[str, Hook
 
 
 def _make(point: importlib.metadata.EntryPoint) -> RoleHook[Any]:
-    factory: HookFactory = point.load()
+    try:
+        factory: HookFactory = point.load()
+    except ModuleNotFoundError as error:
+        raise missing_module(error, f"the hook {point.name}", point.extras) from error
     return factory()
 
 

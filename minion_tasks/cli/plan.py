@@ -48,14 +48,15 @@ def plan(cli: CliContext, table: str, listed: int) -> None:
     found = preview(tools, sessions, params, name)
     runner = running(tools, name)
     unread = None
-    if found.fate is not None and found.next.action is Action.TAKE_UP:
+    if found.fate is not None and found.next.action is Action.RESUME:
         unread = found.not_staged
     record: dict[str, Any] = {
         "table": name,
         "mode": params.mode.value,
-        "in one step": params.atomic,
+        "atomic": params.atomic,
         "running": runner,
-        "next trigger": next_words(found.next.sentence(params, unread), runner),
+        "next_action": found.next.action.value,
+        "next_trigger": next_words(found.next.sentence(params, unread), runner),
         **_counts(found),
     }
     lists = _lists(found, listed)
@@ -66,7 +67,7 @@ def plan(cli: CliContext, table: str, listed: int) -> None:
     rows = [(kind, name) for kind, names in lists.items() for name in names]
     if rows:
         cli.out.note("")
-        cli.out.table(("what", "file or segment"), rows)
+        cli.out.table(("what", "file_or_segment"), rows)
 
 
 @click.command()
@@ -121,14 +122,14 @@ def _counts(found: Preview) -> dict[str, Any]:
             "changed": len(diff.changed),
             "deleted": len(diff.deleted),
             "unchanged": len(diff.unchanged),
-            "left out by the patterns": found.view.left_out,
+            "left_out_by_patterns": found.view.left_out,
         },
         "session": found.next.session.session_id if found.fate and found.next.session else None,
-        "session's files": found.fate.counts() if found.fate else None,
-        "files to read": len(found.to_read),
-        "bytes to read": found.bytes_to_read,
+        "session_files": found.fate.counts() if found.fate else None,
+        "files_to_read": len(found.to_read),
+        "bytes_to_read": found.bytes_to_read,
         "subtasks": found.subtasks,
-        "segments that go": len(found.replaced),
+        "replaced_segments": len(found.replaced),
         "conflict": found.conflict,
     }
 
@@ -142,14 +143,14 @@ def _lists(found: Preview, most: int) -> dict[str, Sequence[str]]:
         "unchanged": [file.uri for file in diff.unchanged],
     }
     for uri, fate in found.fate.files if found.fate else ():
-        lists.setdefault(f"session: {fate}", []).append(uri)
-    lists["left out"] = [file.uri for file in found.view.left_out_first]
-    lists["to read"] = [file.uri for file in found.to_read]
-    lists["segment that goes"] = list(found.replaced)
+        lists.setdefault(f"session_{fate}", []).append(uri)
+    lists["left_out"] = [file.uri for file in found.view.left_out_first]
+    lists["to_read"] = [file.uri for file in found.to_read]
+    lists["replaced_segment"] = list(found.replaced)
     return {kind: names[:most] for kind, names in lists.items()}
 
 
 def _words(value: object) -> object:
     if isinstance(value, dict):
-        return ", ".join(f"{count:,} {name}" for name, count in value.items())
+        return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in value.items())
     return value

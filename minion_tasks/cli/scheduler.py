@@ -26,7 +26,7 @@ _LOCK_WAIT_S = 5.0
     type=click.FloatRange(min=1),
     default=30.0,
     show_default=True,
-    help="Seconds between looks at the tables' schedules.",
+    help="Seconds between readings of the tables' schedules.",
 )
 @click.option(
     "--parallel",
@@ -61,7 +61,7 @@ def scheduler(
         if report is None:
             cli.out.note(f"{table}: another scheduler has made this trigger")
             return
-        did = f"{report.outcome}, {report.files} files, {report.rows} rows"
+        did = f"{report.outcome.words}, {report.files} files, {report.rows} rows"
         cli.out.note(f"{table}: {did}, session {report.session_id}")
 
     cli.out.note("the scheduler runs; it stops with Ctrl-C, after the runs that are going on")

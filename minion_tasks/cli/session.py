@@ -71,7 +71,7 @@ def show(cli: CliContext, table: str, session_id: str | None, errors: int) -> No
         return
     record = _record(report, as_text=not cli.out.is_json)
     record["running"] = running(tools, name)
-    record["next trigger"] = _next_does(tools, sessions, report, record["running"])
+    record["next_trigger"] = _next_does(tools, sessions, report, record["running"])
     failures = [
         {"file": failure.uri, "state": failure.status.value, "error": failure.error}
         for failure in report.failures
@@ -104,7 +104,7 @@ def history(cli: CliContext, table: str) -> None:
             continue
         rows.append(_history_row(found, whole_message=cli.out.is_json))
     columns = (
-        *("session", "state", "thrown away", "began", "ended", "mode"),
+        *("session", "state", "abandoned", "began", "ended", "mode"),
         *("files", "rows", "bytes", "retries", "message"),
     )
     cli.out.table(columns, rows)
@@ -183,7 +183,7 @@ def _show_damaged(cli: CliContext, tools: RunTools, error: DamagedSessionError) 
         "message": error.message,
         "znode": error.where,
         "running": runner,
-        "next trigger": next_words(f"begins anew: {damage_reason(error)}", runner),
+        "next_trigger": next_words(f"begins anew: {damage_reason(error)}", runner),
     }
     cli.out.record({key: value for key, value in record.items() if value is not None or cli.out.is_json})
 
@@ -224,23 +224,23 @@ def _record(report: SessionReport, *, as_text: bool) -> dict[str, Any]:
         "table": found.table,
         "session": found.session_id,
         "state": found.state.value,
-        "thrown away": found.abandoned,
-        "retryCount": found.retry_count,
+        "abandoned": found.abandoned,
+        "retry_count": found.retry_count,
         "mode": found.mode.value,
-        "in one step": found.atomic,
+        "atomic": found.atomic,
         "source": found.source,
         "began": clock_text(found.created_ms),
         "ended": _ended(found),
-        "run by": found.owner,
+        "run_by": found.owner,
         "files": {"all": sum(files.values()), **files},
-        "source bytes": report.source_bytes,
+        "source_bytes": report.source_bytes,
         "rows": report.rows,
         "segments": report.segments,
-        "staged tar bytes": report.tar_bytes,
-        "segment bytes": report.segment_bytes,
+        "staged_tar_bytes": report.tar_bytes,
+        "segment_bytes": report.segment_bytes,
         **column_fields(report.columns, as_text=as_text),
         "replaces": {"segments": report.replaced, "first": list(report.first_replaced)},
-        "lineage entry": found.entry_id,
+        "lineage_entry": found.entry_id,
         "message": found.message,
     }
 
@@ -286,6 +286,6 @@ def _ended(found: Session) -> str | None:
 
 def _show_clearing(cli: CliContext, clearing: list[Clearing]) -> None:
     cli.out.table(
-        ("session", "state", "thrown away", "effect"),
+        ("session", "state", "abandoned", "effect"),
         [(each.session_id, each.state, each.abandoned, each.effect) for each in clearing],
     )

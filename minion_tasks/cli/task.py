@@ -37,7 +37,7 @@ _FILES_NOTED = 10
 
 @click.group()
 def task() -> None:
-    """Register and run FileIngestionTask, look at its sessions."""
+    """Register and run FileIngestionTask, inspect its sessions."""
 
 
 for _command in (session, plan, purge):
@@ -70,7 +70,7 @@ def register(
     name = offline_table(cli.client(), table)
     if params.clear_state:
         cli.out.note(
-            "clearConsistentPushState is true: every run throws away what earlier ones have staged, until"
+            "clearConsistentPushState is true: every run discards what earlier ones have staged, until"
             " it is removed; 'pinotctl task session clear' does it once"
         )
     if params.schedule is not None:
@@ -89,17 +89,19 @@ def register(
 @click.argument("table")
 @yes_option
 @dry_run_option
+@output_option()
 @pass_cli
 def unregister(cli: CliContext, table: str, yes: bool, dry_run: bool) -> None:
     """Take the task out of the table's config; what was ingested stays."""
     name = offline_table(cli.client(), table)
     load_params(cli.client(), name)
+    record = {"table": name, "task": TASK_TYPE, "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
-        cli.out.note(f"{TASK_TYPE} would be taken out of the config of {name}")
+        cli.out.result(f"{TASK_TYPE} would be taken out of the config of {name}", record)
         return
     confirm(f"Take {TASK_TYPE} out of the config of {name}?", yes=yes)
     cli.client().tables.set_task_config(name, TASK_TYPE, None)
-    cli.out.note(f"{TASK_TYPE} is no longer registered with {name}")
+    cli.out.result(f"{TASK_TYPE} is no longer registered with {name}", record)
 
 
 @task.command()
@@ -140,7 +142,7 @@ def run(
 
 @task.command()
 @click.argument("table")
-@click.option("--follow/--once", default=True, help="Go on until the session is over, or look once.")
+@click.option("--follow/--once", default=True, help="Go on until the session is over, or show it once.")
 @output_option()
 @pass_cli
 def watch(cli: CliContext, table: str, follow: bool) -> None:
@@ -181,18 +183,18 @@ def show_report(cli: CliContext, report: RunReport) -> None:
             "outcome": report.outcome.value,
             "mode": report.mode.value,
             "session": report.session_id,
-            "retry": report.retry_count,
+            "retry_count": report.retry_count,
             "files": report.files,
             "rows": report.rows,
             "segments": report.segments,
-            "replaced segments": report.replaced,
-            "skipped files": len(report.skipped),
-            "left out by the patterns": report.left_out,
+            "replaced_segments": report.replaced,
+            "skipped_files": len(report.skipped),
+            "left_out_by_patterns": report.left_out,
             **column_fields(report.columns, as_text=not cli.out.is_json),
-            "bytes read": report.bytes_read,
-            "staging s": round(report.staging_s, 2),
-            "switch s": round(report.switch_s, 2),
-            "rows per s": round(report.rows / total_s) if total_s else None,
+            "bytes_read": report.bytes_read,
+            "staging_s": round(report.staging_s, 2),
+            "switch_s": round(report.switch_s, 2),
+            "rows_per_s": round(report.rows / total_s) if total_s else None,
         }
     )
 
@@ -213,7 +215,7 @@ def _show_progress(cli: CliContext, now: SessionProgress) -> None:
     if session.state is SessionState.INIT and not session.abandoned:
         cli.out.note("the plan is being written; no subtask has started")
     cli.out.table(
-        ["subtask", "files", "staged", "failed", "rows", "bytes read", "bytes", "first error"],
+        ["subtask", "files", "staged", "failed", "rows", "bytes_read", "bytes_total", "first_error"],
         [
             [g.group, g.files, g.staged, g.failed, g.rows, g.bytes_read, g.bytes_total, g.first_error]
             for g in now.groups

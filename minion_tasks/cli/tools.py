@@ -69,8 +69,8 @@ def column_fields(columns: Sequence[DifferingColumn], *, as_text: bool) -> dict[
         as_text: As people read them, and left out where there are none.
     """
     kinds = {
-        "missing columns": [each for each in columns if each.is_missing],
-        "columns not read": [each for each in columns if not each.is_missing],
+        "missing_columns": [each for each in columns if each.is_missing],
+        "columns_not_read": [each for each in columns if not each.is_missing],
     }
     if as_text:
         return {

@@ -15,6 +15,7 @@ from controller_client.client import ControllerClient
 from controller_client.errors import ConflictError
 from controller_client.filestore import FileInfo
 from controller_client.lineage import LineageState
+from controller_client.word_enum import WordEnum
 from minion_tasks.file_ingestion.params import FileIngestionParams
 from minion_tasks.file_ingestion.planner import is_same, share_out
 from minion_tasks.file_ingestion.publish import Publication
@@ -41,10 +42,10 @@ class Action(StrEnum):
     """It clears all sessions, then begins anew."""
     FINISH = "finish"
     """It finishes the switch of the last session; no file is read."""
-    TAKE_UP = "take up"
-    """It goes on with the last session: a retry."""
-    THROW_AWAY = "throw away"
-    """It throws the last session away, and begins anew."""
+    RESUME = "resume"
+    """It resumes the last session: a retry."""
+    DISCARD = "discard"
+    """It discards the last session, and begins anew."""
     BEGIN = "begin"
     """There is no session to deal with."""
 
@@ -74,7 +75,7 @@ class NextTrigger:
             return f"clears all sessions, since clearConsistentPushState is true; then {_LOOKS}"
         if self.action is Action.FINISH:
             return "finishes the switch; no file is read again"
-        if self.action is Action.THROW_AWAY:
+        if self.action is Action.DISCARD:
             return f"begins anew: {self.reason}"
         if self.action is Action.BEGIN or self.session is None:
             return _LOOKS
@@ -95,7 +96,7 @@ def next_trigger(
     try:
         return _by_the_last_session(client, sessions, params)
     except DamagedSessionError as error:
-        return NextTrigger(Action.THROW_AWAY, None, damage_reason(error))
+        return NextTrigger(Action.DISCARD, None, damage_reason(error))
 
 
 def damage_reason(error: DamagedSessionError) -> str:
@@ -111,27 +112,27 @@ def _by_the_last_session(
         return NextTrigger(Action.BEGIN, latest)
     if latest.state is SessionState.SWITCH:
         reason = why_undone(client, sessions, latest)
-        return NextTrigger(Action.FINISH if reason is None else Action.THROW_AWAY, latest, reason)
+        return NextTrigger(Action.FINISH if reason is None else Action.DISCARD, latest, reason)
     reason = why_over(latest, params, sessions)
     if reason is not None:
-        return NextTrigger(Action.THROW_AWAY, latest, reason.removeprefix("a new run began: "))
-    return NextTrigger(Action.TAKE_UP, latest)
+        return NextTrigger(Action.DISCARD, latest, reason.removeprefix("a new run began: "))
+    return NextTrigger(Action.RESUME, latest)
 
 
-class Fate(StrEnum):
+class Fate(WordEnum):
     """What becomes of one file of an open session."""
 
     KEPT = "kept"
     """It is staged and stays so, also if it was rewritten meanwhile."""
-    KEPT_REWRITTEN = "kept (rewritten since)"
+    KEPT_REWRITTEN = "kept_rewritten"
     """It is staged as it was; the rewritten one is for the next session."""
     SKIPPED = "skipped"
     """The session goes on without it."""
-    READ = "to read"
+    READ = "to_read"
     """It is not staged yet."""
-    READ_REWRITTEN = "to read (rewritten since)"
+    READ_REWRITTEN = "to_read_rewritten"
     """It is not staged yet, and is read as it is now."""
-    READ_AGAIN = "to read again"
+    READ_AGAIN = "to_read_again"
     """It is staged in one segment with a file that is gone."""
     DROPPED = "dropped"
     """It is gone from the source, and leaves the session with its segments."""
@@ -204,10 +205,10 @@ def preview(tools: RunTools, sessions: SessionStore, params: FileIngestionParams
         if now.action is Action.FINISH and session is not None:
             kept = tuple((uri, Fate.KEPT) for uri in sorted(Publication.of(sessions, session).staged_uris))
             return Preview(now, view, SessionFate(kept), (), 0, False, tuple(sessions.read_from(session)))
-        if now.action is Action.TAKE_UP and session is not None:
+        if now.action is Action.RESUME and session is not None:
             groups = list(sessions.groups(session))
     except DamagedSessionError as error:
-        now = NextTrigger(Action.THROW_AWAY, None, damage_reason(error))
+        now = NextTrigger(Action.DISCARD, None, damage_reason(error))
     check_not_empty(view, params)
     if groups is not None:
         return plan_retry(now, view, groups, params, slots=slots)

@@ -53,7 +53,7 @@ def _head(report: SessionReport, next_does: str | None) -> Html:
     session = report.session
     kind = "over" if session.abandoned else "done" if session.state is SessionState.DONE else "open"
     message = first_line(session.message) if report.failures else session.message
-    state = f"{session.state}, thrown away" if session.abandoned else session.state.value
+    state = f"{session.state}, discarded" if session.abandoned else session.state.value
     return join(
         [
             el("h1", session.table, " ", el("span", state, class_=f"state {kind}")),
@@ -77,7 +77,7 @@ def outcome(report: SessionReport) -> str:
         return f"{came} became queryable{step}, in {counted_text(report.segments, 'segment')}{went}."
     before = "queries see the table as it was before it"
     if session.abandoned:
-        return f"It was thrown away: {before}." if session.atomic else "It was thrown away."
+        return f"It was discarded: {before}." if session.atomic else "It was discarded."
     if session.state is SessionState.SWITCH:
         return "All its files are staged, and its switch is not finished."
     if session.state is SessionState.INIT:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 
 from controller_client.client import ControllerClient
 from controller_client.clock import Clock
 from controller_client.errors import InputError
 from controller_client.filestore import FileInfo
+from controller_client.word_enum import WordEnum
 from controller_client.zookeeper import PropertyStore, process_name
 from minion_tasks.file_ingestion.column_notes import DifferingColumn
 from minion_tasks.file_ingestion.engine import Engine
@@ -21,12 +21,13 @@ class FilesFailedError(InputError):
     """Files of the session could not be turned into segments; the table is as it was."""
 
 
-class RunOutcome(StrEnum):
+class RunOutcome(WordEnum):
     """How a run ended well."""
 
     SWITCHED = "switched"
-    SWITCH_FINISHED = "finished the switch of an earlier run"
-    NOTHING_NEW = "nothing new"
+    SWITCH_FINISHED = "switch_finished"
+    """It finished the switch of an earlier run."""
+    NOTHING_NEW = "nothing_new"
 
 
 @dataclass(frozen=True)

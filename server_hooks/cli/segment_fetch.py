@@ -8,6 +8,7 @@ import click
 
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import output_option
 from controller_client.deepstore import SegmentFetcher
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.segment_tar import TarLimits, file_name_of, on_this_disk, unpack_tar
@@ -31,6 +32,7 @@ __all__ = ["fetch"]
 @store_option
 @limit_options
 @accept_option
+@output_option()
 @pass_cli
 def fetch(
     cli: CliContext,
@@ -72,4 +74,14 @@ def fetch(
         part.unlink(missing_ok=True)
     for each in found.refused:
         cli.out.note(f"Passed over {each}.")
-    cli.out.note(f"Wrote {target} ({found.size_bytes:,} bytes as a tar) from {found}.")
+    cli.out.result(
+        f"Wrote {target} ({found.size_bytes:,} bytes as a tar) from {found}.",
+        {
+            "table": table,
+            "segment": segment_name,
+            "file": str(target),
+            "size_bytes": found.size_bytes,
+            "source": str(found),
+            "passed_over": [str(each) for each in found.refused],
+        },
+    )

@@ -6,6 +6,7 @@ import click
 
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import output_option
 
 __all__ = ["reload"]
 
@@ -19,6 +20,7 @@ __all__ = ["reload"]
     help="All servers fetch it from the deep store again, also those whose check sum is right; before "
     "Pinot 1.5 of OFFLINE tables alone.",
 )
+@output_option()
 @pass_cli
 def reload(cli: CliContext, table_name: str, segment_names: tuple[str, ...], download: bool) -> None:
     """Let the servers that have segments load them again; queries go on meanwhile.
@@ -31,3 +33,5 @@ def reload(cli: CliContext, table_name: str, segment_names: tuple[str, ...], dow
     for name in segment_names:
         client.segments.reload_segment(table, name, download=download)
         cli.out.note(f"The servers of {table} are asked to load {name} again.")
+    if cli.out.is_json:
+        cli.out.json({"table": table, "segments": list(segment_names), "download": download})

@@ -13,7 +13,6 @@ import logging
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from controller_client.deepstore import (
@@ -37,6 +36,7 @@ from controller_client.errors import (
     PinotPluginError,
 )
 from controller_client.segment_tar import Proof
+from controller_client.word_enum import WordEnum
 from controller_client.zookeeper import PropertyStore, segment_path
 
 __all__ = ["Outcome", "Repaired", "Repairer"]
@@ -46,16 +46,16 @@ logger = logging.getLogger(__name__)
 _LOOKS = 4
 
 
-class Outcome(StrEnum):
+class Outcome(WordEnum):
     """What became of a segment."""
 
     REPAIRED = "repaired"
-    WOULD_REPAIR = "would repair"
-    GOOD = "good already"
+    WOULD_REPAIR = "would_repair"
+    GOOD = "good_already"
     """Its copy is right: somebody else has repaired it."""
     GONE = "gone"
     """It was deleted meanwhile."""
-    NO_SOURCE = "no source"
+    NO_SOURCE = "no_source"
     """No server has it right."""
     FAILED = "failed"
 

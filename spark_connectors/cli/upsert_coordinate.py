@@ -91,7 +91,7 @@ def coordinate(
 
     It reads the table's input topic, keeps the present record of each key, and sends which rows are inserted
     and deleted to the table's updates topic, a version at a time. One coordinator runs for a table; started
-    again, it goes on where it was.
+    again, it resumes where it was.
     """
     from jvm_bridge.cli.jar_progress import jar_progress
     from jvm_bridge.cli.serve.signals import stop_on_signals

@@ -22,6 +22,7 @@ __all__ = [
     "Generation",
     "RebuildRequest",
     "following",
+    "next_request",
     "read_generation",
     "read_request",
     "request_rebuild",
@@ -152,6 +153,14 @@ def read_request(store: PropertyStore, table: str) -> RebuildRequest | None:
     return RebuildRequest(int(simple["number"]), partitions, buckets)
 
 
+def next_request(
+    store: PropertyStore, table: str, *, partitions: int | None = None, buckets: int | None = None
+) -> RebuildRequest:
+    """The request that :func:`request_rebuild` would write; nothing is written."""
+    now = read_generation(store, table)
+    return RebuildRequest(now.number + 1 if now else 1, partitions, buckets)
+
+
 def request_rebuild(
     store: PropertyStore, table: str, *, partitions: int | None = None, buckets: int | None = None
 ) -> RebuildRequest:
@@ -160,8 +169,7 @@ def request_rebuild(
     Raises:
         ConflictError: Somebody else asked at the same time.
     """
-    now = read_generation(store, table)
-    request = RebuildRequest(now.number + 1 if now else 1, partitions, buckets)
+    request = next_request(store, table, partitions=partitions, buckets=buckets)
     values = {"number": request.number, "partitions": partitions, "buckets": buckets}
     record = ZNRecord(
         "rebuild", simple_fields={name: str(value) for name, value in values.items() if value is not None}

@@ -17,6 +17,7 @@ import requests
 
 from jvm_bridge.local_cluster import HOST, ClusterPorts, LocalCluster
 from jvm_bridge.local_cluster.processes import find_processes
+from tests.support.local_ports import free_base, is_free
 from tests.support.pinotctl import pinotctl
 from tests.support.wait import wait_for
 
@@ -25,7 +26,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
 ROLES = ["zookeeper", "controller", "broker", "server-1", "minion"]
 TIMEOUT_S = 240
 LARGEST_MEMORY_MIB = 2560
-FIRST_BASE, LAST_BASE, STEP = 23000, 31000, 50
 
 
 class Cluster:
@@ -60,24 +60,6 @@ class Cluster:
         answer = requests.request(method, url, headers=headers, timeout=300, **more)
         answer.raise_for_status()
         return answer.json()
-
-
-def free_base() -> int:
-    """A port from which on a whole cluster's ports are free."""
-    bases = range(FIRST_BASE, LAST_BASE, STEP)
-    # Not the same for two test runs on one machine.
-    first = os.getpid() % len(bases)
-    rotated: list[int] = [*bases[first:], *bases[:first]]
-    for base in rotated:
-        if all(_is_free(port) for port in ClusterPorts.from_base(base).named().values()):
-            return base
-    raise AssertionError("no free ports")
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        return probe.connect_ex((HOST, port)) != 0
 
 
 @pytest.fixture
@@ -133,14 +115,25 @@ def test_a_whole_life(cluster: Cluster) -> None:
     assert code == 1
     assert {role["health"] for role in json.loads(output)} == {"down"}
     assert cluster.run("down")[0] == 0
-    cluster.up()
+    port = str(cluster.base + 7)
+    code, output, errors = cluster.run("up", "--kafka-port", port, "--output", "json")
+    assert code == 0, errors
+    assert json.loads(output)["kafka"] == f"{HOST}:{port}"
     assert cluster.rest("GET", "schemas") == ["kept"]
+    code, output, _ = cluster.run("status", "--output", "json")
+    assert code == 0
+    assert [role["role"] for role in json.loads(output)] == ["zookeeper", "kafka", *ROLES[1:]]
+    code, output, _ = cluster.run("logs", "kafka", "--tail", "1", "--output", "json")
+    assert (code, json.loads(output)["role"]) == (0, "kafka")
 
     # Other ports than the data's are refused.
     code, _, errors = cluster.run("up", "--port-base", str(cluster.base + 100))
     assert code == 2
     assert "other ports" in errors
 
+    code, output, _ = cluster.run("down", "--purge", "--dry-run", "--output", "json")
+    assert (code, json.loads(output)["running"]) == (0, ["zookeeper", "kafka", *ROLES[1:]])
+    assert len(cluster.pids()) == 1 + len(ROLES)
     code, _, errors = cluster.run("down", "--purge", "--yes")
     assert code == 0, errors
     assert not cluster.folder.exists()
@@ -190,7 +183,7 @@ def test_an_interrupted_start_leaves_nothing(cluster: Cluster, number: signal.Si
     # It ends at once, and does not have to be killed after a while.
     assert "did not end within" not in errors
     assert cluster.pids() == {}
-    assert all(_is_free(port) for port in cluster.local.ports.named().values())
+    assert all(is_free(port) for port in cluster.local.ports.named().values())
 
 
 def test_taken_ports_are_told_before_anything_starts(cluster: Cluster) -> None:

@@ -7,22 +7,15 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from jvm_bridge.jars import JarSet, pinned_jars, pinot_jars
+from jvm_bridge.jars import JarSet, kafka_jars, pinot_jars
 from jvm_bridge.jdk import find_java, module_flags
 from tests.support.service import Program
-
-_KAFKA_PINS = "kafka-3.9.1"
 
 
 @lru_cache(maxsize=2)
 def jars_of(program: Program) -> JarSet:
     """Return the jars of Pinot or Kafka, fetched at the first call on a machine."""
-    if program is Program.PINOT:
-        return pinot_jars()
-    kafka = pinned_jars(_KAFKA_PINS)
-    # Kafka's own dependencies name no logger: without one its log is empty.
-    loggers = tuple(jar for jar in jars_of(Program.PINOT).class_path if jar.name.startswith("log4j-"))
-    return JarSet(kafka.version, (*kafka.class_path, *loggers), kafka.origin)
+    return pinot_jars() if program is Program.PINOT else kafka_jars()
 
 
 def start_files(class_path: Sequence[str | Path]) -> dict[str, str]:

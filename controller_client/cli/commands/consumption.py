@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from controller_client.cli.commands import consumption_recipes
 from controller_client.cli.commands.consumption_partitions import pause_partitions_of, resume_partitions_of
+from controller_client.cli.commands.consumption_recipes import note_jumps
 from controller_client.cli.commands.each_table import each_table
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import dry_run_option, output_option
@@ -41,12 +42,10 @@ _PARTITIONS = click.option(
     help="Only this partition; may be given again. All servers of the table must be hosted in Python.",
 )
 _COMMENT = click.option("--comment", help="More words; Pinot 1.3 and later keep them too.")
-
-
 _NO_STREAM = click.option(
     "--no-stream",
     is_flag=True,
-    help="Do not look at the stream itself (lag, lost rows); e.g. where it cannot be reached from here.",
+    help="Do not read the stream itself (lag, lost rows); e.g. where it cannot be reached from here.",
 )
 
 
@@ -68,6 +67,7 @@ def consumption() -> None:  # noqa: D103  # help is the module's docstring
 @_NO_WAIT
 @_TIMEOUT
 @dry_run_option
+@output_option()
 @pass_cli
 def pause(
     cli: CliContext,
@@ -82,8 +82,8 @@ def pause(
 ) -> None:
     """Pause tables and wait until nothing of them consumes on any server.
 
-    TABLE is a name, or a pattern such as 'web_*'. All are told before the first is waited for. Run again, it
-    waits on, and forces what has not committed.
+    TABLE is a name, or a pattern such as 'web_*'. The pause of every table is requested before the first one
+    is waited for. Run again, it goes on waiting, and forces the commit of what has not committed.
     """
     from controller_client.consumption.pausing import pause as pause_table
     from controller_client.consumption.pausing import wait_paused
@@ -94,24 +94,35 @@ def pause(
             raise click.UsageError("--batch-size does not go with --partition")
         pause_partitions_of(cli, controls, partitions, reason, comment, not no_wait, timeout_s, dry_run)
         return
-    if dry_run:
-        for control in controls:
-            at = "is paused already" if control.ideal().flags.table_paused else "would be paused"
-            cli.out.note(f"{control.table} {at}: {len(control.ideal().consuming)} segments consume.")
-        return
 
-    def tell(control: TableControl) -> None:
+    def preview(control: TableControl) -> dict[str, Any]:
+        ideal = control.ideal()
+        at = "is paused already" if ideal.flags.table_paused else "would be paused"
+        cli.out.note(f"{control.table} {at}: {len(ideal.consuming)} segments consume.")
+        return {
+            "changed": False,
+            "dry_run": True,
+            "paused": False,
+            "consuming_segments": len(ideal.consuming),
+        }
+
+    def request(control: TableControl) -> dict[str, Any]:
         began = pause_table(
             control, reason=reason, comment=comment, wait=False, timeout_s=timeout_s, batch_size=batch_size
         )
         if not began:
             cli.out.note(f"{control.table} was paused already.")
+        return {"changed": began, "dry_run": False, "paused": False}
 
-    def wait(control: TableControl) -> None:
+    def wait(control: TableControl) -> dict[str, Any]:
         wait_paused(control, timeout_s=timeout_s)
         cli.out.note(f"{control.table} is paused: nothing consumes.")
+        return {"paused": True}
 
-    each_table(cli, controls, tell, *(() if no_wait else (wait,)))
+    if dry_run:
+        each_table(cli, controls, preview)
+    else:
+        each_table(cli, controls, request, *(() if no_wait else (wait,)))
 
 
 @consumption.command()
@@ -132,6 +143,7 @@ def pause(
 @_TIMEOUT
 @_NO_STREAM
 @dry_run_option
+@output_option()
 @pass_cli
 def resume(
     cli: CliContext,
@@ -146,8 +158,9 @@ def resume(
 ) -> None:
     """Resume tables and wait until every partition consumes.
 
-    Rows that the stream has dropped during the pause are told, with their offsets.
+    Rows that the stream has dropped during the pause are reported, with their offsets.
     """
+    from controller_client.cli.commands.consumption_view import as_json
     from controller_client.consumption.offsets import parse_consume_from
     from controller_client.consumption.rest import ConsumeFrom
     from controller_client.consumption.resuming import resume as resume_table
@@ -156,26 +169,27 @@ def resume(
     controls = _controls(cli, patterns, no_stream)
     if partitions:
         if start is not ConsumeFrom.LAST_CONSUMED:
-            raise click.UsageError("a partition goes on where it was stopped: no --consume-from")
+            raise click.UsageError("a partition resumes where it was stopped: no --consume-from")
         resume_partitions_of(cli, controls, partitions, not no_wait, timeout_s, dry_run)
         return
-    if dry_run:
-        for control in controls:
-            _say_resume(cli, control.status(), consume_from)
-        return
 
-    def go(control: TableControl) -> None:
+    def preview(control: TableControl) -> dict[str, Any]:
+        seen = control.status()
+        _note_resume(cli, seen, consume_from)
+        return {"changed": False, "dry_run": True, "status": as_json(seen)}
+
+    def go(control: TableControl) -> dict[str, Any]:
         result = resume_table(
             control, consume_from=start, wait=not no_wait, timeout_s=timeout_s, comment=comment
         )
-        if not result.changed:
+        if result.changed:
+            cli.out.note(f"{control.table} {'is resuming' if no_wait else 'consumes'}.")
+            note_jumps(cli, result.jumps)
+        else:
             cli.out.note(f"{control.table} consumes already.")
-            return
-        cli.out.note(f"{control.table} {'is told to resume' if no_wait else 'consumes'}.")
-        for jump in result.jumps:
-            cli.out.note(f"  {jump}")
+        return {"dry_run": False, **result.to_json()}
 
-    each_table(cli, controls, go)
+    each_table(cli, controls, preview if dry_run else go)
 
 
 @consumption.command()
@@ -187,9 +201,9 @@ def resume(
     type=click.FloatRange(min=0.1),
     default=2.0,
     show_default=True,
-    help="Seconds between two looks of --watch.",
+    help="Seconds between two readings of --watch.",
 )
-@click.option("--rounds", type=click.IntRange(min=1), help="How many looks of --watch.")
+@click.option("--rounds", type=click.IntRange(min=1), help="How many readings of --watch.")
 @_NO_STREAM
 @output_option()
 @pass_cli
@@ -201,7 +215,7 @@ def status(
     rounds: int | None,
     no_stream: bool,
 ) -> None:
-    """Show what the partitions of tables are at (all realtime tables, unless some are named).
+    """Show where the partitions of tables are (of all realtime tables, unless some are named).
 
     With --watch: in place on a terminal, elsewhere a line for each change.
     """
@@ -227,19 +241,36 @@ def status(
 )
 @_NO_WAIT
 @_TIMEOUT
+@dry_run_option
+@output_option()
 @pass_cli
 def force_commit(
-    cli: CliContext, patterns: tuple[str, ...], batch_size: int | None, no_wait: bool, timeout_s: float
+    cli: CliContext,
+    patterns: tuple[str, ...],
+    batch_size: int | None,
+    no_wait: bool,
+    timeout_s: float,
+    dry_run: bool,
 ) -> None:
     """Commit what tables consume now, and go on consuming."""
     from controller_client.consumption.committing import force_commit as force
 
     controls = _controls(cli, patterns)
 
-    def go(control: TableControl) -> None:
-        segments = force(control, timeout_s=timeout_s, wait=not no_wait, batch_size=batch_size)
-        done = "told to commit" if no_wait else "committed"
+    def go(control: TableControl) -> dict[str, Any]:
+        if dry_run:
+            segments = tuple(control.ideal().consuming)
+            done = "would be committed"
+        else:
+            segments = force(control, timeout_s=timeout_s, wait=not no_wait, batch_size=batch_size)
+            done = "are asked to commit" if no_wait else "committed"
         cli.out.note(f"{control.table}: {len(segments)} segments {done}.")
+        return {
+            "segments": sorted(segments),
+            "changed": bool(segments) and not dry_run,
+            "dry_run": dry_run,
+            "committed": not (no_wait or dry_run),
+        }
 
     each_table(cli, controls, go)
 
@@ -271,7 +302,7 @@ def _controls(cli: CliContext, patterns: tuple[str, ...], no_stream: bool = Fals
     return [TableControl(cli.client(), store, name, watch_stream=not no_stream) for name in found]
 
 
-def _say_resume(cli: CliContext, seen: TableStatus, consume_from: str) -> None:
+def _note_resume(cli: CliContext, seen: TableStatus, consume_from: str) -> None:
     cli.out.note(f"{seen.table} is {seen.state}; it would be resumed from {consume_from}.")
     for each in seen.partitions:
         if each.lost:

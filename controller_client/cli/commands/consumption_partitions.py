@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from controller_client.cli.commands.each_table import each_table
 from controller_client.cli.context import CliContext
@@ -28,11 +28,12 @@ def pause_partitions_of(
 
     named = ", ".join(map(str, partitions))
 
-    def go(control: TableControl) -> None:
+    def go(control: TableControl) -> dict[str, Any]:
+        record = {"partitions": list(partitions), "changed": False, "dry_run": dry_run, "paused": False}
         if dry_run:
             check_pause(control, partitions)
             cli.out.note(f"{control.table}: partitions {named} would be paused.")
-            return
+            return record
         began = pause_partitions(
             control, partitions, reason=reason, comment=comment, wait=wait, timeout_s=timeout_s
         )
@@ -40,6 +41,7 @@ def pause_partitions_of(
             cli.out.note(f"{control.table}: partitions {named} were paused already.")
         if wait:
             cli.out.note(f"{control.table}: partitions {named} are held: nothing of them is consumed.")
+        return {**record, "changed": began, "paused": wait}
 
     each_table(cli, controls, go)
 
@@ -57,13 +59,15 @@ def resume_partitions_of(
 
     named = ", ".join(map(str, partitions))
 
-    def go(control: TableControl) -> None:
+    def go(control: TableControl) -> dict[str, Any]:
+        record = {"partitions": list(partitions), "changed": False, "dry_run": dry_run}
         if dry_run:
-            held = control.ideal().flags.paused_partitions & set(partitions)
-            cli.out.note(f"{control.table}: of partitions {named}, {sorted(held) or 'none'} would go on.")
-            return
+            held = sorted(control.ideal().flags.paused_partitions & set(partitions))
+            cli.out.note(f"{control.table}: of partitions {named}, {held or 'none'} would be resumed.")
+            return {**record, "would_resume": held}
         changed = resume_partitions(control, partitions, wait=wait, timeout_s=timeout_s)
-        done = "go on" if changed else "were not paused"
+        done = "consume again" if changed else "were not paused"
         cli.out.note(f"{control.table}: partitions {named} {done}.")
+        return {**record, "changed": changed}
 
     each_table(cli, controls, go)

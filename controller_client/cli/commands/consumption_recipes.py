@@ -1,21 +1,23 @@
-"""Recipes on the consumption of one table: each says what it does before it does it, and can be run again."""
+"""Recipes on the consumption of one table: each reports a step before it takes it, and can be run again."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from controller_client.cli.arguments import key_values, read_text
 from controller_client.cli.context import CliContext, pass_cli
-from controller_client.cli.options import dry_run_option
+from controller_client.cli.options import dry_run_option, output_option
 from controller_client.errors import ConfigError
 from controller_client.table_names import TableType, with_type
 
 if TYPE_CHECKING:
     from controller_client.consumption.control import TableControl
+    from controller_client.consumption.jumps import OffsetJump
 
-__all__ = ["RECIPES"]
+__all__ = ["RECIPES", "note_jumps"]
 
 _TABLE = click.argument("table_name", metavar="TABLE")
 _TIMEOUT = click.option(
@@ -49,10 +51,11 @@ _TIMEOUT = click.option(
 @click.option(
     "--no-stream",
     is_flag=True,
-    help="Do not look at the new stream before; e.g. where only the cluster can reach it.",
+    help="Do not check the new stream before; e.g. where only the cluster can reach it.",
 )
 @_TIMEOUT
 @dry_run_option
+@output_option()
 @pass_cli
 def change_stream(
     cli: CliContext,
@@ -79,16 +82,11 @@ def change_stream(
     start = next((each for each in ConsumeFrom if each.lower() == (consume_from or "").lower()), None)
     control = _control(cli, table_name)
     control.watch_stream = not no_stream
-    result = change(
-        control,
-        changes,
-        consume_from=start,
-        timeout_s=timeout_s,
-        say=_say(cli),
-        dry_run=dry_run,
-    )
+    steps = _Steps(cli)
+    result = change(control, changes, consume_from=start, timeout_s=timeout_s, say=steps, dry_run=dry_run)
     if result is not None:
-        cli.out.note(f"{with_type(table_name, TableType.REALTIME)} consumes from the new stream.")
+        cli.out.note(f"{control.table} consumes from the new stream.")
+    steps.report(control, dry_run, changed=result is not None and result.changed)
 
 
 @click.command()
@@ -100,6 +98,7 @@ def change_stream(
 )
 @_TIMEOUT
 @dry_run_option
+@output_option()
 @pass_cli
 def drain(cli: CliContext, table_name: str, until: str | None, timeout_s: float, dry_run: bool) -> None:
     """Read what the stream holds now to its end, then pause the table: for streams that end."""
@@ -108,8 +107,10 @@ def drain(cli: CliContext, table_name: str, until: str | None, timeout_s: float,
 
     offsets = parse_consume_from(until) if until else None
     if offsets is not None and not isinstance(offsets, dict):
-        raise ConfigError(f"--until {until} tells no offsets", expected="0=120,1=77")
-    drain_table(_control(cli, table_name), until=offsets, timeout_s=timeout_s, say=_say(cli), dry_run=dry_run)
+        raise ConfigError(f"--until {until} names no offsets", expected="0=120,1=77")
+    control, steps = _control(cli, table_name), _Steps(cli)
+    ends = drain_table(control, until=offsets, timeout_s=timeout_s, say=steps, dry_run=dry_run)
+    steps.report(control, dry_run, ends={str(partition): offset for partition, offset in ends.items()})
 
 
 @click.command()
@@ -117,47 +118,58 @@ def drain(cli: CliContext, table_name: str, until: str | None, timeout_s: float,
 @click.option("--reload", is_flag=True, help="Reload the committed segments too, e.g. for a new column.")
 @_TIMEOUT
 @dry_run_option
+@output_option()
 @pass_cli
 def recover(cli: CliContext, table_name: str, reload: bool, timeout_s: float, dry_run: bool) -> None:
     """Get stuck consumption going: reset segments in ERROR, pause, resume with new segments.
 
-    The new segments take up the present schema and table config.
+    The new segments use the present schema and table config.
     """
     from controller_client.consumption.recovering import recover as recover_table
 
-    control = _control(cli, table_name)
-    result = recover_table(control, timeout_s=timeout_s, say=_say(cli), reload=reload, dry_run=dry_run)
-    for jump in result.jumps:
-        cli.out.note(f"  {jump}")
+    control, steps = _control(cli, table_name), _Steps(cli)
+    result = recover_table(control, timeout_s=timeout_s, say=steps, reload=reload, dry_run=dry_run)
+    note_jumps(cli, result.jumps)
+    steps.report(control, dry_run, **result.to_json())
 
 
 @click.command()
 @_TABLE
 @_TIMEOUT
 @dry_run_option
+@output_option()
 @pass_cli
 def recreate(cli: CliContext, table_name: str, timeout_s: float, dry_run: bool) -> None:
     """Create consuming segments for partitions that have none, e.g. because they were deleted."""
     from controller_client.consumption.recovering import recreate as recreate_segments
 
-    control = _control(cli, table_name)
-    result = recreate_segments(control, timeout_s=timeout_s, say=_say(cli), dry_run=dry_run)
-    for jump in result.jumps:
-        cli.out.note(f"  {jump}")
+    control, steps = _control(cli, table_name), _Steps(cli)
+    result = recreate_segments(control, timeout_s=timeout_s, say=steps, dry_run=dry_run)
+    note_jumps(cli, result.jumps)
     if not result.changed and not dry_run:
         cli.out.note(f"Every partition of {control.table} has a consuming segment.")
+    steps.report(control, dry_run, **result.to_json())
 
 
 @click.command()
 @_TABLE
 @_TIMEOUT
 @dry_run_option
+@output_option()
 @pass_cli
 def reset(cli: CliContext, table_name: str, timeout_s: float, dry_run: bool) -> None:
     """Begin new consuming segments, with the present schema and config, while all rows stay queryable."""
     from controller_client.consumption.recovering import reset as reset_segments
 
-    reset_segments(_control(cli, table_name), timeout_s=timeout_s, say=_say(cli), dry_run=dry_run)
+    control, steps = _control(cli, table_name), _Steps(cli)
+    committed = reset_segments(control, timeout_s=timeout_s, say=steps, dry_run=dry_run)
+    steps.report(control, dry_run, committed_segments=list(committed))
+
+
+def note_jumps(cli: CliContext, jumps: Iterable[OffsetJump]) -> None:
+    """Say which partitions did not resume where their committed rows end."""
+    for jump in jumps:
+        cli.out.note(f"  {jump}")
 
 
 def _control(cli: CliContext, table_name: str) -> TableControl:
@@ -167,17 +179,20 @@ def _control(cli: CliContext, table_name: str) -> TableControl:
 
 
 class _Steps:
+    """Notes each step of a recipe with its number, and reports all of them as JSON at the end."""
+
     def __init__(self, cli: CliContext) -> None:
-        self._cli = cli
-        self._number = 0
+        self._out = cli.out
+        self._texts: list[str] = []
 
     def __call__(self, text: str) -> None:
-        self._number += 1
-        self._cli.out.note(f"{self._number}. {text[:1].upper()}{text[1:]}.")
+        self._texts.append(text)
+        self._out.note(f"{len(self._texts)}. {text[:1].upper()}{text[1:]}.")
 
-
-def _say(cli: CliContext) -> _Steps:
-    return _Steps(cli)
+    def report(self, control: TableControl, dry_run: bool, **more: Any) -> None:
+        if self._out.is_json:
+            done = {"changed": not dry_run, **more}
+            self._out.json({"table": control.table, "dry_run": dry_run, "steps": self._texts, **done})
 
 
 RECIPES = (change_stream, drain, recover, recreate, reset)

@@ -15,7 +15,7 @@ from controller_client.visible_text import visible
 
 __all__ = ["COLUMNS", "as_json", "rows", "show", "watch"]
 
-COLUMNS = ("table", "partition", "state", "offset", "lag", "segment since", "servers", "note")
+COLUMNS = ("table", "partition", "state", "offset", "lag", "segment_since", "servers", "note")
 
 
 def show(out: Output, statuses: Sequence[TableStatus]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,25 +13,34 @@ from controller_client.errors import PinotPluginError
 if TYPE_CHECKING:
     from controller_client.consumption.control import TableControl
 
-__all__ = ["each_table"]
+__all__ = ["Step", "each_table"]
+
+Step = Callable[["TableControl"], Mapping[str, Any]]
+"""One step with one table; returns what it adds to the table's JSON object."""
 
 
-def each_table(cli: CliContext, controls: list[TableControl], *steps: Callable[[TableControl], None]) -> None:
+def each_table(cli: CliContext, controls: Sequence[TableControl], *steps: Step) -> None:
     """Do each step with each table that is still well; a single table's error is raised.
 
-    Of several tables the errors are told, and the command ends with the greatest of their exit codes: 3, an
-    unknown outcome, before 1.
+    With JSON, a list with an object for each table is written at the end. Of several tables the errors are
+    reported, and the command ends with the greatest of their exit codes: 3, an unknown outcome, before 1.
     """
+    records: dict[str, dict[str, Any]] = {
+        control.table: {"table": control.table, "error": None} for control in controls
+    }
     left, exit_code = list(controls), 0
     for step in steps:
         for control in list(left):
             try:
-                step(control)
+                records[control.table].update(step(control))
             except PinotPluginError as error:
                 if len(controls) == 1:
                     raise
                 cli.out.note(f"{control.table}: Error: {error}")
+                records[control.table]["error"] = str(error)
                 left.remove(control)
                 exit_code = max(exit_code, error.exit_code)
+    if cli.out.is_json:
+        cli.out.json(list(records.values()))
     if exit_code:
         raise click.exceptions.Exit(exit_code)

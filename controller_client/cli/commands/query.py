@@ -53,7 +53,7 @@ def query(
 
     SQL is one statement, or '-' to read it from stdin. Without LIMIT, Pinot returns 10 rows. An answer with
     fewer servers or segments than asked is an error unless --allow-partial is given. With --upsert the
-    options skipUpsert=true, asOfVersion=N and asOfTimestamp=MS are heard.
+    options skipUpsert=true, asOfVersion=N and asOfTimestamp=MS apply.
     """
     text = read_stdin() if sql == "-" else sql
     if not text.strip():

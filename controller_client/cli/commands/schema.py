@@ -68,20 +68,22 @@ def show(cli: CliContext, name: str) -> None:
 @_FILE
 @click.option("--override", is_flag=True, help="Replace a schema of the same name.")
 @dry_run_option
+@output_option()
 @pass_cli
 def create(cli: CliContext, file: TextIO, override: bool, dry_run: bool) -> None:
     """Add the schema of a JSON file ('-' for stdin)."""
     wanted = Schema.from_json(read_json_object(file))
     name, schemas = wanted.schema_name, cli.client().schemas
+    record = {"schema": name, "fields": len(wanted.fields), "changed": not dry_run, "dry_run": dry_run}
+    there = name in schemas.list()
+    verb = "replaced" if there else "created"
     if dry_run:
-        there = name in schemas.list()
         if there and not override:
             raise ConflictError(f"there is a schema {name} already", remedy="pass --override to replace it")
-        verb = "replaced" if there else "created"
-        cli.out.note(f"The schema {name} with {len(wanted.fields)} fields would be {verb}.")
+        cli.out.result(f"The schema {name} with {len(wanted.fields)} fields would be {verb}.", record)
         return
     schemas.create(wanted, override=override)
-    cli.out.note(f"The schema {name} is there.")
+    cli.out.result(f"The schema {name} is {verb}.", record)
 
 
 @schema.command()
@@ -101,6 +103,7 @@ def create(cli: CliContext, file: TextIO, override: bool, dry_run: bool) -> None
     help="Seconds to wait for the reload of each table.",
 )
 @dry_run_option
+@output_option()
 @pass_cli
 def update(cli: CliContext, file: TextIO, do_reload: bool, timeout_s: float, dry_run: bool) -> None:
     """Replace the schema of the same name by that of a JSON file ('-' for stdin).
@@ -111,23 +114,33 @@ def update(cli: CliContext, file: TextIO, do_reload: bool, timeout_s: float, dry
     wanted = Schema.from_json(read_json_object(file))
     present = cli.client().schemas.get(wanted.schema_name)
     before, after = ({field.name for field in each.fields} for each in (present, wanted))
-    changes = f"new fields {sorted(after - before)}, dropped fields {sorted(before - after)}"
+    added, dropped = sorted(after - before), sorted(before - after)
+    if not dry_run:
+        cli.client().schemas.update(wanted)
+    cli.out.result(
+        f"The schema {wanted.schema_name} {'would be' if dry_run else 'is'} replaced: "
+        f"new fields {added}, dropped fields {dropped}.",
+        {
+            "schema": wanted.schema_name,
+            "new_fields": added,
+            "dropped_fields": dropped,
+            "changed": not dry_run,
+            "dry_run": dry_run,
+        },
+    )
     if dry_run:
-        cli.out.note(f"The schema {wanted.schema_name} would be replaced: {changes}.")
         return
-    cli.client().schemas.update(wanted)
-    cli.out.note(f"The schema {wanted.schema_name} is replaced: {changes}.")
     if do_reload:
         reload_tables(cli, tables_of_schema(cli.client(), wanted.schema_name), timeout_s)
-    elif after - before:
-        tables = tables_of_schema(cli.client(), wanted.schema_name)
-        note_missing_columns(cli, tables, sorted(after - before))
+    elif added:
+        note_missing_columns(cli, tables_of_schema(cli.client(), wanted.schema_name), added)
 
 
 @schema.command()
 @click.argument("name")
 @dry_run_option
 @yes_option
+@output_option()
 @pass_cli
 def delete(cli: CliContext, name: str, dry_run: bool, yes: bool) -> None:
     """Delete a schema that no table uses."""
@@ -136,9 +149,10 @@ def delete(cli: CliContext, name: str, dry_run: bool, yes: bool) -> None:
     # 0.11.0 itself looks at realtime tables only, and deletes the schema of an offline table.
     if cli.client().tables.exists(name):
         raise ConflictError(f"the table {name} uses the schema {name}", remedy="delete the table first")
+    record = {"schema": name, "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
-        cli.out.note(f"The schema {name} would be deleted.")
+        cli.out.result(f"The schema {name} would be deleted.", record)
         return
     confirm(f"Delete the schema {name} at {cli.client().config.url}?", yes=yes)
     cli.client().schemas.delete(name)
-    cli.out.note(f"The schema {name} is deleted.")
+    cli.out.result(f"The schema {name} is deleted.", record)

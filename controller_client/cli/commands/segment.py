@@ -73,6 +73,7 @@ def show(cli: CliContext, table_name: str, segment_name: str) -> None:
 @click.option("--no-wait", is_flag=True, help="Do not wait until servers have loaded them.")
 @_TIMEOUT
 @dry_run_option
+@output_option()
 @pass_cli
 def upload(
     cli: CliContext,
@@ -89,11 +90,15 @@ def upload(
     segments = {_segment_in(tar): tar for tar in tars}
     if len(segments) != len(tars):
         raise ConfigError("two of the files hold a segment of the same name", expected="one file a segment")
+    record = {"table": name, "segments": list(segments), "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
         taken = segments.keys() & set(client.segments.list(name, exclude_replaced=False))
-        for each, tar in segments.items():
-            verb = "replace" if each in taken else "add"
-            cli.out.note(f"Would {verb} the segment {each} of {name} ({tar.stat().st_size:,} bytes).")
+        lines = [
+            f"Would {'replace' if each in taken else 'add'} the segment {each} of {name} "
+            f"({tar.stat().st_size:,} bytes)."
+            for each, tar in segments.items()
+        ]
+        cli.out.result("\n".join(lines), {**record, "replaced": sorted(taken)})
         return
     with cli.out.progress(f"Pushing to {name}", total=len(tars), unit="segments") as progress:
         for tar in tars:
@@ -101,7 +106,9 @@ def upload(
             progress.advance()
     if not no_wait:
         client.segments.wait_online(name, segments, timeout_s)
-    cli.out.note(f"{len(tars)} segments are {'pushed' if no_wait else 'online'}.")
+    cli.out.result(
+        f"{len(tars)} segments are {'pushed' if no_wait else 'online'}.", {**record, "online": not no_wait}
+    )
 
 
 @segment.command()
@@ -114,6 +121,7 @@ def upload(
     help="File to write; default SEGMENT.tar.gz.",
 )
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@output_option()
 @pass_cli
 def download(cli: CliContext, table_name: str, segment_name: str, target: Path | None, force: bool) -> None:
     """Write a segment's tar.gz from the deep store to a file."""
@@ -128,7 +136,10 @@ def download(cli: CliContext, table_name: str, segment_name: str, target: Path |
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-    cli.out.note(f"Wrote {size_bytes:,} bytes to {path}.")
+    cli.out.result(
+        f"Wrote {size_bytes:,} bytes to {path}.",
+        {"table": name, "segment": segment_name, "file": str(path), "size_bytes": size_bytes},
+    )
 
 
 @segment.command()
@@ -140,6 +151,7 @@ def download(cli: CliContext, table_name: str, segment_name: str, target: Path |
 @_TIMEOUT
 @dry_run_option
 @yes_option
+@output_option()
 @pass_cli
 def delete(
     cli: CliContext,
@@ -157,19 +169,21 @@ def delete(
     if missing:
         raise NotFoundError(f"{name} has no segment {', '.join(sorted(missing))}")
     what = f"{len(segment_names)} segments of {name}"
+    record = {"table": name, "segments": list(segment_names), "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
-        cli.out.note(f"Would delete {what}: {', '.join(segment_names)}.")
+        cli.out.result(f"Would delete {what}: {', '.join(segment_names)}.", record)
         return
     confirm(f"Delete {what} at {client.config.url}?", yes=yes)
     client.segments.delete(name, segment_names, retention=retention)
     client.segments.wait_gone(name, segment_names, timeout_s)
-    cli.out.note(f"Deleted {what}.")
+    cli.out.result(f"Deleted {what}.", record)
 
 
 @segment.command()
 @_TABLE
 @click.argument("segment_names", metavar="[SEGMENT]...", nargs=-1)
 @_TIMEOUT
+@output_option()
 @pass_cli
 def wait(cli: CliContext, table_name: str, segment_names: tuple[str, ...], timeout_s: float) -> None:
     """Wait until segments (all of the table, unless some are named) are loaded by their servers."""
@@ -177,7 +191,10 @@ def wait(cli: CliContext, table_name: str, segment_names: tuple[str, ...], timeo
     name = table_with_type(client, table_name)
     names = segment_names or tuple(client.tables.ideal_state(name))
     client.segments.wait_online(name, names, timeout_s)
-    cli.out.note(f"{len(names)} segments of {name} are online.")
+    cli.out.result(
+        f"{len(names)} segments of {name} are online.",
+        {"table": name, "segments": list(names), "online": True},
+    )
 
 
 def _segment_in(tar: Path) -> str:

@@ -77,54 +77,62 @@ def _schema_name(cli: CliContext, config: TableConfig) -> str | None:
 @_FILE
 @_SKIP_TASKS
 @dry_run_option
+@output_option()
 @pass_cli
 def create(cli: CliContext, file: TextIO, skip_task_validation: bool, dry_run: bool) -> None:
     """Add the table of a config in a JSON file ('-' for stdin); its schema must be there."""
     config = TableConfig.from_json(read_json_object(file))
     name = config.name_with_type
+    schema = cli.client().schemas.of_table(config).schema_name
+    record = {"table": name, "schema": schema, "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
         if cli.client().tables.exists(name):
             raise ConflictError(f"there is a table {name} already", remedy="use 'pinotctl table update'")
-        schema = cli.client().schemas.of_table(config)
-        cli.out.note(f"The table {name} with the schema {schema.schema_name} would be created.")
+        cli.out.result(f"The table {name} with the schema {schema} would be created.", record)
         return
     cli.client().tables.create(config, skip_task_validation=skip_task_validation)
-    cli.out.note(f"The table {name} is created.")
+    cli.out.result(f"The table {name} is created.", record)
 
 
 @table.command()
 @_FILE
 @_SKIP_TASKS
 @dry_run_option
+@output_option()
 @pass_cli
 def update(cli: CliContext, file: TextIO, skip_task_validation: bool, dry_run: bool) -> None:
     """Replace a table's config by that of a JSON file ('-' for stdin)."""
     config = TableConfig.from_json(read_json_object(file))
     name = config.name_with_type
     present, wanted = cli.client().tables.get(name).to_json(), config.to_json()
-    parts = sorted(key for key in present.keys() | wanted.keys() if present.get(key) != wanted.get(key))
+    different = sorted(key for key in present.keys() | wanted.keys() if present.get(key) != wanted.get(key))
+    named = ", ".join(different) or "none"
+    record = {"table": name, "different_parts": different, "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
-        cli.out.note(f"The config of {name} would be replaced; parts that differ: {parts or 'none'}.")
+        cli.out.result(f"The config of {name} would be replaced; parts that differ: {named}.", record)
         return
     cli.client().tables.update(config, skip_task_validation=skip_task_validation)
-    cli.out.note(f"The config of {name} is replaced; parts that differed: {parts or 'none'}.")
+    cli.out.result(f"The config of {name} is replaced; parts that differed: {named}.", record)
 
 
 @table.command()
 @_TABLE
 @dry_run_option
 @yes_option
+@output_option()
 @pass_cli
 def delete(cli: CliContext, table_name: str, dry_run: bool, yes: bool) -> None:
     """Delete a table with its segments; its schema stays."""
     name = table_with_type(cli.client(), table_name)
-    what = f"the table {name} with {len(cli.client().segments.list(name, exclude_replaced=False))} segments"
+    segments = len(cli.client().segments.list(name, exclude_replaced=False))
+    what = f"the table {name} with {segments} segments"
+    record = {"table": name, "segments": segments, "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
-        cli.out.note(f"Would delete {what}.")
+        cli.out.result(f"Would delete {what}.", record)
         return
     confirm(f"Delete {what} at {cli.client().config.url}?", yes=yes)
     cli.client().tables.delete(name)
-    cli.out.note(f"Deleted {what}.")
+    cli.out.result(f"Deleted {what}.", record)
 
 
 @table.command()

@@ -43,6 +43,7 @@ def upsert() -> None:  # noqa: D103  # help is the module's docstring
 @click.option("--order", metavar="MODULE:FUNCTION", help="Ranks rows of a key instead of the timestamp.")
 @click.option("--updates-topic", metavar="TOPIC", help="Of the updates; default TABLE_REALTIME.updates.")
 @dry_run_option
+@output_option()
 @pass_cli
 def create(
     cli: CliContext,
@@ -73,17 +74,27 @@ def create(
         updates_topic=updates_topic,
         order=order,
     )
-    for warning in planned.warnings:
-        cli.out.note(f"Warning: {warning}")
+    warnings = list(planned.warnings)
     stock = servers_without_hooks(cli.property_store(), planned.table)
     if stock:
-        cli.out.note(
-            f"Warning: {', '.join(stock)} of the table's tenant never reported as hosted in Python: its rows "
+        warnings.append(
+            f"{', '.join(stock)} of the table's tenant never reported as hosted in Python: its rows "
             "stay invisible there. Run servers of this tenant by: pinotctl serve server"
         )
+    for warning in warnings:
+        cli.out.note(f"Warning: {warning}")
     done = create_upsert_table(cli.client(), planned, dry_run=dry_run)
     verb = "would be registered" if dry_run else "registered"
-    cli.out.note(f"{' and '.join(done)} {verb}." if done else "Schema and table are there already.")
+    cli.out.result(
+        f"{' and '.join(done)} {verb}." if done else "Schema and table are there already.",
+        {
+            "table": planned.table,
+            "registered": list(done),
+            "warnings": warnings,
+            "changed": bool(done) and not dry_run,
+            "dry_run": dry_run,
+        },
+    )
 
 
 @upsert.command()
@@ -93,7 +104,7 @@ def create(
 def status(cli: CliContext, table_name: str) -> None:
     """Show how far servers and key coordinator of an upsert table are, and what holds its mark.
 
-    Ends with 0 where every server has told a version, with 1 otherwise.
+    Exit code 0 when every server has reported a version, else 1.
     """
     from controller_client.upsert.status import read_status
 
@@ -124,6 +135,7 @@ def status(cli: CliContext, table_name: str) -> None:
     show_default=True,
     help="Seconds to wait.",
 )
+@output_option()
 @pass_cli
 def watermark(
     cli: CliContext, table_name: str, wait_version: int | None, wait_produced: bool, timeout_s: float
@@ -139,7 +151,11 @@ def watermark(
         wait_mark(store, table.table, wait_version, timeout_s=timeout_s, clock=clock)
     if wait_produced:
         wait_produced_rows(store, table, timeout_s=timeout_s, clock=clock)
-    cli.out.line(str(read_mark(store, table.table).required()))
+    version = read_mark(store, table.table).required()
+    if cli.out.is_json:
+        cli.out.json({"table": table.table, "version": version})
+    else:
+        cli.out.line(str(version))
 
 
 def _table(cli: CliContext, name: str) -> QueriedTable:

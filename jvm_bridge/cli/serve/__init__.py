@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import click
 
-from jvm_bridge.cli.serve.broker import broker
-from jvm_bridge.cli.serve.minion import minion
-from jvm_bridge.cli.serve.server import server
+from controller_client.cli.lazy import LazyGroup
 
 __all__ = ["serve"]
 
 
-@click.group()
-def serve() -> None:
-    """Host a Pinot role in this process, with Python hooks."""
-
-
-serve.add_command(broker)
-serve.add_command(minion)
-serve.add_command(server)
+@click.group(help=__doc__, cls=LazyGroup, entry_point_group="pinotctl.serve_commands")
+def serve() -> None:  # noqa: D103  # help is the module's docstring
+    pass

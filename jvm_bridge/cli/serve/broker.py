@@ -1,4 +1,4 @@
-"""``pinotctl serve broker``."""
+"""``pinotctl serve broker``: run Pinot's broker with Python hooks, in the place of the stock one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``pinotctl serve minion``."""
+"""``pinotctl serve minion``: run a minion whose task executors are Python."""
 
 from __future__ import annotations
 

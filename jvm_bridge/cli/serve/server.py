@@ -1,4 +1,4 @@
-"""``pinotctl serve server``."""
+"""``pinotctl serve server``: run Pinot's server with Python hooks, in the place of the stock one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of segments in the deep store and on servers: look, repair, watch; what may be stopped."""
+"""Copies of segments in the deep store and on servers: audit, repair, watch; what may be stopped."""
 
 from __future__ import annotations
 

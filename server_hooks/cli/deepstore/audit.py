@@ -48,8 +48,8 @@ def audit(
     for each in report.tables:
         for server, why in each.silent:
             cli.out.note(f"{server} did not report its check sums of {each.table}: {why}")
-    for fault, text in report.what_to_do().items():
-        cli.out.note(f"{fault}: {text}.")
+    for step in report.next_steps():
+        cli.out.note("\n  ".join([step.text, *step.commands]))
     cli.out.note(f"{report.summary()} It took {report.took_s:.1f} s.")
     if not report.is_clean:
         raise click.exceptions.Exit(1)

@@ -159,7 +159,7 @@ def run_audit(cli: CliContext, looker: Auditor, table_names: Sequence[str]) -> A
     started_ms, started_s = int(clock.now() * 1000), clock.monotonic()
     names = [table_with_type(cli.client(), name) for name in table_names]
     audits = []
-    with cli.out.progress("Looking", unit="segments") as progress:
+    with cli.out.progress("Auditing", unit="segments") as progress:
         for name in names or looker.tables():
             try:
                 audits.append(looker.audit(name, progress.advance))

@@ -23,7 +23,6 @@ from controller_client.cli.options import (
 from controller_client.deepstore import (
     REPAIRABLE,
     STORE,
-    WHAT_TO_DO,
     AuditReport,
     Judgement,
     SegmentFetcher,
@@ -116,7 +115,7 @@ def repair(
         cli.out.note(text)
     counts = Counter(each.outcome for each in done)
     cli.out.note(
-        ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())) or "Nothing to do."
+        ", ".join(f"{count} {outcome.words}" for outcome, count in sorted(counts.items())) or "Nothing to do."
     )
     if counts.keys() - _WELL:
         raise click.exceptions.Exit(1)
@@ -148,9 +147,11 @@ def _here(
 
 def _left_over(report: AuditReport, done: Sequence[Repaired]) -> Iterator[str]:
     """Explain what a copy in the store does not fix."""
-    for fault, count in sorted(report.counts().items()):
-        if fault not in REPAIRABLE:
-            yield f"{fault} ({count:,} of the segments audited) is not for this command: {WHAT_TO_DO[fault]}."
+    for step in report.next_steps():
+        found = step.faults & report.counts().keys()
+        if found and not step.faults & REPAIRABLE:
+            named = ", ".join(sorted(fault.words for fault in found))
+            yield "\n  ".join([f"Not repaired by this command: {named}. {step.text}", *step.commands])
     passed_over = {place.place for each in done for place in each.refused} - {STORE}
     if passed_over:
         yield f"Copies of {', '.join(sorted(passed_over))} were passed over: see passed_over. {_DAMAGE}"

@@ -20,8 +20,8 @@ from tests.faults.file_ingestion.injections import (
 from tests.faults.file_ingestion.runs import Halt
 
 SWITCHED = "switched"
-FINISHED = "finished the switch of an earlier run"
-NOTHING_NEW = "nothing new"
+FINISHED = "switch_finished"
+NOTHING_NEW = "nothing_new"
 
 WELL = "well"
 DEAD = "dead"

@@ -50,7 +50,7 @@ def test_the_open_entry_of_a_killed_run_is_reverted(
             write_numbers(shared_folder, f"{name}-{n}.csv", rows + n * ROWS, ROWS)
         _revert_in_the_switch(table, sessions, revert, rows)
         rows += FILES * ROWS
-    assert table.run().report["outcome"] == "nothing new"
+    assert table.run().report["outcome"] == "nothing_new"
 
 
 def _revert_in_the_switch(

@@ -38,7 +38,8 @@ def test_info(run: Run, pinot: PinotCluster) -> None:
 
 
 def test_schema_create(run: Run, numbers: Numbers) -> None:
-    run("schema", "create", numbers.schema_file, "--dry-run")
+    would = rows(run("schema", "create", numbers.schema_file, "--dry-run", "--output", "json"))
+    assert would == {"schema": numbers.name, "fields": 2, "changed": False, "dry_run": True}
     assert numbers.name not in names(run("schema", "list", "--output", "json"))
     run("schema", "create", numbers.schema_file)
     assert numbers.name in names(run("schema", "list", "--output", "json"))
@@ -66,7 +67,8 @@ def test_table_create(run: Run, numbers: Numbers) -> None:
     assert "there is no table" in run("table", "show", numbers.name, code=1).stderr
     run("table", "create", numbers.table_file, "--dry-run")
     assert twt not in names(run("table", "list", "--output", "json"))
-    run("table", "create", numbers.table_file)
+    done = rows(run("table", "create", numbers.table_file, "--output", "json"))
+    assert done == {"table": twt, "schema": numbers.name, "changed": True, "dry_run": False}
     assert twt in names(run("table", "list", "--type", "offline", "--output", "json"))
     assert twt not in names(run("table", "list", "--type", "realtime", "--output", "json"))
     assert f"there is a table {twt} already" in run("table", "create", numbers.table_file, code=1).stderr
@@ -84,8 +86,9 @@ def test_table_update(run: Run, numbers: Numbers) -> None:
     document = rows(run("table", "show", numbers.name, "--output", "json"))
     document["metadata"] = {"customConfigs": {"owner": "me"}}
     would = run("table", "update", "-", "--dry-run", stdin=json.dumps(document))
-    assert "['metadata']" in would.stderr
-    run("table", "update", "-", stdin=json.dumps(document))
+    assert "differ: metadata" in would.stderr
+    done = rows(run("table", "update", "-", "--output", "json", stdin=json.dumps(document)))
+    assert (done["different_parts"], done["changed"]) == (["metadata"], True)
     found = rows(run("table", "show", f"{numbers.name}_OFFLINE", "--output", "json"))
     assert found["metadata"] == {"customConfigs": {"owner": "me"}}
 
@@ -96,7 +99,8 @@ def test_segment_upload(run: Run, numbers: Numbers) -> None:
     assert rows(run("segment", "list", numbers.name, "--output", "json")) == []
     run("segment", "upload", numbers.name, *numbers.tars)
     assert names(run("segment", "list", numbers.name, "--output", "json")) == numbers.segments
-    run("segment", "wait", numbers.name, "--timeout", "60")
+    waited = rows(run("segment", "wait", numbers.name, "--timeout", "60", "--output", "json"))
+    assert waited["segments"] == numbers.segments
     would = run("segment", "upload", numbers.name, numbers.tars[0], "--dry-run")
     assert "Would replace" in would.stderr
 
@@ -162,7 +166,10 @@ def test_an_unknown_table_in_a_query(run: Run, numbers: Numbers) -> None:
 
 def test_segment_download(run: Run, numbers: Numbers, tmp_path: Path) -> None:
     target = tmp_path / "x.tar.gz"
-    run("segment", "download", numbers.name, numbers.segments[0], "--to", target)
+    fetched = rows(
+        run("segment", "download", numbers.name, numbers.segments[0], "--to", target, "--output", "json")
+    )
+    assert (fetched["file"], fetched["size_bytes"]) == (str(target), target.stat().st_size)
     with tarfile.open(target) as archive:
         assert archive.getnames()[0].split("/")[0] == numbers.segments[0]
     assert (

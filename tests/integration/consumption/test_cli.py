@@ -61,7 +61,10 @@ def test_many_tables_by_a_pattern(make_stream_table: MakeTable, run: Run) -> Non
 
     tables[0].produce(10)
     assert "paused; it would be resumed from lastConsumed" in run("resume", names[0], "--dry-run").stderr
-    run("resume", *names)
+    resumed = json.loads(run("resume", *names, "--output", "json").stdout)
+    assert [(each["table"], each["changed"], each["jumps"]) for each in resumed] == [
+        (f"{name}_REALTIME", True, []) for name in names
+    ]
     assert "consumes already" in run("resume", names[0]).stderr
     tables[0].wait_rows()
 
@@ -70,7 +73,10 @@ def test_many_tables_by_a_pattern(make_stream_table: MakeTable, run: Run) -> Non
         f"{names[1]}_REALTIME consuming",
         f"{names[1]}_REALTIME partition 0: consuming, offset 20, 0 behind",
     ], "a line for each change alone"
-    assert "1 segments committed" in run("force-commit", names[1]).stderr
+    assert "1 segments would be committed" in run("force-commit", names[1], "--dry-run").stderr
+    (committed,) = json.loads(run("force-commit", names[1], "--output", "json").stdout)
+    assert (committed["table"], committed["committed"]) == (f"{names[1]}_REALTIME", True)
+    assert len(committed["segments"]) == 1
 
     assert "no realtime table nope*" in run("status", "nope*", code=1).stderr
     assert "tells no place to consume from" in run("resume", names[0], "--consume-from", "x", code=2).stderr
@@ -101,5 +107,9 @@ def test_the_recipes(make_stream_table: MakeTable, run: Run) -> None:
     assert "2. Resume and wait until every partition consumes." in run("recover", table.name).stderr
     assert "Every partition" in run("recreate", table.name).stderr
     assert "commit the 1 consuming segments" in run("reset", table.name).stderr.lower()
-    assert "tells no offsets" in run("drain", table.name, "--until", "smallest", code=2).stderr
-    assert "the table stays paused" in run("drain", table.name).stderr
+    assert "names no offsets" in run("drain", table.name, "--until", "smallest", code=2).stderr
+    drained = run("drain", table.name, "--output", "json")
+    assert "the table stays paused" in drained.stderr
+    report = json.loads(drained.stdout)
+    assert (report["table"], report["changed"], report["ends"]) == (table.table, True, {"0": 20})
+    assert len(report["steps"]) == len(drained.stderr.splitlines())

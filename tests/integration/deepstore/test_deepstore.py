@@ -59,8 +59,8 @@ def test_an_outage_of_the_store(
     table.fill(3)
     segments = set(table.committed())
     assert len(segments) == 6
-    assert audit(table.table) == {"no url": segments}
-    assert audit(table.table, "--min-copies", "3") == {"no url": segments, "few copies": segments}
+    assert audit(table.table) == {"no_url": segments}
+    assert audit(table.table, "--min-copies", "3") == {"no_url": segments, "few_copies": segments}
     page = tmp_path / "audit.html"
     shown = run("deepstore", "audit", table.name, "--html", page, code=1).output
     assert all(name in shown and name in page.read_text() for name in segments)
@@ -75,15 +75,15 @@ def test_an_outage_of_the_store(
 
     table.open_store()
     dry = repaired(run, table, "--dry-run")
-    assert {each["outcome"] for each in dry.values()} == {"would repair"}
-    assert audit(table.table) == {"no url": segments}
+    assert {each["outcome"] for each in dry.values()} == {"would_repair"}
+    assert audit(table.table) == {"no_url": segments}
 
     # Killed when its third tar is up and no url of that is written; then two at once.
     program = [sys.executable, "-m", "tests.integration.deepstore.repair_program"]
     place = [pinot.controller_url, pinot.zookeeper_address, pinot.cluster_name, table.table]
     killed = subprocess.run([*program, *place, "3"], check=False, timeout=300)
     assert killed.returncode == -signal.SIGKILL
-    left = audit(table.table)["no url"]
+    left = audit(table.table)["no_url"]
     assert len(left) == 4
     command = pinotctl(
         "deepstore", "repair", table.name, "--yes", "--output", "json", controller=pinot.controller_url
@@ -93,7 +93,7 @@ def test_an_outage_of_the_store(
     assert [process.returncode for process in both] == [0, 0]
     outcomes = [each["outcome"] for text in told for each in json.loads(text)]
     assert outcomes.count("repaired") == len(left)
-    assert set(outcomes) <= {"repaired", "good already"}
+    assert set(outcomes) <= {"repaired", "good_already"}
     assert audit(table.table, "--read-tars", "--min-copies", "3") == {}
     assert repaired(run, table) == {}
     for name, record in table.committed().items():
@@ -107,7 +107,7 @@ def test_an_outage_of_the_store(
     # An object is deleted by hand: peers give it, then the store again.
     gone = min(segments)
     table.delete_object(gone)
-    assert audit(table.table) == {"object gone": {gone}}
+    assert audit(table.table) == {"object_gone": {gone}}
     fetched = run("segment", "fetch", table.name, gone, "--to", tmp_path)
     assert "Passed over store" in fetched.output
     assert "from Server_" in fetched.output
@@ -149,14 +149,14 @@ def test_replicas_that_are_not_the_segment(
     pinot.kill("server_1")
     pinot.start("server_1")
     table.wait_served()
-    assert audit(table.table) == {"replica crc": {segment}}
+    assert audit(table.table) == {"replica_crc": {segment}}
     assert "pinotctl segment reload" in run("deepstore", "audit", table.name, code=1).output
     assert "pinotctl segment reload" in run("deepstore", "repair", table.name, "--yes").output
 
     # With the store's copy, the other server may go; without it, that has the last one.
     run("deepstore", "safe-to-stop", good)
     table.delete_object(segment)
-    assert audit(table.table) == {name: {segment} for name in ("replica crc", "few copies", "object gone")}
+    assert audit(table.table) == {name: {segment} for name in ("replica_crc", "few_copies", "object_gone")}
     run("deepstore", "safe-to-stop", bad)
     answer = run("deepstore", "safe-to-stop", good, "--output", "json", code=1)
     at_risk = [each for each in json.loads(answer.stdout) if each["state"] == "committed"]
@@ -185,8 +185,8 @@ def test_a_table_that_is_pushed(
         s3.put_object(Bucket=DEEP_STORE_BUCKET, Key=place[cut], Body=tar[:-100] + bytes(100))
     finally:
         s3.close()
-    assert audit(table, "--min-copies", "1") == {"object gone": {gone}, "wrong size": {garbage}}
-    assert audit(table, "--min-copies", "1", "--read-tars")["wrong crc"] == {cut}
+    assert audit(table, "--min-copies", "1") == {"object_gone": {gone}, "wrong_size": {garbage}}
+    assert audit(table, "--min-copies", "1", "--read-tars")["wrong_crc"] == {cut}
     told = run("deepstore", "repair", table, "--read-tars", "--yes", "--output", "json")
     assert {each["segment"] for each in json.loads(told.stdout)} == {gone, garbage, cut}
     assert audit(table, "--read-tars") == {}

@@ -49,7 +49,7 @@ def test_spark_repairs(
     table.open_store()
     spark = spark_words(LOCAL_SPARK)
     dry = repaired(run, table, "--engine", "spark", "--dry-run", *spark)
-    assert {each["outcome"] for each in dry.values()} == {"would repair"}
+    assert {each["outcome"] for each in dry.values()} == {"would_repair"}
 
     command = pinotctl(
         "deepstore", "repair", table.name, "--yes", "--output", "json", controller=pinot.controller_url
@@ -65,7 +65,7 @@ def test_spark_repairs(
         table.delete_object(name)
     outcomes = outcomes_of([command, command])
     assert [name for name, outcome in outcomes if outcome == "repaired"] == sorted(segments)
-    assert {outcome for _, outcome in outcomes} <= {"repaired", "good already"}
+    assert {outcome for _, outcome in outcomes} <= {"repaired", "good_already"}
     assert audit(table.table, "--read-tars", "--min-copies", "3") == {}
     # What only an executor sees is told with its segment.
     gone = min(segments)
@@ -110,5 +110,5 @@ def test_spark_loses_its_executors_amid_a_repair(
     assert process.returncode == 0
     assert {each["segment"] for each in told} == segments
     # The upload that was held may still have come to its end, in a Python worker that outlived its executor.
-    assert {each["outcome"] for each in told} <= {"repaired", "good already"}
+    assert {each["outcome"] for each in told} <= {"repaired", "good_already"}
     assert audit(table.table, "--read-tars", "--min-copies", "3") == {}

@@ -219,6 +219,6 @@ def test_two_runs_at_once(loaded: Loaded) -> None:
         write_numbers(loaded.folder, f"more-{n}.csv", 10_000 + n * 1000, 1000)
     both = loaded.table.start(), loaded.table.start()
     reports = [ended(process).report for process in both]
-    assert sorted(report["outcome"] for report in reports) == ["nothing new", "switched"]
+    assert sorted(report["outcome"] for report in reports) == ["nothing_new", "switched"]
     assert loaded.table.count() == loaded.rows + 4000
     assert len(loaded.table.segments()) == len(loaded.segments) + 1  # small files share a segment

@@ -237,7 +237,7 @@ def test_an_empty_file_alone_is_taken_once(ingestion_table: IngestionTable, shar
     table = ingestion_table.create().register(shared_folder, "csv")
     report = table.run().report
     assert (report["files"], report["rows"]) == (1, 0)
-    assert table.run().report["outcome"] == "nothing new"
+    assert table.run().report["outcome"] == "nothing_new"
     assert table.count() == 0
 
 
@@ -282,8 +282,8 @@ def test_files_of_hostile_names_are_read_as_themselves(
     (shared_folder / "left out.txt").touch()
     report = table.run().report
     assert (report["files"], report["rows"], report["segments"]) == (len(paths),) * 3
-    assert report["left out by the patterns"] == 1
-    missing, unread = report["missing columns"], report["columns not read"]
+    assert report["left_out_by_patterns"] == 1
+    missing, unread = report["missing_columns"], report["columns_not_read"]
     assert [(each["column"], each["files"], each["near"]) for each in missing] == [
         ("amount", len(paths), "Amount")
     ]

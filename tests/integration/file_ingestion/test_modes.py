@@ -44,7 +44,7 @@ def test_a_source_that_is_emptied_and_filled_again(scene: Scene, mode: dict[str,
         assert (report["outcome"], report["rows"], report["files"]) == ("switched", 0, 0)
         wait_for(lambda: scene.table.count() == 0, "no row")
         (marker,) = _visible(scene)
-        assert scene.scheduler.trigger().well["outcome"] == "nothing new"
+        assert scene.scheduler.trigger().well["outcome"] == "nothing_new"
         assert _visible(scene) == [marker]
         scene.source.put("F3")
         assert scene.scheduler.trigger().well["outcome"] == "switched"
@@ -71,7 +71,7 @@ def test_a_foreign_segment_is_left_by_sync_and_replaced_by_swap(scene: Scene, tm
         scene.register(SWAP)
         assert scene.scheduler.trigger().well["replaced"] == 2
     scene.assert_serves("F2")
-    assert scene.scheduler.trigger().well["outcome"] == "nothing new"
+    assert scene.scheduler.trigger().well["outcome"] == "nothing_new"
 
 
 def test_a_table_goes_from_append_to_sync_to_swap(scene: Scene) -> None:
@@ -145,7 +145,7 @@ def test_replaced_segments_are_kept_for_their_period(scene: Scene, period: str, 
     scene.assert_serves("F1.1")
     assert len(_visible(scene)) == 1
     wait_for(lambda: len(scene.table.segments()) == 1 + kept, f"{kept} replaced segments")
-    assert scene.scheduler.trigger().well["outcome"] == "nothing new"
+    assert scene.scheduler.trigger().well["outcome"] == "nothing_new"
     assert len(scene.table.segments()) == 1 + kept
 
 
@@ -210,12 +210,12 @@ def test_a_file_without_rows_is_a_file_like_others(scene: Scene, mode: dict[str,
     with scene.polled(NO_SEGMENT, NO_ROW, whole(["F2"])):
         report = scene.scheduler.trigger().well
         assert (report["outcome"], report["files"], report["rows"]) == ("switched", 1, 0)
-        assert scene.scheduler.trigger().well["outcome"] == "nothing new"
+        assert scene.scheduler.trigger().well["outcome"] == "nothing_new"
         wait_for(
             lambda: scene.table.broker.query(f"select count(*) from {scene.table.name}").rows, "a segment"
         )
         scene.source.put("F2")
         assert scene.scheduler.trigger().well["outcome"] == "switched"
     scene.assert_serves("F2")
-    assert scene.scheduler.trigger().well["outcome"] == "nothing new"
+    assert scene.scheduler.trigger().well["outcome"] == "nothing_new"
     assert scene.source.gets("F1") == [2 if mode is SWAP else 1]

@@ -162,7 +162,7 @@ def test_switch_that_was_completed_before_the_run_was_killed(
         assert (killed.state, entry.state) == (SessionState.SWITCH, LineageState.COMPLETED)
         clear(scene, "parameter", SYNC)
         report = scene.scheduler.trigger().well
-    assert report["outcome"] == "nothing new"
+    assert report["outcome"] == "nothing_new"
     assert scene.sessions.ids() == []
     assert scene.lineage()[-1] == entry
     scene.assert_serves(*new)
@@ -179,7 +179,7 @@ def test_done_a_session_that_is_over(scene: Scene, how: str) -> None:
     segments = scene.table.segments()
     with scene.polled(whole(["F1"]), whole(["F1", "F2"])):
         clear(scene, how, APPEND)
-        assert scene.scheduler.trigger().well["outcome"] == "nothing new"
+        assert scene.scheduler.trigger().well["outcome"] == "nothing_new"
         assert scene.sessions.ids() == []
         assert scene.table.segments() == segments
         # Without the parameter, the next trigger is as any other.

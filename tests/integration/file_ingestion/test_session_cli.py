@@ -97,19 +97,19 @@ def test_a_failed_session_from_its_first_run_to_its_end(
     name = failed.name
     sizes = [path.stat().st_size for path in shared_folder.iterdir()]
     shown = pinotctl.json("session", "show", name)
-    assert (shown["state"], shown["retryCount"], shown["mode"], shown["thrown away"]) == (
+    assert (shown["state"], shown["retry_count"], shown["mode"], shown["abandoned"]) == (
         "IN_PROGRESS",
         0,
         "append",
         False,
     )
     assert shown["files"] == {"all": 4, "pending": 0, "staged": 3, "failed": 1, "skipped": 0}
-    assert (shown["rows"], shown["segments"], shown["source bytes"]) == (30, 3, sum(sizes))
+    assert (shown["rows"], shown["segments"], shown["source_bytes"]) == (30, 3, sum(sizes))
     tars = [path for path in files_below(tmp_path / "staging") if not path.name.endswith(".metadata.tar.gz")]
-    assert shown["staged tar bytes"] == sum(tar.stat().st_size for tar in tars)
+    assert shown["staged_tar_bytes"] == sum(tar.stat().st_size for tar in tars)
     assert shown["replaces"] == {"segments": None, "first": []}
     assert shown["running"] is None
-    assert shown["next trigger"] == "reads 1 file that is not staged, and what has come since (retry 1 of 2)"
+    assert shown["next_trigger"] == "reads 1 file that is not staged, and what has come since (retry 1 of 2)"
     (error,) = shown["errors"]
     assert error["file"].endswith("/bad.csv")
     assert "not-a-number" in error["error"]
@@ -124,22 +124,20 @@ def test_a_failed_session_from_its_first_run_to_its_end(
     write_numbers(shared_folder, "new.csv", 200, 10)
     planned = pinotctl.json("plan", name, "--files", "10")
     assert planned["session"] == shown["session"]
-    assert planned["session's files"] == {
+    assert planned["session_files"] == {
         "kept": 1,
-        "kept (rewritten since)": 1,
-        "to read": 1,
+        "kept_rewritten": 1,
+        "to_read": 1,
         "dropped": 1,
         "joining": 1,
     }
-    assert (planned["files to read"], planned["subtasks"], planned["segments that go"]) == (2, 2, 0)
-    assert planned["next trigger"] == shown["next trigger"]
+    assert (planned["files_to_read"], planned["subtasks"], planned["replaced_segments"]) == (2, 2, 0)
+    assert planned["next_trigger"] == shown["next_trigger"]
     names = {what: [uri.rpartition("/")[2] for uri in uris] for what, uris in planned["lists"].items()}
-    assert names["to read"] == ["bad.csv", "new.csv"]
-    assert names["session: dropped"] == ["0.csv"]
-    assert names["session: kept (rewritten since)"] == ["1.csv"]
-    assert (
-        "1 kept, 1 kept (rewritten since), 1 to read, 1 dropped, 1 joining" in pinotctl("plan", name).stdout
-    )
+    assert names["to_read"] == ["bad.csv", "new.csv"]
+    assert names["session_dropped"] == ["0.csv"]
+    assert names["session_kept_rewritten"] == ["1.csv"]
+    assert "1 kept, 1 kept rewritten, 1 to read, 1 dropped, 1 joining" in pinotctl("plan", name).stdout
     assert pinotctl.json("session", "show", name) == shown, "a plan changes nothing"
 
     page = tmp_path / "session.html"
@@ -155,19 +153,19 @@ def test_a_failed_session_from_its_first_run_to_its_end(
     ran = failed.run().report
     (task,) = set(failed.client.tasks.states(TASK_TYPE)) - tasks
     assert len(failed.client.tasks.subtask_states(task)) == planned["subtasks"]
-    assert (ran["outcome"], ran["mode"], ran["retry"], ran["files"]) == ("switched", "append", 1, 4)
-    assert (ran["rows"], ran["replaced segments"], ran["skipped files"]) == (40, 0, 0)
+    assert (ran["outcome"], ran["mode"], ran["retry_count"], ran["files"]) == ("switched", "append", 1, 4)
+    assert (ran["rows"], ran["replaced_segments"], ran["skipped_files"]) == (40, 0, 0)
     after = pinotctl.json("session", "show", name)
-    assert (after["session"], after["state"], after["retryCount"]) == (shown["session"], "DONE", 1)
-    assert after["next trigger"] == "looks for what differs in the source"
+    assert (after["session"], after["state"], after["retry_count"]) == (shown["session"], "DONE", 1)
+    assert after["next_trigger"] == "looks for what differs in the source"
     assert after["replaces"] == {"segments": 0, "first": []}
     planned = pinotctl.json("plan", name)
     assert planned["source"] == _source(files=4, changed=1, unchanged=3)
-    assert (planned["files to read"], planned["subtasks"], planned["session"]) == (0, 0, None)
+    assert (planned["files_to_read"], planned["subtasks"], planned["session"]) == (0, 0, None)
 
     write_numbers(shared_folder, "later.csv", 400, 10)
     planned = pinotctl.json("plan", name)
-    assert (planned["files to read"], planned["subtasks"]) == (1, 1)
+    assert (planned["files_to_read"], planned["subtasks"]) == (1, 1)
     assert failed.run().report["files"] == 1
     rows = pinotctl.json("session", "history", name)
     assert [(row["state"], row["retries"], row["files"], row["rows"]) for row in rows] == [
@@ -192,7 +190,7 @@ def test_clearing_begins_anew(
         assert "a test" in refused.stderr
         running = pinotctl.json("session", "show", name)
         assert "a test" in running["running"]
-        assert running["next trigger"].startswith("waits for the run that goes on; if that were killed now: ")
+        assert running["next_trigger"].startswith("waits for the run that goes on; if that were killed now: ")
     assert pinotctl.json("session", "show", name) == before
     assert pinotctl.json("session", "clear", name, "--yes") == [would]
     assert files_below(staging) == []
@@ -201,7 +199,7 @@ def test_clearing_begins_anew(
     assert "pinotctl task run" in pinotctl("session", "show", name, code=1).stderr
     write_numbers(shared_folder, "bad.csv", 300, 10)
     ran = failed.run().report
-    assert (ran["files"], ran["retry"], ran["rows"]) == (4, 0, 40)
+    assert (ran["files"], ran["retry_count"], ran["rows"]) == (4, 0, 40)
 
 
 def test_clearing_reverts_a_switch_in_progress(
@@ -233,10 +231,10 @@ def test_clearing_reverts_a_switch_in_progress(
     sessions.create_group(session.session_id, FileGroup(0, (entry,), (StagedUnit((0,), (segment,)),)))
     shown = pinotctl.json("session", "show", name)
     assert (shown["session"], shown["state"]) == (BY_HAND, "SWITCH")
-    assert shown["next trigger"] == "finishes the switch; no file is read again"
+    assert shown["next_trigger"] == "finishes the switch; no file is read again"
     planned = pinotctl.json("plan", name)
-    assert (planned["next trigger"], planned["files to read"]) == (shown["next trigger"], 0)
-    assert planned["session's files"] == {"kept": 1}
+    assert (planned["next_trigger"], planned["files_to_read"]) == (shown["next_trigger"], 0)
+    assert planned["session_files"] == {"kept": 1}
     effects = [row["effect"] for row in pinotctl.json("session", "clear", name, "--dry-run")]
     assert effects[1].startswith("its switch has not begun")
 
@@ -248,7 +246,7 @@ def test_clearing_reverts_a_switch_in_progress(
     sessions.create(session)
     sessions.create_group(session.session_id, FileGroup(0, (entry,), (StagedUnit((0,), (segment,)),)))
     shown = pinotctl.json("session", "show", name)
-    assert shown["next trigger"] == "begins anew: the lineage entry of its switch was reverted"
+    assert shown["next_trigger"] == "begins anew: the lineage entry of its switch was reverted"
 
     # The same where its record cannot be read: the lineage says how far it was.
     path = f"{sessions_path(failed.with_type)}/{BY_HAND}"
@@ -274,8 +272,8 @@ def test_exhausted_retries_and_changed_parameters_are_told(
     name = failed.name
 
     def next_trigger() -> str:
-        said: str = pinotctl.json("session", "show", name)["next trigger"]
-        assert pinotctl.json("plan", name)["next trigger"] == said
+        said: str = pinotctl.json("session", "show", name)["next_trigger"]
+        assert pinotctl.json("plan", name)["next_trigger"] == said
         return said
 
     assert failed.run().code == 1
@@ -285,7 +283,7 @@ def test_exhausted_retries_and_changed_parameters_are_told(
     failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, configs)
     assert next_trigger() == "begins anew: its retries are exhausted"
     planned = pinotctl.json("plan", name)
-    assert (planned["files to read"], planned["subtasks"], planned["session's files"]) == (4, 4, None)
+    assert (planned["files_to_read"], planned["subtasks"], planned["session_files"]) == (4, 4, None)
     configs["enableSync"] = "true"
     failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, configs)
     assert next_trigger() == "begins anew: the task's configuration changed since it began"
@@ -295,11 +293,11 @@ def test_exhausted_retries_and_changed_parameters_are_told(
     failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, failed.configs)
     assert failed.run().code == 1
     shown = pinotctl.json("session", "show", name)
-    assert shown["thrown away"] is True
+    assert shown["abandoned"] is True
     assert "retries are exhausted" in shown["message"]
     assert next_trigger() == "looks for what differs in the source"
     failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, None)
-    assert pinotctl.json("session", "show", name)["next trigger"].startswith("fails: ")
+    assert pinotctl.json("session", "show", name)["next_trigger"].startswith("fails: ")
 
 
 def test_registering_the_clearing_of_each_run_is_warned_of(
@@ -323,10 +321,10 @@ def test_purge_deletes_what_a_switch_has_replaced(
     write_numbers(shared_folder, "0.csv", 100, 20)
     planned = pinotctl.json("plan", table.name, "--files", "5")
     assert planned["source"] == _source(files=2, changed=1, unchanged=1)
-    assert (planned["files to read"], planned["segments that go"]) == (1, 1)
+    assert (planned["files_to_read"], planned["replaced_segments"]) == (1, 1)
     ran = table.run().report
-    assert (ran["mode"], ran["replaced segments"]) == ("sync", 1)
-    (gone,) = planned["lists"]["segment that goes"]
+    assert (ran["mode"], ran["replaced_segments"]) == ("sync", 1)
+    (gone,) = planned["lists"]["replaced_segment"]
     shown = pinotctl.json("session", "show", table.name)
     assert shown["replaces"] == {"segments": 1, "first": [gone]}
     assert f"1 segment: {gone}" in pinotctl("session", "show", table.name).stdout
@@ -345,5 +343,5 @@ def test_purge_deletes_what_a_switch_has_replaced(
 
 def _source(**counts: int) -> dict[str, int]:
     """What a plan says of the source, with 0 of what is not named."""
-    kinds = ("files", "new", "changed", "deleted", "unchanged", "left out by the patterns")
+    kinds = ("files", "new", "changed", "deleted", "unchanged", "left_out_by_patterns")
     return {**dict.fromkeys(kinds, 0), **counts}

@@ -108,7 +108,7 @@ def test_a_trigger_waits_for_the_session_that_goes_on(
         (first,) = scene.scheduler.what_ran()
         (second,) = second_scheduler.what_ran()
     assert first.well["outcome"] == "switched"
-    assert second.well["outcome"] == "nothing new"
+    assert second.well["outcome"] == "nothing_new"
     assert scene.sessions.ids() == [first.well["session_id"]]
     scene.assert_session(first.well["session_id"], "DONE", 0)
     scene.assert_serves("F1")
@@ -156,7 +156,7 @@ def test_a_switch_that_failed_is_finished_by_the_next_trigger(scene: Scene) -> N
         # What is written meanwhile is for the session after.
         scene.source.put("F2.1")
         report = scene.scheduler.trigger().well
-    assert (report["outcome"], report["session_id"]) == ("finished the switch of an earlier run", session)
+    assert (report["outcome"], report["session_id"]) == ("switch_finished", session)
     scene.assert_session(session, "DONE", 0)
     scene.assert_serves("F2", "F3")
     assert scene.source.gets("F2", "F3") == [1, 1]
@@ -181,7 +181,7 @@ def test_the_source_goes_back_to_what_the_table_holds_before_the_retry(
         refused.lift()
         scene.scheduler.trigger().assert_well()
         scene.assert_serves("F1", "F2")
-        assert scene.scheduler.trigger().well["outcome"] == "nothing new"
+        assert scene.scheduler.trigger().well["outcome"] == "nothing_new"
     scene.assert_serves("F1", "F2")
     assert scene.staged() == []
 

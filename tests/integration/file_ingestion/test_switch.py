@@ -45,12 +45,12 @@ def test_what_is_in_the_table_is_not_read_again(ingestion_table: IngestionTable,
     segments = table.segments()
 
     again = table.run()
-    assert again.report["outcome"] == "nothing new"
+    assert again.report["outcome"] == "nothing_new"
     assert "1.csv" not in again.err
 
     write_numbers(shared_folder, "1.csv", 10, 20)
     changed = table.run()
-    assert changed.report["outcome"] == "nothing new"
+    assert changed.report["outcome"] == "nothing_new"
     assert "1.csv" in changed.err
     assert "0.csv" not in changed.err
     assert table.segments() == segments

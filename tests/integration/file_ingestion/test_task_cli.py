@@ -144,13 +144,13 @@ def test_watch_shows_each_subtask_during_and_after_the_run(
     assert middle is not None
     for row, size in zip(middle, sizes, strict=True):
         part = row["staged"]
-        assert (row["files"], row["bytes"], row["failed"]) == (1, size, 0)
-        assert (row["rows"], row["bytes read"]) == (part * 40_000, part * size)
+        assert (row["files"], row["bytes_total"], row["failed"]) == (1, size, 0)
+        assert (row["rows"], row["bytes_read"]) == (part * 40_000, part * size)
     after = watched()
     ran = ended(running)
     assert ran.report["rows"] == 160_000
-    assert ran.report["bytes read"] == sum(sizes)
-    assert [(row["subtask"], row["staged"], row["rows"], row["bytes read"]) for row in after] == [
+    assert ran.report["bytes_read"] == sum(sizes)
+    assert [(row["subtask"], row["staged"], row["rows"], row["bytes_read"]) for row in after] == [
         (n, 1, 40_000, size) for n, size in enumerate(sizes)
     ]
     as_table = pinotctl("task", "watch", table.name)

@@ -95,7 +95,7 @@ def test_the_committer_is_killed_while_its_upload_goes_on(
     pinot.kill(role)
     hang.lift()
     table.wait_seen(table.produced)
-    assert audit(table.full_name, "--min-copies", "1") == {"no url": {segment}}
+    assert audit(table.full_name, "--min-copies", "1") == {"no_url": {segment}}
     assert _repair(run, table, code=0)[segment]["outcome"] == "repaired"
     pinot.start(role)
     table.wait_served(replicas=2)
@@ -160,7 +160,7 @@ def test_a_peer_is_killed_while_it_serves(
     view = table.client.tables.external_view
     given_up = {hosted[1]: "ERROR"}
     wait_for(lambda: view(table.full_name)[segment] == given_up, "the segment to be given up", _TIMEOUT_S)
-    assert "few copies" in audit(table.full_name, "--min-copies", "1")
+    assert "few_copies" in audit(table.full_name, "--min-copies", "1")
     pinot.start("hosted_1")
     wait_for(lambda: view(table.full_name)[segment].get(hosted[0]) == "ONLINE", "the peer", _TIMEOUT_S)
     assert _repair(run, table, 0)[segment]["source"] == hosted[0]

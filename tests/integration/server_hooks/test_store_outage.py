@@ -23,7 +23,7 @@ def test_consumption_goes_on_without_the_store_and_repair_fills_it(
     without = {segment for segment, url in urls(table).items() if not url}
     assert len(without) == 20
     assert away.was_hit
-    assert audit(table.full_name, "--min-copies", "1").get("no url") == without
+    assert audit(table.full_name, "--min-copies", "1").get("no_url") == without
 
     # Each server gets what the other has: the store has nothing of it.
     table.set_replicas(2)
@@ -36,7 +36,7 @@ def test_consumption_goes_on_without_the_store_and_repair_fills_it(
 
     away.lift()
     fill(table, 1, partitions=2)
-    assert set(audit(table.full_name)["no url"]) == without
+    assert set(audit(table.full_name)["no_url"]) == without
     run("deepstore", "repair", table.name, "--yes")
     assert audit(table.full_name, "--read-tars") == {}
     assert all(urls(table).values())

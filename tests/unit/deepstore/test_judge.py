@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_client.deepstore import WHAT_TO_DO, Fault, Judgement, Replica, SegmentRecord, judge
+from controller_client.deepstore import Fault, Judgement, Replica, SegmentRecord, judge
 from controller_client.deepstore.judge import Stored, StoredState
 from tests.unit.deepstore.samples import record
 
@@ -154,7 +154,3 @@ def test_replicas_that_built_a_segment_themselves_may_have_another_crc() -> None
 @pytest.mark.parametrize("status", ["IN_PROGRESS", "COMMITTING"])
 def test_a_segment_that_is_being_built_has_no_copies_yet(status: str) -> None:
     assert judge(record(status=status), (), None, 2).findings == ()
-
-
-def test_each_fault_has_a_remedy() -> None:
-    assert WHAT_TO_DO.keys() == set(Fault)

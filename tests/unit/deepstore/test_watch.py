@@ -46,7 +46,7 @@ def test_rounds_go_on_after_one_that_broke_off(tmp_path: Path) -> None:
     assert found["pinot_deepstore_failed_rounds_total"] == 1
     assert found[f'pinot_deepstore_silent_servers{{table="{TABLE}"}}'] == 1
     assert found['pinot_deepstore_repairs_total{outcome="repaired"}'] == 1
-    assert found[f'pinot_deepstore_faulty_segments{{table="{TABLE}",fault="no url"}}'] == 0
+    assert found[f'pinot_deepstore_faulty_segments{{table="{TABLE}",fault="no_url"}}'] == 0
     assert world.record().url
 
 
@@ -75,9 +75,9 @@ def test_a_report_escapes_what_it_shows(tmp_path: Path) -> None:
     assert "<i>" not in page
     assert "not complete" not in page
     document = report.to_json()
-    assert document["faults"] == {"few copies": 1, "no url": 1, "replica crc": 1}
-    assert document["whatToDo"].keys() == document["faults"].keys()
-    assert document["faultySegments"] == 1
+    assert document["faults"] == {"few_copies": 1, "no_url": 1, "replica_crc": 1}
+    assert any("segment reload" in " ".join(step["commands"]) for step in document["next_steps"])
+    assert document["faulty_segments"] == 1
     assert len(report.rows()) == 3
     assert report.summary() == (
         "1 segment of 1 table: 1 with faults (1 few copies, 1 no url, 1 replica crc)."

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from controller_client.errors import ConfigError
-from jvm_bridge.cluster_ports import ClusterPorts
+from jvm_bridge.cluster_ports import ClusterPorts, KafkaPorts
 
 
 def test_ports_from_a_base() -> None:
@@ -25,8 +25,8 @@ def test_ports_from_a_base() -> None:
 
 @pytest.mark.parametrize("servers", [1, 2, 5, 40])
 def test_the_usual_ports_never_meet(servers: int) -> None:
-    ports = ClusterPorts.usual(servers)
-    assert len(set(ports.named().values())) == 4 + 3 * servers
+    ports = replace(ClusterPorts.usual(servers), kafka=KafkaPorts.usual())
+    assert len(set(ports.named().values())) == 6 + 3 * servers
     assert ports.controller == 9000
 
 
@@ -41,6 +41,13 @@ def test_impossible_ports(base: int) -> None:
         ClusterPorts.from_base(base)
 
 
-def test_json_round_trip() -> None:
-    ports = ClusterPorts.from_base(21000, servers=2)
+@pytest.mark.parametrize("kafka", [None, KafkaPorts.from_base(21000)])
+def test_json_round_trip(kafka: KafkaPorts | None) -> None:
+    ports = replace(ClusterPorts.from_base(21000, servers=2), kafka=kafka)
     assert ClusterPorts.from_json(asdict(ports)) == ports
+
+
+def test_ports_that_were_written_before_there_was_kafka() -> None:
+    document = asdict(ClusterPorts.from_base(21000))
+    del document["kafka"]
+    assert ClusterPorts.from_json(document).kafka is None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,16 +8,20 @@ import pytest
 from controller_client.errors import ConfigError, SetupError
 from jvm_bridge.jars import JarSet
 from jvm_bridge.jdk import Java
-from jvm_bridge.local_cluster import HOST, ClusterPorts, LocalCluster
+from jvm_bridge.local_cluster import HOST, ClusterPorts, KafkaPorts, LocalCluster
 from jvm_bridge.local_cluster.roles import RoleRunner, plan_roles
 
 FOLDER = Path("/data/cluster")
 PORTS = ClusterPorts.from_base(21000, servers=2)
 
 
+PORTS_WITH_KAFKA = replace(PORTS, kafka=KafkaPorts.from_base(21000))
+
+
 def runner() -> RoleRunner:
     java = Java(Path("/jdk"), Path("/jdk/bin/java"), 17, "17.0.1", "JAVA_HOME")
-    return RoleRunner(FOLDER, PORTS, java, JarSet("0.11.0", (Path("/b.jar"), Path("/a.jar")), "test"))
+    pinot = JarSet("0.11.0", (Path("/b.jar"), Path("/a.jar")), "test")
+    return RoleRunner(FOLDER, PORTS_WITH_KAFKA, java, pinot, JarSet("3.9.1", (Path("/k.jar"),), "test"))
 
 
 def test_roles_in_the_order_of_their_start() -> None:
@@ -31,9 +36,18 @@ def test_roles_in_the_order_of_their_start() -> None:
     ]
 
 
+def test_kafka_is_a_role_where_it_has_ports() -> None:
+    names = [role.name for role in plan_roles(FOLDER, PORTS_WITH_KAFKA)]
+    assert names[:3] == ["zookeeper", "kafka", "controller"]
+    kafka = plan_roles(FOLDER, PORTS_WITH_KAFKA)[1]
+    assert (kafka.port, kafka.instance) == (21004, None)
+    listeners = kafka.properties["listeners"].split(",") + kafka.properties["advertised.listeners"].split(",")
+    assert {listener.split("://")[1].split(":")[0] for listener in listeners} == {HOST}
+
+
 def test_each_port_belongs_to_one_role() -> None:
-    ports = [port for role in plan_roles(FOLDER, PORTS) for port in role.ports.values()]
-    assert sorted(ports) == sorted(PORTS.named().values())
+    ports = [port for role in plan_roles(FOLDER, PORTS_WITH_KAFKA) for port in role.ports.values()]
+    assert sorted(ports) == sorted(PORTS_WITH_KAFKA.named().values())
 
 
 def test_http_listeners_are_bound_to_loopback_only() -> None:
@@ -55,13 +69,15 @@ def test_two_servers_share_nothing() -> None:
 
 
 def test_command_lines_carry_the_marks_and_the_class_path_in_order() -> None:
-    for role in plan_roles(FOLDER, PORTS):
+    class_paths = {"kafka": "/k.jar", "minion": None}
+    for role in plan_roles(FOLDER, PORTS_WITH_KAFKA):
         words = runner().command(role)
         dash = "" if role.name == "minion" else "-D"
         assert f"{dash}pinotPlugins.cluster=/data/cluster" in words
         assert f"{dash}pinotPlugins.role={role.name}" in words
-        if role.name != "minion":
-            assert words[words.index("-cp") + 1] == "/b.jar:/a.jar"
+        class_path = class_paths.get(role.name, "/b.jar:/a.jar")
+        if class_path is not None:
+            assert words[words.index("-cp") + 1] == class_path
 
 
 @pytest.mark.parametrize("name", ["a b", "a,b", "a$b", "a%20b", "ä", "a\\b"])

@@ -157,7 +157,7 @@ def retry(
     )
     mode = with_params.mode
     view = SourceView(mode, {f.uri: f for f in listed}, contents, plan_source(mode, listed, contents))
-    return plan_retry(NextTrigger(Action.TAKE_UP, SESSION), view, [group], with_params, slots=slots)
+    return plan_retry(NextTrigger(Action.RESUME, SESSION), view, [group], with_params, slots=slots)
 
 
 def fates(found: Preview) -> dict[str, Fate]:
@@ -182,7 +182,7 @@ def test_scene_2_a_file_that_came_joins() -> None:
     assert reads(found) == ["F3", "F4", "F5", "F6"]
     assert (found.not_staged, found.subtasks, found.bytes_to_read) == (3, 2, 400)
     assert found.fate is not None
-    assert found.fate.counts() == {"kept": 2, "to read": 3, "joining": 1}
+    assert found.fate.counts() == {"kept": 2, "to_read": 3, "joining": 1}
 
 
 def test_where_only_the_run_can_tell_the_subtasks_are_not_guessed() -> None:

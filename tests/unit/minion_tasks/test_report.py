@@ -205,7 +205,7 @@ def test_durations_for_people(seconds: float, text: str) -> None:
     ("session", "said"),
     [
         (SESSION, "3 of 5 files are staged; queries see the table as it was before it."),
-        (replace(SESSION, abandoned=True), "It was thrown away: queries see the table as it was before it."),
+        (replace(SESSION, abandoned=True), "It was discarded: queries see the table as it was before it."),
         (
             replace(SESSION, state=SessionState.DONE),
             "17 rows of 3 files became queryable in one step, in 3 segments.",
@@ -380,4 +380,4 @@ def test_elements_escape_what_is_put_into_them() -> None:
     assert el("p", el("i", "<")) == "<p><i>&lt;</i></p>"
     assert el("line", x1=1.26, stroke_width=2, y1=None) == '<line x1="1.3" stroke-width="2"></line>'
     made = table((("name", False), ("n", True)), [("<a>", "1")])
-    assert '<td>&lt;a&gt;</td><td class="number">1</td>' in made
+    assert '<td data-head="name">&lt;a&gt;</td><td class="number" data-head="n">1</td>' in made

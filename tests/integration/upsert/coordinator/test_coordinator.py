@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]  # public by its docs
 
 from controller_client.zookeeper import process_name
+from spark_connectors.upsert.generation import read_request
 from tests.integration.upsert.coordinator.conftest import CoordinatedTable, MakeTable
 from tests.integration.upsert.coordinator.topics import Message, Record, check_versions, records_of
 from tests.support.wait import wait_for
@@ -129,6 +130,10 @@ def test_every_version_is_right_through_kills_new_partitions_and_a_rebuild(
     table.wait_passed(table.ends_of_input(), process)
 
     before = table.record()
+    would = table.command("upsert", "rebuild", table.name, "--partitions=3", "--dry-run")
+    tried = subprocess.run(would, check=True, capture_output=True, text=True, timeout=_TIMEOUT_S)
+    assert "Generation 2" in tried.stderr
+    assert read_request(table.store, table.full_name) is None
     asked = table.command("upsert", "rebuild", table.name, "--partitions=3", "--yes")
     subprocess.run(asked, check=True, timeout=_TIMEOUT_S)
     feed.write(1_000, 6)

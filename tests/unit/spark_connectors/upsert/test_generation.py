@@ -7,6 +7,7 @@ from spark_connectors.upsert.generation import (
     Generation,
     RebuildRequest,
     following,
+    next_request,
     read_generation,
     read_request,
     request_rebuild,
@@ -21,6 +22,8 @@ def test_a_request_names_the_generation_that_is_wanted() -> None:
     store, _ = memory_store()
     assert read_generation(store, _TABLE) is None
     assert read_request(store, _TABLE) is None
+    assert next_request(store, _TABLE, partitions=2) == RebuildRequest(1, 2, None)
+    assert read_request(store, _TABLE) is None, "asking what would be requested requests nothing"
     assert request_rebuild(store, _TABLE).number == 1
     generation = Generation(3, 17, 2, 64, "folder", {0: 5, 11: 0})
     write_generation(store, _TABLE, generation)

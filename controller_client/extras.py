@@ -1,0 +1,73 @@
+"""Which extra of this project brings a Python module that is not installed: the one place that errors ask.
+
+The extras are read from the installed metadata, so there is no second list of them to keep.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from controller_client.errors import SetupError
+
+__all__ = ["extra_for", "install_command", "missing_module"]
+
+_PROJECT = "pinot-plugins"
+_NOT_FOR_USERS = frozenset({"demo", "dev", "test"})
+_REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+).*;.*\bextra\s*==\s*['\"](?P<extra>[^'\"]+)['\"]")
+
+# Modules that are not called as the distribution is that brings them.
+_DISTRIBUTIONS = {
+    "botocore": "boto3",
+    "confluent_kafka": "confluent-kafka",
+    "google": "protobuf",
+    "grpc": "grpcio",
+    "jpype": "jpype1",
+    "py4j": "pyspark",
+}
+
+
+def missing_module(error: ModuleNotFoundError, needed_by: str, extras: Sequence[str] = ()) -> SetupError:
+    """The error to raise where a module is missing.
+
+    Args:
+        error: What the import raised.
+        needed_by: What cannot go on without it, e.g. ``the command serve``.
+        extras: The extras that this declares to need; preferred where they bring the module.
+    """
+    return SetupError(
+        f"{needed_by} needs the Python module {error.name}, which is not installed here",
+        remedy=install_command(extra_for(error.name or "", extras)),
+    )
+
+
+def install_command(extra: str | None) -> str:
+    """The command that installs this project with an extra, or without one."""
+    return f"pip install '{_PROJECT}[{extra}]'" if extra else f"pip install {_PROJECT}"
+
+
+def extra_for(module: str, declared: Sequence[str] = ()) -> str | None:
+    """The extra to install for a module: the declared one, else the smallest that brings it.
+
+    A declared extra is passed over where others bring the module and it does not; None: no extra brings it.
+    """
+    top = module.partition(".")[0]
+    distribution = _DISTRIBUTIONS.get(top, top)
+    bringing = [extra for extra, brought in _extras().items() if distribution in brought]
+    fitting = [extra for extra in declared if extra in bringing or not bringing]
+    if fitting:
+        return ",".join(fitting)
+    return min(bringing, key=lambda extra: len(_extras()[extra]), default=None)
+
+
+@lru_cache(maxsize=1)
+def _extras() -> Mapping[str, frozenset[str]]:
+    """The distributions that each extra brings."""
+    found: dict[str, set[str]] = {}
+    for requirement in importlib.metadata.requires(_PROJECT) or ():
+        match = _REQUIREMENT.match(requirement)
+        if match and match["extra"] not in _NOT_FOR_USERS:
+            found.setdefault(match["extra"], set()).add(match["name"].lower())
+    return {extra: frozenset(brought) for extra, brought in found.items()}

@@ -1,0 +1,66 @@
+"""Whether what was printed is what a page shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+__all__ = ["difference"]
+
+ANY_LINES = "..."
+
+# What differs from run to run, whatever is done.
+_VOLATILE = (
+    (re.compile(r"\d{8}T\d{9}-[0-9a-f]{6}"), "SESSION"),
+    (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UUID"),
+    (re.compile(r"\d{8}T\d{4}(\d{2})?Z"), "TIME"),
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?"), "TIME"),
+    (re.compile(r"\b[\w.-]+@[\w.-]+:\d+"), "WHO"),
+    (re.compile(r"\b[\d,.]+ (ms|s|seconds)\b"), "DURATION"),
+    (re.compile(r"^(\w+_(s|bytes)|bytes_\w+)(\s+)[\d.]+$"), r"\1\3NUMBER"),
+)
+_NUMBER = re.compile(r"\d[\d,.]*\d|\d")
+
+
+def difference(shown: Sequence[str], printed: Sequence[str], *, shape: bool = False) -> str | None:
+    """Compare lines; None where they agree, else what differs.
+
+    Blanks are not counted. A line ``...`` stands for any number of lines.
+
+    Args:
+        shown: What the page shows.
+        printed: What was printed.
+        shape: Leave the values of numbers out.
+    """
+    left = [_normal(line, shape) for line in _trimmed(shown)]
+    right = [_normal(line, shape) for line in _trimmed(printed)]
+    if _agree(left, right):
+        return None
+    return "\n".join(["\n  ".join(["the page shows:", *shown]), "\n  ".join(["was printed:", *printed])])
+
+
+def _agree(shown: list[str], printed: list[str]) -> bool:
+    if not shown:
+        return not printed
+    if shown[0] == ANY_LINES:
+        return any(_agree(shown[1:], printed[skipped:]) for skipped in range(len(printed) + 1))
+    return bool(printed) and shown[0] == printed[0] and _agree(shown[1:], printed[1:])
+
+
+def _trimmed(lines: Sequence[str]) -> list[str]:
+    """Without empty lines at both ends."""
+    kept = [line.rstrip() for line in lines]
+    while kept and not kept[-1]:
+        kept.pop()
+    while kept and not kept[0]:
+        kept.pop(0)
+    return kept
+
+
+def _normal(line: str, shape: bool) -> str:
+    for pattern, name in _VOLATILE:
+        line = pattern.sub(name, line)
+    if shape:
+        line = _NUMBER.sub("#", line)
+    # Rules below table heads are as wide as their columns.
+    return re.sub(r"-{3,}", "---", " ".join(line.split()))

@@ -1,0 +1,135 @@
+"""Where the pages are run: a local cluster with Kafka, its addresses and folders, not the pages' own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from jvm_bridge.local_cluster import HOST, ClusterPorts, KafkaPorts
+from tests.docs.sessions import Python, Shell
+from tests.support.local_ports import free_base
+from tests.support.pinotctl import pinotctl
+from tests.support.spark import LOCAL_SPARK
+
+__all__ = ["ROOT", "Place"]
+
+ROOT = Path(__file__).parents[2]
+_ROLES = "localhost|controller|broker|zookeeper|kafka|host"
+_ANY_HOST = re.compile(rf"\b({_ROLES})(?=:(9000|8099|2123|2181|9092)\b)")
+_HOME, _SHARE = "/home/me", "/home/me/.local/share"
+
+
+class Place:
+    """One cluster for all pages.
+
+    What a page shows is changed in two ways before it is run: ports are those of this cluster, as the usual
+    ones may be taken, and folders such as /data are below a folder of the test's.
+
+    Args:
+        folder: A folder of its own.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.base = free_base()
+        for name in ("data", "var/lib", "share", "config", "pages"):
+            (folder / name).mkdir(parents=True)
+        usual, real = ClusterPorts.usual(), ClusterPorts.from_base(self.base)
+        usual_kafka, kafka = KafkaPorts.usual(), KafkaPorts.from_base(self.base)
+        pairs = zip(usual.named().values(), real.named().values(), strict=True)
+        self._ports = dict(pairs) | {usual_kafka.client: kafka.client, 2181: real.zookeeper}
+        self.controller_url = f"http://{HOST}:{real.controller}"
+        self.log = folder / "background.log"
+        self.done: set[str] = set()
+        """The pages that were run to their end."""
+        self._python: Python | None = None
+        self._shells: dict[str, Shell] = {}
+
+    @property
+    def python(self) -> Python:
+        """The Python of all pages."""
+        if self._python is None:
+            self._python = Python(self.folder, self.environment(), self.log)
+        return self._python
+
+    def environment(self) -> dict[str, str]:
+        """The environment of a reader who has nothing set up, but for this cluster."""
+        spark = self.folder / "config" / "spark"
+        spark.mkdir(exist_ok=True)
+        settings = "".join(f"{key} {value}\n" for key, value in LOCAL_SPARK.items())
+        (spark / "spark-defaults.conf").write_text(settings)
+        hidden = re.compile("PINOT_(?!PLUGINS_)|PYTEST|SPARK_|AWS_")
+        return {
+            **{name: value for name, value in os.environ.items() if not hidden.match(name)},
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "XDG_DATA_HOME": str(self.folder / "share"),
+            "XDG_CONFIG_HOME": str(self.folder / "config"),
+            # Without it pinotctl takes the usual port of this machine.
+            "PINOT_CONTROLLER_URL": self.controller_url,
+            "SPARK_CONF_DIR": str(spark),
+            "SPARK_LOCAL_IP": HOST,
+            # For hidden blocks.
+            "CHECKOUT": str(ROOT),
+            "PYTHONPATH": str(ROOT),
+        }
+
+    def page_folder(self, page: str) -> Path:
+        """The working folder of a page."""
+        folder = self.folder / "pages" / page
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def shell(self, page: str) -> Shell:
+        """The shell of a page; what runs in its background runs until all pages are done."""
+        if page not in self._shells:
+            self._shells[page] = Shell(self.page_folder(page), self.environment(), self.log)
+        return self._shells[page]
+
+    def end_shell(self, page: str) -> None:
+        """End the shell of a page; the next one begins anew."""
+        self._shells.pop(page).close()
+
+    def close(self) -> None:
+        """End everything."""
+        for session in (*self._shells.values(), *([self._python] if self._python else [])):
+            session.close()
+        if (self.folder / "share" / "pinot-plugins").exists():
+            self._cluster("down", "--purge", "--yes")
+
+    def here(self, text: str, page: str) -> str:
+        """Put this cluster's ports and folders into a page's text; the reader's home is the page's folder."""
+        text = _ANY_HOST.sub(HOST, text)
+        for usual, real in self._ports.items():
+            text = re.sub(rf"(?<=[:_= ]){usual}\b", str(real), text)
+        text = re.sub(r"(?<![\w.])/(data|var/lib)(?=/|\b)", rf"{self.folder}/\1", text)
+        # What README.md shows stands in the clone.
+        text = re.sub(
+            r"(/home/me/pinot-plugins/)?\.work/quickstart", f"{self.folder}/share/pinot-plugins", text
+        )
+        text = text.replace(_SHARE, str(self.folder / "share")).replace(_HOME, str(self.page_folder(page)))
+        text = text.replace("pinotctl cluster up", f"pinotctl cluster up --port-base {self.base}")
+        quickstart = f"{ROOT}/quickstart.sh --port-base {self.base} --dir {self.folder}/share/pinot-plugins"
+        return text.replace("./quickstart.sh", quickstart)
+
+    def there(self, text: str, page: str) -> str:
+        """Put the pages' ports and folders into what was printed here."""
+        text = text.replace(str(self.folder / "share"), _SHARE).replace(str(self.page_folder(page)), _HOME)
+        text = re.sub(rf"{re.escape(str(self.folder))}/(data|var/lib)", r"/\1", text)
+        for usual, real in self._ports.items():
+            if usual != 2181:
+                text = re.sub(rf"(?<!\d){real}(?!\d)", str(usual), text)
+        return text
+
+    def _cluster(self, *words: str) -> None:
+        done = subprocess.run(
+            pinotctl("cluster", *words),
+            env=self.environment(),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr

@@ -1,0 +1,64 @@
+"""Every example of README.md and docs/ is run as it is written; all pages share one local cluster.
+
+``./test.sh tests/docs --correct-pages`` writes what was printed into the pages.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.place import ROOT, Place
+from tests.docs.runner import PageRun
+
+pytestmark = [pytest.mark.cluster, pytest.mark.jvm, pytest.mark.kafka]
+
+FIRST, CONSUMPTION, SERVERS = "docs/first-table.md", "docs/consumption.md", "docs/servers.md"
+
+# In this order, each with the pages whose cluster, tables or servers it uses.
+PAGES: dict[str, tuple[str, ...]] = {
+    FIRST: (),
+    CONSUMPTION: (FIRST,),
+    "docs/segments.md": (FIRST,),
+    "docs/file-ingestion.md": (FIRST,),
+    "docs/spark.md": (FIRST,),
+    "README.md": (FIRST,),
+    "docs/deep-store.md": (FIRST,),
+    "docs/local-cluster.md": (FIRST,),
+    SERVERS: (FIRST,),
+    "docs/partition-pause.md": (FIRST, CONSUMPTION, SERVERS),
+    "docs/upsert.md": (FIRST, SERVERS),
+    "docs/upsert-queries.md": (FIRST, SERVERS, "docs/upsert.md"),
+    "docs/upsert-coordinator.md": (FIRST, SERVERS, "docs/upsert.md"),
+    "docs/upsert-servers.md": (),
+    "docs/benchmarks.md": (),
+    "docs/faults.md": (),
+}
+WRITTEN_BY_THE_COMMANDS = "docs/cli.md"
+
+
+def test_every_page_is_in_the_list() -> None:
+    found = {str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")}
+    assert found | {"README.md"} == PAGES.keys() | {WRITTEN_BY_THE_COMMANDS}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_does_what_it_says(place: Place, page: str, request: pytest.FixtureRequest) -> None:
+    full = request.config.getoption("--full")
+    for needed in PAGES[page]:
+        if needed not in place.done:
+            PageRun(place, needed, full).run()
+    run = PageRun(place, page, full)
+    run.run()
+    if request.config.getoption("--correct-pages"):
+        _correct(ROOT / page, run.corrected)
+    assert not run.differences, "\n\n".join(run.differences)
+
+
+def _correct(path: Path, blocks: dict[int, str]) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    for begin in sorted(blocks, reverse=True):
+        end = next(number for number in range(begin - 1, len(lines)) if lines[number].startswith("```"))
+        lines[begin - 1 : end] = [blocks[begin]]
+    path.write_text("".join(lines), encoding="utf-8")

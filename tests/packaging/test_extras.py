@@ -1,0 +1,129 @@
+"""Each extra, installed into an empty environment from the built wheel, brings what it promises."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller_client.extras import install_command
+from tests.packaging.environments import Environment, Installed
+
+PROGRAM = Path(__file__).with_name("in_environment.py")
+NOT_FOR_USERS = {"dev", "test"}
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What an extra promises.
+
+    Attributes:
+        packages: Packages of which every module can be imported.
+        groups: Entry-point groups of which every entry can be loaded.
+        commands: The extras whose commands of ``pinotctl`` run.
+        besides: What is there without the extra, where it is used.
+    """
+
+    packages: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    besides: tuple[str, ...] = ()
+
+
+_MINION = Promise(
+    ("jvm_bridge", "minion_tasks", "controller_client.filestore"),
+    ("pinot_plugins.task_executors",),
+    ("jvm", "minion"),
+)
+
+PROMISES = {
+    "": Promise(),
+    "jvm": Promise(("jvm_bridge",), commands=("jvm",)),
+    "s3": Promise(("controller_client.filestore",)),
+    "kafka": Promise(("controller_client.consumption",)),
+    "upsert": Promise(("controller_client.consumption", "controller_client.upsert"), commands=("upsert",)),
+    "minion": _MINION,
+    "demo": _MINION,
+    "server": Promise(
+        ("jvm_bridge", "controller_client", "server_hooks"),
+        ("pinot_plugins.server_hooks", "pinot_plugins.broker_hooks"),
+        ("jvm", "minion", "server", "upsert"),
+    ),
+    # Spark itself is on the executors.
+    "executor": Promise(
+        ("jvm_bridge", "minion_tasks", "spark_connectors.read", "spark_connectors.write"),
+        commands=("jvm", "minion"),
+        besides=("pyspark",),
+    ),
+    "spark": Promise(
+        ("controller_client", "jvm_bridge", "minion_tasks", "spark_connectors", "pyspark_pinot"),
+        ("pinot_plugins.task_executors", "pinot_plugins.engines", "pinot_plugins.parallel_engines"),
+        ("jvm", "minion", "server", "spark", "upsert"),
+    ),
+}
+
+NEEDS_AN_EXTRA = {"controller_client.filestore.s3": "boto3", "controller_client.upsert.": "numpy"}
+"""Modules, by the beginnings of their names, that need more than their package, which is always there."""
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    return Installed.build(tmp_path_factory.mktemp("wheel"))
+
+
+def declared_extras() -> dict[str, str]:
+    """The extra that each command's entry point names; empty where it needs none."""
+    groups = {"pinotctl.commands": "pinotctl"}
+    groups |= {f"pinotctl.{name}_commands": f"pinotctl {name}" for name in ("segment", "serve", "upsert")}
+    return {
+        f"{parent} {point.name}": ",".join(point.extras)
+        for group, parent in groups.items()
+        for point in importlib.metadata.entry_points(group=group)
+    }
+
+
+def look(environment: Environment, promise: Promise) -> dict[str, Any]:
+    order = {"packages": [*promise.packages, "controller_client"], "groups": promise.groups}
+    done = subprocess.run(
+        [str(environment.python), "-I", str(PROGRAM), json.dumps(order)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=environment.folder,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_every_extra_has_a_promise(wheel: Installed) -> None:
+    assert set(wheel.extras) - NOT_FOR_USERS == PROMISES.keys() - {""}
+
+
+@pytest.mark.parametrize("extra", sorted(PROMISES))
+def test_an_extra_brings_what_it_promises(wheel: Installed, tmp_path: Path, extra: str) -> None:
+    promise = PROMISES[extra]
+    environment = wheel.with_extra(tmp_path / "environment", extra, promise.besides)
+    found = look(environment, promise)
+    for module, missing in found["not_imported"].items():
+        assert not module.startswith(promise.packages or ("-",)), (module, missing)
+        assert (module, missing) in {
+            (module, needed) for begin, needed in NEEDS_AN_EXTRA.items() if module.startswith(begin)
+        }
+    assert {entry.partition(":")[0] for entry in found["loaded"]} == set(promise.groups)
+    for command, declared in declared_extras().items():
+        remedy = found["commands"].get(command)
+        if declared in ("", *promise.commands):
+            assert remedy is None, command
+        else:  # it may be loaded, and need the rest of its extra when it runs
+            assert remedy in (None, install_command(declared)), command
+    shown = subprocess.run(
+        [str(environment.folder / "bin" / "pinotctl"), "--help"], capture_output=True, text=True, check=False
+    )
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.startswith("Usage: pinotctl")

@@ -1,0 +1,33 @@
+"""Ports for a local cluster of a test's own."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from jvm_bridge.local_cluster import HOST, ClusterPorts, KafkaPorts
+
+__all__ = ["free_base", "is_free"]
+
+_FIRST_BASE, _LAST_BASE, _STEP = 23000, 31000, 50
+
+
+def free_base() -> int:
+    """A port from which on a whole cluster's ports are free, Kafka's too."""
+    bases = range(_FIRST_BASE, _LAST_BASE, _STEP)
+    # Not the same for two test runs on one machine.
+    first = os.getpid() % len(bases)
+    rotated: list[int] = [*bases[first:], *bases[:first]]
+    for base in rotated:
+        kafka = KafkaPorts.from_base(base)
+        ports = [*ClusterPorts.from_base(base).named().values(), kafka.client, kafka.controller]
+        if all(is_free(port) for port in ports):
+            return base
+    raise AssertionError("no free ports")
+
+
+def is_free(port: int) -> bool:
+    """Whether nobody listens on a port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        return probe.connect_ex((HOST, port)) != 0
