@@ -114,14 +114,12 @@ class Runners:
 
     def lasting(self) -> Runner:
         """The one that is not killed."""
-        if not self._lasting.is_alive:
-            self._lasting = self._new()
+        self._lasting = self._living(self._lasting)
         return self._lasting
 
     def victim(self) -> Runner:
         """One that may be killed; the same again while it lives."""
-        if not self._victim.is_alive:
-            self._victim = self._new()
+        self._victim = self._living(self._victim)
         return self._victim
 
     def prepare(self) -> None:
@@ -131,6 +129,13 @@ class Runners:
     def close(self) -> None:
         for runner in (self._lasting, self._victim):
             runner.close()
+
+    def _living(self, runner: Runner) -> Runner:
+        """The runner, or a new one where it has ended, say because it was started while roles were dead."""
+        if runner.is_alive:
+            return runner
+        runner.close()
+        return self._new()
 
     def _new(self) -> Runner:
         self._started += 1
