@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from typing import IO
 from urllib.parse import urljoin
@@ -11,7 +13,7 @@ import urllib3
 
 from controller_client.errors import DataError, RejectedError
 
-__all__ = ["Download", "beginning_of", "redirect_of", "text_of", "write_body"]
+__all__ = ["Download", "beginning_of", "redirect_of", "text_of", "words_of", "write_body"]
 
 _LONGEST_ERROR_BYTES = 1 << 16
 _PIECE_BYTES = 1 << 20
@@ -54,6 +56,22 @@ def text_of(response: requests.Response) -> str:
         return response.text
     except requests.RequestException:
         return ""
+
+
+def words_of(body: str) -> str:
+    """Take a role's own words out of an error's body: its JSON ``error`` or ``message``, or the text."""
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        answer = None
+    if isinstance(answer, dict):
+        for key in ("error", "_error", "message"):
+            if isinstance(answer.get(key), str):
+                return str(answer[key])
+    if body.lstrip().startswith("<"):
+        # Grizzly's or a proxy's page: its title and text without the markup.
+        return " ".join(re.sub(r"<style.*?</style>|<[^>]*>", " ", body, flags=re.DOTALL).split())
+    return body
 
 
 def beginning_of(response: requests.Response) -> str:

@@ -7,6 +7,7 @@ often and how long is decided here.
 
 from __future__ import annotations
 
+import email.utils
 import logging
 import random
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type
 from controller_client.clock import Clock
 from controller_client.errors import ConfigError, PinotPluginError
 
-__all__ = ["RetryPolicy", "TransientFailureError", "call_with_retry"]
+__all__ = ["RetryPolicy", "TransientFailureError", "call_with_retry", "retry_after_s"]
 
 logger = logging.getLogger(__name__)
 
@@ -125,6 +126,22 @@ def call_with_retry(
         return retrying(call)
     except TransientFailureError as failure:
         raise failure.error from failure.__cause__
+
+
+def retry_after_s(header: str | None, now_s: float) -> float | None:
+    """Read a header ``Retry-After``: seconds from now, None where it has neither a number nor a date.
+
+    Args:
+        header: Its value, if the answer has one.
+        now_s: The time, in seconds since 1970.
+    """
+    if header is None:
+        return None
+    if header.strip().isdigit():
+        return float(header)
+    if email.utils.parsedate_tz(header) is None:
+        return None
+    return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - now_s)
 
 
 def _failure(state: RetryCallState) -> TransientFailureError:

@@ -1,11 +1,11 @@
-"""Which segments servers do not hold as they should: the external view against the ideal state. No IO."""
+"""Which segments servers do not hold as they should, and how far a reload of them is. No IO."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-__all__ = ["SegmentStates", "Unloaded", "find_unloaded", "first_few"]
+__all__ = ["ReloadStatus", "SegmentStates", "Unloaded", "find_unloaded", "first_few"]
 
 SegmentStates = dict[str, dict[str, str]]
 """Segment -> instance -> state."""
@@ -38,6 +38,21 @@ class Unloaded:
         if self.server is None:
             return f"{self.segment} is not in the ideal state"
         return f"{self.segment} {self.seen or 'absent'} on {self.server} (should be {self.wanted})"
+
+
+@dataclass(frozen=True)
+class ReloadStatus:
+    """How far a reload is, counted in replicas of segments.
+
+    Attributes:
+        total: All replicas of the table, consuming ones included.
+        reloaded: Those that servers have loaded since the reload was asked for.
+        servers_failed: Servers that did not answer.
+    """
+
+    total: int
+    reloaded: int
+    servers_failed: int
 
 
 def find_unloaded(

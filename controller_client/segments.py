@@ -4,39 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from controller_client.capabilities import Capabilities, Capability
 from controller_client.errors import AppliedError, ConfigError, WaitTimeoutError
 from controller_client.models import SegmentMetadata
-from controller_client.segment_states import Unloaded, find_unloaded, first_few
+from controller_client.segment_states import ReloadStatus, Unloaded, find_unloaded, first_few
 from controller_client.table_names import split_table_name
 from controller_client.tables import TablesApi
 from controller_client.transport import Transport, path_of
 from controller_client.waiting import wait_until
 
-__all__ = ["ReloadStatus", "SegmentsApi"]
+__all__ = ["SegmentsApi"]
 
 _LONGEST_REASON = 300
 _ERROR_GRACE_S = 10.0
 _PUSH_TIMEOUT_S = 600.0
 _RELOAD_JOB = re.compile(r'"reloadJobId"\s*:\s*"([^"]+)"')
-
-
-@dataclass(frozen=True)
-class ReloadStatus:
-    """How far a reload is, counted in replicas of segments.
-
-    Attributes:
-        total: All replicas of the table, consuming ones included.
-        reloaded: Those that servers have loaded since the reload was asked for.
-        servers_failed: Servers that did not answer.
-    """
-
-    total: int
-    reloaded: int
-    servers_failed: int
 
 
 class SegmentsApi:

@@ -16,7 +16,6 @@ any other status               by :mod:`.error_map`         by :mod:`.error_map`
 
 from __future__ import annotations
 
-import email.utils
 import json as json_module
 import logging
 import random
@@ -32,11 +31,11 @@ from controller_client.clock import Clock, SystemClock
 from controller_client.config import Auth, BrokerConfig, ControllerConfig
 from controller_client.error_map import classify
 from controller_client.errors import ConfigError, PinotPluginError, RejectedError
-from controller_client.http_bodies import Download, beginning_of, redirect_of, text_of, write_body
+from controller_client.http_bodies import Download, beginning_of, redirect_of, text_of, words_of, write_body
 from controller_client.http_faults import translate
 from controller_client.multipart import FilePart
 from controller_client.redaction import MASK, Redactor
-from controller_client.retry import RetryPolicy, TransientFailureError, call_with_retry
+from controller_client.retry import RetryPolicy, TransientFailureError, call_with_retry, retry_after_s
 
 __all__ = ["Transport", "path_of"]
 
@@ -371,7 +370,7 @@ class Transport:
         status = response.status_code
         if 200 <= status < 300:
             return
-        text = self._words_of(body[:_LONGEST_ANSWER])
+        text = self.clean(words_of(body[:_LONGEST_ANSWER]))
         verdict = classify(method, path, status, text, read_only=reads)
         error = verdict.error(
             verdict.message or text or f"{method} answered {status} without a text",
@@ -380,42 +379,18 @@ class Transport:
             http_status=status,
         )
         if reads and status in _RETRY_STATUSES:
-            raise TransientFailureError(error, f"status {status}", self._retry_after_s(response))
+            raise TransientFailureError(
+                error,
+                f"status {status}",
+                retry_after_s(response.headers.get("Retry-After"), self.clock.now()),
+            )
         raise error
-
-    def _words_of(self, raw: str) -> str:
-        """Take the role's own words out of an answer: its JSON ``error`` or ``message``, or the text."""
-        try:
-            body = json_module.loads(raw)
-        except (ValueError, RecursionError):
-            body = None
-        if isinstance(body, dict):
-            for key in ("error", "_error", "message"):
-                if isinstance(body.get(key), str):
-                    return self.clean(body[key])
-        if raw.lstrip().startswith("<"):
-            # Grizzly's or a proxy's page: its title and text without the markup.
-            raw = " ".join(re.sub(r"<style.*?</style>|<[^>]*>", " ", raw, flags=re.DOTALL).split())
-        return self.clean(raw)
 
     def clean(self, text: str) -> str:
         """Take credentials, in whatever form, out of a text of the peer's and cut it to a readable length."""
         text = self._redact(text[:_LONGEST_ANSWER]).strip()
         return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + " ..."
 
-    def _retry_after_s(self, response: requests.Response) -> float | None:
-        value = response.headers.get("Retry-After")
-        if value is None:
-            return None
-        if value.strip().isdigit():
-            return float(value)
-        moment = email.utils.parsedate_to_datetime(value) if _looks_like_date(value) else None
-        return None if moment is None else max(0.0, moment.timestamp() - self.clock.now())
-
 
 def _given(params: Mapping[str, str | None] | None) -> dict[str, str]:
     return {key: value for key, value in (params or {}).items() if value is not None}
-
-
-def _looks_like_date(value: str) -> bool:
-    return email.utils.parsedate_tz(value) is not None
