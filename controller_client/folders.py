@@ -14,6 +14,7 @@ from typing import IO
 
 __all__ = ["FolderLock", "scratch_folder"]
 
+_LOCK = ".lock"
 _UNLOCKED_FOR_S = 60.0
 
 
@@ -82,9 +83,6 @@ def scratch_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         lock.release()
-
-
-_LOCK = ".lock"
 
 
 def _sweep(place: Path, prefix: str) -> None:
