@@ -10,12 +10,14 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from kazoo.exceptions import KazooException, LockTimeout
 from kazoo.protocol.states import KazooState
+from kazoo.retry import KazooRetry
 
 from controller_client.errors import (
     ConflictError,
@@ -73,9 +75,10 @@ class TableLock:
                 ...
 
     The lock is an ephemeral znode. When its holder is killed, ZooKeeper drops it after the session timeout
-    (10 s) and the next one gets it. When the holder is only cut off or stopped for longer than that, it has
-    lost the lock without having been told: :attr:`lost` tells it as early as it can be known, but what must
-    never happen twice has to be guarded by a compare-and-set as well.
+    (10 s) and the next one gets it. A lock that is released while ZooKeeper is away is free when that is
+    back. When the holder is only cut off or stopped for longer than the timeout, it has lost the lock without
+    having been told: :attr:`lost` tells it as early as it can be known, but what must never happen twice has
+    to be guarded by a compare-and-set as well.
 
     Args:
         store: The cluster's property store; its session holds the lock.
@@ -181,7 +184,10 @@ class TableLock:
         except NotFoundError:
             _logger.warning("the lock %s had been lost before it was released", self.path)
         except (UnreachableError, OutcomeUnknownError) as error:
-            _logger.warning("the lock %s is left to its session's timeout: %s", self.path, error.message)
+            _logger.warning("the lock %s is released when ZooKeeper is back: %s", self.path, error.message)
+            threading.Thread(
+                target=_delete_nodes, args=(lock,), name="table-lock-release", daemon=True
+            ).start()
 
     def holder(self) -> LockHolder | None:
         """Who holds the lock now, if anybody does."""
@@ -207,11 +213,28 @@ class TableLock:
             self._suspended_since = None
 
 
+def _delete_nodes(lock: Any) -> None:
+    """Delete what a lock of kazoo's has in ZooKeeper, however long that is away.
+
+    A session that outlives the time for which ZooKeeper was away would hold the lock for as long as its
+    process lives, against that process, too.
+    """
+
+    def delete() -> None:
+        for name in lock.client.get_children(lock.path):
+            if name.startswith(lock.prefix):
+                lock.client.delete(f"{lock.path}/{name}")
+
+    # A client that is closed ends it: its znodes go with its session.
+    with suppress(KazooException):
+        KazooRetry(max_tries=-1, max_delay=1.0)(delete)
+
+
 class _Attempt:
     """One attempt at kazoo's lock that ends even when ZooKeeper goes away.
 
     kazoo's acquire blocks without limit while the connection is away, so it runs in a thread that can be
-    given up. A given-up attempt that still succeeds later releases the lock itself.
+    given up. An attempt that was given up, or failed, deletes what it has in ZooKeeper itself.
     """
 
     def __init__(self, lock: Any, wait_s: float) -> None:
@@ -220,14 +243,15 @@ class _Attempt:
         self._given_up = False
         self._acquired = False
         self._error: Exception | None = None
+        self._ended = threading.Event()
         self._thread = threading.Thread(target=self._acquire, name="table-lock", daemon=True)
 
     def run(self, limit_s: float) -> bool | None:
         """True: acquired; False: held by another; None: no answer within ``limit_s``."""
         self._thread.start()
-        self._thread.join(limit_s)
+        self._ended.wait(limit_s)
         with self._mutex:
-            if not self._thread.is_alive() or self._acquired or self._error:
+            if self._ended.is_set():
                 if self._error:
                     raise self._error
                 return self._acquired
@@ -246,6 +270,8 @@ class _Attempt:
             failure = error
         with self._mutex:
             self._acquired, self._error = acquired, failure
-            given_up = self._given_up
-        if given_up and acquired:
-            self._lock.release()
+            self._ended.set()
+            is_wanted = acquired and not self._given_up
+        if not is_wanted:
+            # kazoo's own clean-up gives up where the connection breaks.
+            _delete_nodes(self._lock)

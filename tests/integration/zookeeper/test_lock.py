@@ -138,6 +138,25 @@ def test_a_cut_connection_counts_as_lost_before_zookeeper_gives_the_lock_away(
             second.acquire(0)
 
 
+def test_a_lock_that_is_released_while_zookeeper_is_away_is_free_when_that_is_back(
+    folder: Folder, table: str
+) -> None:
+    with (
+        ZooKeeperProxy(folder.zookeeper_address) as proxy,
+        PropertyStore(proxy.address, folder.cluster_name, timeout_s=1) as store,
+        TableLock(store, table, TASK, "first") as first,
+        TableLock(store, table, TASK, "second") as second,
+    ):
+        first.acquire(0)
+        session = store.connection.kazoo().client_id
+        proxy.go_away()
+        first.release()
+        proxy.come_back()
+        second.acquire(60)
+        assert store.connection.kazoo().client_id == session, "the lock did not go with its session"
+        assert not second.lost
+
+
 def test_asking_for_a_lock_while_zookeeper_is_away_ends(folder: Folder, table: str) -> None:
     with (
         ZooKeeperProxy(folder.zookeeper_address) as proxy,
