@@ -131,9 +131,10 @@ def test_a_copy_that_a_server_has_changed(child: SegmentChild, tmp_path: Path, c
 
 def test_the_order_of_many_columns_is_found_again(child: SegmentChild, tmp_path: Path) -> None:
     """A reload that removes an index sorts columns.psf, which was written in the order of a Java HashMap."""
-    names = [f"{letter}{number}" for letter in ("a", "Name", "é") for number in range(20)]
+    names = [f"{letter}{number}" for letter in ("a", "Name", "B_") for number in range(20)]
     schema = schema_of(dict.fromkeys(names, "INT"))
-    table = pa.table(dict.fromkeys(names, pa.array(range(5), pa.int32())))
+    # Not sorted: a sorted column gets no inverted index.
+    table = pa.table(dict.fromkeys(names, pa.array([3, 1, 4, 0, 2], pa.int32())))
     plain, indexed = table_config(), table_config(indexing={"invertedIndexColumns": names[:3]})
     built = child.build(plain, schema, table, "auto", name="seg")
     folder = unpack_tar(Path(built["tar"]), tmp_path, "seg")
