@@ -152,7 +152,7 @@ def read_stdin() -> str:
 
 
 def key_values(pairs: Iterable[str], option: str) -> dict[str, str]:
-    """Read repeated ``key=value`` options.
+    """Read repeated ``KEY=VALUE`` options.
 
     Raises:
         ConfigError: One has no ``=``, or a key comes twice.
@@ -161,7 +161,7 @@ def key_values(pairs: Iterable[str], option: str) -> dict[str, str]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
-            raise ConfigError(f"{option} {pair!r} cannot be read", expected=f"{option} key=value")
+            raise ConfigError(f"{option} {pair!r} cannot be read", expected=f"{option} KEY=VALUE")
         if key.strip() in found:
             raise ConfigError(f"{option} gives {key.strip()} twice")
         found[key.strip()] = value.strip()

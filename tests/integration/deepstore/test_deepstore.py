@@ -205,7 +205,7 @@ def test_a_table_that_is_pushed(
             s3.delete_object(Bucket=DEEP_STORE_BUCKET, Key=key)
             repair = run("deepstore", "repair", table, "--yes", "--output", "json", code=1)
             (refused,) = json.loads(repair.stdout)
-            assert refused["outcome"] == "no source"
+            assert refused["outcome"] == "no_source"
             assert "its files have crc" in refused["message"]
             s3.put_object(Bucket=DEEP_STORE_BUCKET, Key=key, Body=tar)
         finally:

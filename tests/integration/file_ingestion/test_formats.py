@@ -295,7 +295,7 @@ def test_files_of_hostile_names_are_read_as_themselves(
     with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
         contents = read_contents(table.client, store, table.with_type)
     assert sorted(os.fsencode(uri.removeprefix("file://")) for uri in contents.files) == sorted(paths)
-    assert table.run().report["outcome"] == "nothing new"
+    assert table.run().report["outcome"] == "nothing_new"
 
     bad = os.fsdecode(os.fsencode(shared_folder) + b"/bad\x1b[31m\xff.json")
     Path(bad).write_bytes(b'{"id": 1, "word": "caf\xe9"}\n')

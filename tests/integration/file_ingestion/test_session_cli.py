@@ -255,9 +255,9 @@ def test_clearing_reverts_a_switch_in_progress(
     entry_id = failed.client.lineage.start(failed.with_type, [], [f"{name}_{BY_HAND}_000001"])
     shown = pinotctl.json("session", "show", name)
     assert (shown["session"], shown["state"], shown["znode"]) == (BY_HAND, "damaged", path)
-    foretold = shown["next trigger"]
+    foretold = shown["next_trigger"]
     assert foretold.startswith(f"begins anew: the record of session {BY_HAND} is damaged")
-    assert pinotctl.json("plan", name)["next trigger"] == foretold
+    assert pinotctl.json("plan", name)["next_trigger"] == foretold
     assert [row["state"] for row in pinotctl.json("session", "history", name)] == ["damaged"]
     (cleared,) = pinotctl.json("session", "clear", name, "--yes")
     assert (cleared["state"], cleared["effect"].partition(":")[0]) == ("damaged", "its switch is reverted")
