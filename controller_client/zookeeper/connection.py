@@ -61,6 +61,8 @@ SESSION_TIMEOUT_S = 10.0
 _LOST_REPLY = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, ConnectionClosedError)
 _PIPELINE = 500
 _CLOSE_LIMIT_S = 2.0
+_LONGEST_PAUSE_S = 2.0
+"""Between two attempts to connect."""
 
 _logger = logging.getLogger(__name__)
 
@@ -383,7 +385,9 @@ class ZooKeeperConnection:
         _logger.debug("connected to ZooKeeper %s", self.address)
 
     def _make_client(self) -> KazooClient:
-        return KazooClient(hosts=self.address, timeout=SESSION_TIMEOUT_S)
+        # By itself kazoo tries again after a minute when ZooKeeper was away for one.
+        retry = {"max_tries": -1, "max_delay": _LONGEST_PAUSE_S}
+        return KazooClient(hosts=self.address, timeout=SESSION_TIMEOUT_S, connection_retry=retry)
 
     def _end_session(self) -> threading.Thread:
         """Give the present client up and let a new one begin at the next call; the caller has the mutex."""

@@ -1,0 +1,20 @@
+"""How often a connection to ZooKeeper is tried."""
+
+from kazoo.retry import ForceRetryError
+
+from controller_client.zookeeper import PropertyStore
+
+
+def test_a_server_that_was_away_for_long_is_found_soon() -> None:
+    client = PropertyStore("127.0.0.1:1", "c").connection._make_client()
+    retry = client._conn_retry.copy()
+    pauses: list[float] = []
+    retry.sleep_func, retry.interrupt = pauses.append, None
+
+    def connect() -> str:
+        if len(pauses) < 50:
+            raise ForceRetryError
+        return "connected"
+
+    assert retry(connect) == "connected"
+    assert max(pauses) <= 2.0 * 1.4  # with kazoo's jitter
