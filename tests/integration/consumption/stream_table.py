@@ -145,6 +145,20 @@ class StreamTable:
         what = f"{len(self.produced)} rows of {self.name}, each once"
         wait_for(seen, what, timeout_s=300, times=2 * self.replicas)
 
+    def wait_read(self, offset: int) -> None:
+        """Wait until each replica of each partition has read its stream up to an offset.
+
+        Queries go to one replica of a partition, maybe to the same one each time; of what the others have not
+        read, a pause may commit less than queries have seen.
+        """
+
+        def read() -> bool:
+            found = self.client.consumption.progress(self.table).values()
+            offsets = [each.offset for replicas in found for each in replicas]
+            return offsets == [str(offset)] * self.partitions * self.replicas
+
+        wait_for(read, f"all replicas of {self.name} to be at {offset}", timeout_s=300)
+
     def wait_consuming(self) -> None:
         """Wait until each partition has a consuming segment that a server has loaded."""
 

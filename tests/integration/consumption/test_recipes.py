@@ -37,6 +37,7 @@ def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: Ma
     new = table.new_topic(3)
     table.produce(30)
     table.wait_rows()
+    table.wait_read(30)
     said: list[str] = []
     change = {_TOPIC: new.name, SECRET_KEY: secret_value("new-secret")}
     with pytest.raises(ConfigError, match="not said what to change"):
