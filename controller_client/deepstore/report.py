@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from controller_client.counted_text import counted_text
 from controller_client.deepstore.audit import TableAudit
 from controller_client.deepstore.judge import Fault, Judgement
 from controller_client.deepstore.next_steps import NextStep, next_steps
@@ -77,7 +78,9 @@ class AuditReport:
         parts = ", ".join(f"{count:,} {fault.words}" for fault, count in sorted(self.counts().items()))
         number = len(self.faulty)
         found = f"{number:,} with faults ({parts})" if number else "every segment has its copies"
-        text = f"{counted(self.segments, 'segment')} of {counted(len(self.tables), 'table')}: {found}."
+        text = (
+            f"{counted_text(self.segments, 'segment')} of {counted_text(len(self.tables), 'table')}: {found}."
+        )
         if self.silent:
             text += f" Not complete: {', '.join(self.silent)} did not report the check sums of its copies."
         return text
@@ -149,11 +152,6 @@ def _table_json(audit: TableAudit) -> dict[str, Any]:
             for each in audit.faulty
         ],
     }
-
-
-def counted(number: int, noun: str) -> str:
-    """Write ``1 segment`` or ``2 segments``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _next_part(steps: Sequence[NextStep]) -> Html | None:

@@ -9,6 +9,7 @@ import click
 
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.counted_text import counted_text
 from controller_client.errors import ConfigError, NotFoundError
 from minion_tasks.cli.tools import (
     column_fields,
@@ -30,7 +31,7 @@ from minion_tasks.file_ingestion.preview import (
 from minion_tasks.file_ingestion.registration import load_params, offline_table
 from minion_tasks.file_ingestion.report import SessionReport, read_report
 from minion_tasks.file_ingestion.report_page import page
-from minion_tasks.file_ingestion.report_text import clock_text, counted_text, first_line
+from minion_tasks.file_ingestion.report_text import clock_text, first_line
 from minion_tasks.file_ingestion.run import RunTools
 from minion_tasks.file_ingestion.session import Session
 from minion_tasks.file_ingestion.session_store import DamagedSessionError, SessionStore

@@ -18,6 +18,7 @@ from controller_client.cli.options import (
     yes_option,
 )
 from controller_client.clock import SystemClock
+from controller_client.counted_text import counted_text
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.redaction import masked
 from controller_client.visible_text import visible
@@ -27,7 +28,6 @@ from minion_tasks.cli.tools import column_fields, run_tools, tell
 from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams
 from minion_tasks.file_ingestion.progress import SessionProgress, read_progress
 from minion_tasks.file_ingestion.registration import load_params, offline_table
-from minion_tasks.file_ingestion.report_text import counted_text
 from minion_tasks.file_ingestion.run import RunReport, run_task
 from minion_tasks.file_ingestion.session import SessionState
 from minion_tasks.file_ingestion.session_store import SessionStore

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from controller_client.counted_text import counted_text
 from jvm_bridge.input_rules import ColumnMismatch, near_miss
-from minion_tasks.file_ingestion.report_text import counted_text
 from minion_tasks.file_ingestion.session import ColumnNote, FileGroup
 
 __all__ = ["ColumnCount", "DifferingColumn", "notes_from", "notes_of", "rows_of"]

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from controller_client.counted_text import counted_text
 from controller_client.markup import Html, document, el, join, table
 from controller_client.visible_text import visible
 from minion_tasks.file_ingestion.report import Histogram, SessionReport
 from minion_tasks.file_ingestion.report_charts import attempts_chart, histogram_chart
-from minion_tasks.file_ingestion.report_text import (
-    bytes_text,
-    clock_text,
-    counted_text,
-    first_line,
-    seconds_text,
-)
+from minion_tasks.file_ingestion.report_text import bytes_text, clock_text, first_line, seconds_text
 from minion_tasks.file_ingestion.session import FileStatus, SessionState
 
 __all__ = ["page"]

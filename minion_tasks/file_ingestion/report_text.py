@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-__all__ = ["bytes_text", "clock_text", "counted_text", "first_line", "seconds_text"]
+__all__ = ["bytes_text", "clock_text", "first_line", "seconds_text"]
 
 
 def bytes_text(size: int) -> str:
@@ -25,11 +25,6 @@ def seconds_text(seconds: float) -> str:
     if minutes < 90:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
-
-
-def counted_text(count: int, noun: str) -> str:
-    """Write a number of things: ``1 file``, ``2 files``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def first_line(message: str | None) -> str | None:

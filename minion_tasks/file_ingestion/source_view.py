@@ -6,6 +6,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from controller_client.counted_text import counted_text
 from controller_client.errors import SourceError
 from controller_client.filestore import FileInfo, open_store
 from controller_client.visible_text import visible
@@ -13,7 +14,6 @@ from minion_tasks.file_ingestion.ingested import TableContents, read_contents
 from minion_tasks.file_ingestion.params import FileIngestionParams
 from minion_tasks.file_ingestion.patterns import path_of
 from minion_tasks.file_ingestion.planner import SourcePlan, plan_source, read_beside, replaced_by, select
-from minion_tasks.file_ingestion.report_text import counted_text
 from minion_tasks.file_ingestion.run_types import RunTools
 from minion_tasks.file_ingestion.session import FileGroup, IngestionMode
 from minion_tasks.file_ingestion.staging import is_below
