@@ -32,11 +32,11 @@ from typing import Any, TypeVar
 import psutil
 
 from benchmarks.tables import save, show
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
-from controller_client.consumption.ideal_state import read_ideal_state
 from controller_client.deepstore.segment_record import read_record
 from controller_client.errors import QueryError
+from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
 from tests.support.kafka import realtime_table

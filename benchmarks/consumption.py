@@ -29,7 +29,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # public by its docs
 
 from benchmarks.tables import save, show
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.consumption import TableControl
 from controller_client.consumption.partitions import pause_partitions, resume_partitions

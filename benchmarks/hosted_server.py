@@ -28,7 +28,7 @@ import requests
 from benchmarks.ingestion import read_data
 from benchmarks.place import Place, open_place
 from benchmarks.tables import save, show
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.models import Schema, TableConfig
 from jvm_bridge.builder import SegmentBuilder
 from jvm_bridge.jars import pinot_jars

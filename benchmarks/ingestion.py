@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 from benchmarks.pinot_job import READERS, core_list, launch_job
 from benchmarks.place import Place, open_place
 from benchmarks.tables import save, show
-from minion_tasks.file_ingestion.params import TASK_TYPE
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 
 
 @dataclass(frozen=True)

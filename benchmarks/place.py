@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.config import BrokerConfig, ControllerConfig
 from controller_client.errors import QueryError

@@ -32,8 +32,8 @@ from controller_client.config import ControllerConfig
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.local_cluster import ClusterPorts, LocalCluster
-from minion_tasks.file_ingestion.params import TASK_TYPE
-from minion_tasks.file_ingestion.session_store import sessions_path
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
+from minion_tasks.file_ingestion.session.store import sessions_path
 
 _BAD = "id,amount\nnot a number,1\n"
 

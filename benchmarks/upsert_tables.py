@@ -18,13 +18,13 @@ from confluent_kafka import Message, Producer
 from numpy.typing import NDArray
 
 from benchmarks.hosted_server import Server
-from controller_client.broker import QueryResult
+from controller_client.broker.client import QueryResult
 from controller_client.errors import PinotPluginError
 from controller_client.models import Schema, TableConfig
 from controller_client.upsert.creating import create_upsert_table, plan_upsert_table
-from controller_client.upsert.ends import VersionEnds
 from controller_client.upsert.queries import UpsertQueries
 from controller_client.upsert.tables import find_table
+from controller_client.upsert.version_ends import VersionEnds
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.jdk import find_java
 from tests.integration.upsert.oracle.history import read_ends

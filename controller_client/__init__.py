@@ -9,14 +9,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from controller_client.broker import BrokerClient, QueryResult
-    from controller_client.capabilities import Capability, PinotVersion
+    from controller_client.broker.client import BrokerClient, QueryResult
     from controller_client.client import ControllerClient
+    from controller_client.common.names import TableType
+    from controller_client.common.retry import RetryPolicy
     from controller_client.config import BasicAuth, BearerToken, BrokerConfig, ControllerConfig, Secret, Tls
     from controller_client.models import Schema, SegmentMetadata, TableConfig
-    from controller_client.replacement import LineageTimeouts, SegmentReplacement
-    from controller_client.retry import RetryPolicy
-    from controller_client.table_names import TableType
+    from controller_client.publishing.replacement import LineageTimeouts, SegmentReplacement
+    from controller_client.rest.capabilities import Capability, PinotVersion
 
 __all__ = [
     "BasicAuth",
@@ -42,21 +42,21 @@ __all__ = [
 _HOME = {
     "BasicAuth": "config",
     "BearerToken": "config",
-    "BrokerClient": "broker",
+    "BrokerClient": "broker.client",
     "BrokerConfig": "config",
-    "Capability": "capabilities",
+    "Capability": "rest.capabilities",
     "ControllerClient": "client",
     "ControllerConfig": "config",
-    "LineageTimeouts": "replacement",
-    "PinotVersion": "capabilities",
-    "QueryResult": "broker",
-    "RetryPolicy": "retry",
+    "LineageTimeouts": "publishing.replacement",
+    "PinotVersion": "rest.capabilities",
+    "QueryResult": "broker.client",
+    "RetryPolicy": "common.retry",
     "Schema": "models",
     "Secret": "config",
     "SegmentMetadata": "models",
-    "SegmentReplacement": "replacement",
+    "SegmentReplacement": "publishing.replacement",
     "TableConfig": "models",
-    "TableType": "table_names",
+    "TableType": "common.names",
     "Tls": "config",
 }
 

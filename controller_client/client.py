@@ -1,68 +1,28 @@
-"""The controller's REST API, one attribute per resource group."""
+"""The client that users hold: the controller's REST API, and what takes more than single calls of it."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING
 
-import requests
-
-from controller_client.clock import Clock, SystemClock
-from controller_client.cluster import ClusterApi
-from controller_client.config import ControllerConfig
-from controller_client.consumption.rest import ConsumptionApi
 from controller_client.errors import NotFoundError
-from controller_client.instances import InstancesApi, TenantsApi
-from controller_client.lineage import LineageApi
-from controller_client.schemas import SchemasApi
-from controller_client.segments import SegmentsApi
-from controller_client.tables import TablesApi
-from controller_client.tasks import TasksApi
-from controller_client.transport import Transport
+from controller_client.rest.client import RestClient
 
 if TYPE_CHECKING:
     # kazoo takes its time to be imported, and most clients never need it.
-    from controller_client.consumption.control import TableControl
+    from controller_client.consumption.table_control import TableControl
     from controller_client.zookeeper import PropertyStore
 
 __all__ = ["ControllerClient"]
 
 
-class ControllerClient:
+class ControllerClient(RestClient):
     """Client of one controller; a context manager that closes its connections.
 
-    Threads may share it for calls; nothing of it changes between them but the pool of connections.
-
-    Args:
-        config: How to reach the controller.
-        session: HTTP session to use instead of an own one; stays open.
-        clock: Time and sleep of retries and waits.
-        rng: Source of the retries' jitter.
+    Threads may share it for calls; nothing of it changes between them but the pool of connections. The
+    resource groups (``tables``, ``segments``, ``lineage``, ...) are those of :class:`RestClient`.
     """
-
-    def __init__(
-        self,
-        config: ControllerConfig,
-        *,
-        session: requests.Session | None = None,
-        clock: Clock | None = None,
-        rng: random.Random | None = None,
-    ) -> None:
-        self.config = config
-        self.clock: Clock = clock or SystemClock()
-        self._transport = Transport(config, session=session, clock=self.clock, rng=rng)
-        self.cluster = ClusterApi(self._transport)
-        self.schemas = SchemasApi(self._transport)
-        self.tables = TablesApi(self._transport, self.cluster.capabilities)
-        self.instances = InstancesApi(self._transport, self.cluster.capabilities)
-        self.tenants = TenantsApi(self._transport)
-        self.segments = SegmentsApi(self._transport, self.tables, self.cluster.capabilities)
-        self.lineage = LineageApi(self._transport, self.segments, self.cluster.capabilities)
-        self.tasks = TasksApi(self._transport, self.cluster)
-        self.consumption = ConsumptionApi(self._transport, self.cluster.capabilities)
 
     @contextmanager
     def paused(
@@ -92,7 +52,7 @@ class ControllerClient:
             NotFoundError: There is no such table; or the controller does not tell its ZooKeeper's address.
         """
         from controller_client.consumption.context import paused
-        from controller_client.consumption.control import TableControl
+        from controller_client.consumption.table_control import TableControl
         from controller_client.zookeeper import PropertyStore
 
         with ExitStack() as opened:
@@ -113,15 +73,3 @@ class ControllerClient:
                     resume_on_error=resume_on_error,
                 )
             )
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._transport.close()
-
-    def __enter__(self) -> ControllerClient:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

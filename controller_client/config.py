@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from controller_client.common.retry import RetryPolicy
 from controller_client.errors import ConfigError
-from controller_client.retry import RetryPolicy
 
 __all__ = ["Auth", "BasicAuth", "BearerToken", "BrokerConfig", "ControllerConfig", "Secret", "Tls"]
 
@@ -250,7 +250,7 @@ class BrokerConfig:
 
         Returns:
             None when neither argument nor environment names a broker: ask the controller then
-            (:meth:`controller_client.cluster.ClusterApi.broker_urls`).
+            (:meth:`controller_client.rest.cluster.ClusterApi.broker_urls`).
         """
         env = os.environ if environ is None else environ
         named = [part.strip() for part in env.get("PINOT_BROKER_URL", "").split(",")]

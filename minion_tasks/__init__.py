@@ -1,5 +1,5 @@
 """Minion tasks for Apache Pinot: FileIngestionTask with consistent push, and the scheduler that starts it."""
 
-from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
 
 __all__ = ["TASK_TYPE", "FileIngestionParams"]

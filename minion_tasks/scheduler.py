@@ -2,7 +2,7 @@
 
 Pinot's controller cannot schedule a task type that it has no Java generator for, so this process does. A
 trigger that fell into a time when no scheduler ran is made up for by the next, since a run takes whatever is
-new. Several schedulers make each trigger once (:mod:`minion_tasks.fired`).
+new. Several schedulers make each trigger once (:mod:`minion_tasks.file_ingestion.run.fired`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Protocol
 from controller_client.client import ControllerClient
 from controller_client.clock import Clock
 from controller_client.errors import LockHeldError, NotFoundError, PinotPluginError
-from minion_tasks.file_ingestion.params import TASK_TYPE
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 
 logger = logging.getLogger(__name__)
 

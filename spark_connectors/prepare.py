@@ -11,8 +11,8 @@ from pyspark.sql.functions import col
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import IntegerType, StructType
 
+from controller_client.common.names import TableType, with_type
 from controller_client.models import Schema
-from controller_client.table_names import TableType, with_type
 from spark_connectors.options import WriteOptions, parse_options
 from spark_connectors.types import plan_casts
 from spark_connectors.write.partitioning import PartitionIds, Partitioning

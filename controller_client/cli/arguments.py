@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from controller_client.common.names import TableType
 from controller_client.errors import ConfigError
-from controller_client.table_names import TableType
 
 if TYPE_CHECKING:
     from controller_client.client import ControllerClient

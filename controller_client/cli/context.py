@@ -13,13 +13,13 @@ import click
 
 from controller_client.cli.output import Output
 from controller_client.cli.settings import Settings
+from controller_client.common.terminal import LogFormatter
 from controller_client.errors import ConfigError, NotFoundError
-from controller_client.terminal import LogFormatter
 
 if TYPE_CHECKING:
     # At run time these are imported by the command that needs them: requests, pydantic and kazoo take their
     # time.
-    from controller_client.broker import BrokerClient
+    from controller_client.broker.client import BrokerClient
     from controller_client.client import ControllerClient
     from controller_client.config import BasicAuth, BearerToken, BrokerConfig, ControllerConfig, Tls
     from controller_client.zookeeper import PropertyStore
@@ -114,7 +114,7 @@ class CliContext:
 
     @functools.cached_property
     def _broker(self) -> BrokerClient:
-        from controller_client.broker import BrokerClient
+        from controller_client.broker.client import BrokerClient
 
         return self._open.enter_context(BrokerClient(self.broker_config()))
 

@@ -24,8 +24,8 @@ from click.shell_completion import CompletionItem
 
 from controller_client.cli.arguments import check_values
 from controller_client.cli.context import CliContext
+from controller_client.common.extras import missing_module
 from controller_client.errors import SetupError
-from controller_client.extras import missing_module
 
 __all__ = ["LazyGroup", "missing_dependency", "one_line_help"]
 

@@ -9,8 +9,8 @@ import click
 
 from controller_client.cli.context import CliContext
 from controller_client.cli.output import OutputFormat
+from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError
-from controller_client.visible_text import visible
 
 __all__ = ["confirm", "dry_run_option", "output_option", "spark_conf", "spark_options", "yes_option"]
 

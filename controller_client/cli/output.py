@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 import click
 
-from controller_client.terminal import json_text, visible_lines
-from controller_client.visible_text import visible
+from controller_client.common.terminal import json_text, visible_lines
+from controller_client.common.visible_text import visible
 
 __all__ = ["Output", "OutputFormat", "Progress", "cell_text"]
 

@@ -20,9 +20,9 @@ from controller_client.cli.arguments import check_values
 from controller_client.cli.context import CliContext
 from controller_client.cli.lazy import LazyGroup, missing_dependency
 from controller_client.cli.settings import SETTINGS
+from controller_client.common.redaction import mask_text
+from controller_client.common.terminal import json_text, visible_lines
 from controller_client.errors import ConfigError, PinotPluginError, SetupError
-from controller_client.redaction import mask_text
-from controller_client.terminal import json_text, visible_lines
 
 __all__ = ["cli", "main"]
 

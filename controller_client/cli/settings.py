@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from controller_client.common.redaction import MASK, mask_text
 from controller_client.errors import ConfigError
-from controller_client.redaction import MASK, mask_text
 
 __all__ = ["DEFAULT_CONTROLLER_URL", "SETTINGS", "Resolved", "Setting", "Settings", "profile_path"]
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from controller_client.consumption.committing import force_commit
     from controller_client.consumption.context import paused
-    from controller_client.consumption.control import TableControl
     from controller_client.consumption.pausing import pause
-    from controller_client.consumption.rest import ConsumeFrom
     from controller_client.consumption.resuming import ResumeResult, resume
     from controller_client.consumption.status import PartitionState, TableState, TableStatus
+    from controller_client.consumption.table_control import TableControl
+    from controller_client.rest.consumption import ConsumeFrom
 
 __all__ = [
     "ConsumeFrom",
@@ -36,20 +36,20 @@ __all__ = [
 ]
 
 _HOME = {
-    "ConsumeFrom": "rest",
-    "PartitionState": "status",
-    "ResumeResult": "resuming",
-    "TableControl": "control",
-    "TableState": "status",
-    "TableStatus": "status",
-    "force_commit": "committing",
-    "pause": "pausing",
-    "paused": "context",
-    "resume": "resuming",
+    "ConsumeFrom": "controller_client.rest.consumption",
+    "PartitionState": "controller_client.consumption.status",
+    "ResumeResult": "controller_client.consumption.resuming",
+    "TableControl": "controller_client.consumption.table_control",
+    "TableState": "controller_client.consumption.status",
+    "TableStatus": "controller_client.consumption.status",
+    "force_commit": "controller_client.consumption.committing",
+    "pause": "controller_client.consumption.pausing",
+    "paused": "controller_client.consumption.context",
+    "resume": "controller_client.consumption.resuming",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    return getattr(importlib.import_module(_HOME[name]), name)

@@ -15,17 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
+from controller_client.common.redaction import mask_text
 from controller_client.consumption.committing import failed_segments
-from controller_client.consumption.control import TableControl
 from controller_client.consumption.offsets import parse_consume_from
 from controller_client.consumption.pausing import pause, wait_paused
 from controller_client.consumption.plan import Plan, begin, drop, save, under_way
-from controller_client.consumption.rest import ConsumeFrom
 from controller_client.consumption.resuming import ResumeResult, resume
-from controller_client.consumption.segments import read_partitions
 from controller_client.consumption.stream_change import StreamChange
-from controller_client.consumption.stream_config import StreamConfig
-from controller_client.consumption.stream_offsets import StreamUnknownError, open_look
+from controller_client.consumption.table_control import TableControl
 from controller_client.errors import (
     ConfigError,
     ConflictError,
@@ -33,8 +30,11 @@ from controller_client.errors import (
     RejectedError,
     WaitTimeoutError,
 )
+from controller_client.helix.stream_segments import read_partitions
 from controller_client.models import TableConfig
-from controller_client.redaction import mask_text
+from controller_client.rest.consumption import ConsumeFrom
+from controller_client.stream.config import StreamConfig
+from controller_client.stream.offsets import StreamUnknownError, open_look
 
 __all__ = ["RECIPE", "change_stream"]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection
 
-from controller_client.consumption.control import TableControl
-from controller_client.consumption.segments import StreamSegment
+from controller_client.common.waiting import wait_until
+from controller_client.consumption.table_control import TableControl
 from controller_client.errors import OutcomeUnknownError, RejectedError, UnreachableError
-from controller_client.waiting import wait_until
+from controller_client.helix.stream_segments import StreamSegment
 
 __all__ = ["Forcer", "describe_open", "failed_segments", "force_commit"]
 

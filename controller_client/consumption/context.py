@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from controller_client.consumption.control import TableControl
 from controller_client.consumption.pause_record import PauseRecord, change_record, read_record
 from controller_client.consumption.pausing import pause
 from controller_client.consumption.resuming import resume
+from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConflictError, PinotPluginError
 
 __all__ = ["paused"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from controller_client.consumption.control import TableControl
+from controller_client.common.waiting import wait_until
 from controller_client.consumption.pausing import pause
 from controller_client.consumption.plan import begin, drop, save, under_way
 from controller_client.consumption.resuming import resume
-from controller_client.consumption.segments import read_partitions
 from controller_client.consumption.status import TableStatus
-from controller_client.waiting import wait_until
+from controller_client.consumption.table_control import TableControl
+from controller_client.helix.stream_segments import read_partitions
 
 __all__ = ["RECIPE", "drain"]
 

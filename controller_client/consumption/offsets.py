@@ -13,18 +13,18 @@ import re
 import time
 from collections.abc import Mapping
 
-from controller_client.consumption.control import TableControl
-from controller_client.consumption.ideal_state import add_offline_segments
-from controller_client.consumption.rest import ConsumeFrom
-from controller_client.consumption.segments import (
+from controller_client.common.names import split_table_name
+from controller_client.consumption.table_control import TableControl
+from controller_client.errors import ConfigError, RejectedError
+from controller_client.helix.ideal_state import add_offline_segments
+from controller_client.helix.stream_segments import (
     PLACEHOLDER,
     PartitionSegments,
     SegmentRecord,
     read_partitions,
 )
-from controller_client.consumption.stream_offsets import OffsetRange
-from controller_client.errors import ConfigError, RejectedError
-from controller_client.table_names import split_table_name
+from controller_client.rest.consumption import ConsumeFrom
+from controller_client.stream.offsets import OffsetRange
 from controller_client.zookeeper import ZNRecord, segment_path
 
 __all__ = ["drop_placeholders", "parse_consume_from", "place_offsets", "stands_behind_end"]

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import logging
 
-from controller_client.consumption.control import TableControl
-from controller_client.consumption.ideal_state import IdealState
-from controller_client.consumption.segments import newest_by_partition, read_partitions
+from controller_client.consumption.table_control import TableControl
+from controller_client.helix.ideal_state import IdealState
+from controller_client.helix.stream_segments import newest_by_partition, read_partitions
 
 __all__ = ["delete_orphans", "find_orphans"]
 

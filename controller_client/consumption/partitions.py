@@ -10,21 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from controller_client.consumption.control import TableControl
-from controller_client.consumption.hold_report import HoldReport, read_reports
-from controller_client.consumption.holds import read_holds
-from controller_client.consumption.ideal_state import (
+from controller_client.common.waiting import wait_until
+from controller_client.consumption.partition_record import note_partitions
+from controller_client.consumption.partition_report import HoldReport, read_reports
+from controller_client.consumption.pause_record import Holder
+from controller_client.consumption.paused_partitions import read_holds
+from controller_client.consumption.table_control import TableControl
+from controller_client.errors import ConfigError, UnsupportedError
+from controller_client.helix.ideal_state import (
     IdealState,
     read_external_view,
     read_ideal_state,
     set_paused_partitions,
 )
-from controller_client.consumption.partition_record import note_partitions
-from controller_client.consumption.pause_record import Holder
-from controller_client.consumption.segments import StreamSegment, newest_by_partition
-from controller_client.consumption.stream_config import StreamConfig
-from controller_client.errors import ConfigError, UnsupportedError
-from controller_client.waiting import wait_until
+from controller_client.helix.stream_segments import StreamSegment, newest_by_partition
+from controller_client.stream.config import StreamConfig
 from controller_client.zookeeper import PropertyStore
 
 __all__ = ["RATE_LIMIT_KEY", "check_pause", "pause_partitions", "resume_partitions"]

@@ -18,11 +18,11 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from controller_client.consumption.ideal_state import IdealState
-from controller_client.consumption.segments import newest_by_partition
 from controller_client.errors import ConflictError, NotFoundError
+from controller_client.helix.ideal_state import IdealState
+from controller_client.helix.stream_segments import newest_by_partition
+from controller_client.helix.table_config import table_config_path
 from controller_client.zookeeper import PropertyStore, ZNRecord
-from controller_client.zookeeper.table_config import table_config_path
 
 __all__ = [
     "EXPLICIT",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from controller_client.common.waiting import wait_until
 from controller_client.consumption.committing import Forcer, describe_open
-from controller_client.consumption.control import TableControl
-from controller_client.consumption.ideal_state import IdealState, read_flags
 from controller_client.consumption.orphans import delete_orphans, find_orphans
 from controller_client.consumption.pause_record import (
     EXPLICIT,
@@ -15,6 +14,7 @@ from controller_client.consumption.pause_record import (
     change_record,
     sequences_of,
 )
+from controller_client.consumption.table_control import TableControl
 from controller_client.errors import (
     ConflictError,
     NotAppliedError,
@@ -24,7 +24,7 @@ from controller_client.errors import (
     UnreachableError,
     WaitTimeoutError,
 )
-from controller_client.waiting import wait_until
+from controller_client.helix.ideal_state import IdealState, read_flags
 
 __all__ = ["pause", "wait_paused"]
 

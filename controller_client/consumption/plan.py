@@ -19,11 +19,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from controller_client.consumption.control import TableControl
 from controller_client.consumption.pause_record import plugin_path
+from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConflictError, NotFoundError
+from controller_client.helix.table_config import table_config_path
 from controller_client.zookeeper import PropertyStore, ZNRecord
-from controller_client.zookeeper.table_config import table_config_path
 
 __all__ = ["Plan", "begin", "drop", "read_plan", "save", "under_way"]
 

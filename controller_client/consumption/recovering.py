@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from controller_client.common.waiting import wait_until
 from controller_client.consumption.committing import failed_segments, force_commit
-from controller_client.consumption.control import TableControl
 from controller_client.consumption.pausing import pause
 from controller_client.consumption.resuming import ResumeResult, resume
-from controller_client.consumption.segments import newest_by_partition
 from controller_client.consumption.status import PartitionState
+from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConflictError
-from controller_client.waiting import wait_until
-from controller_client.zookeeper import wake_helix
+from controller_client.helix import wake_helix
+from controller_client.helix.stream_segments import newest_by_partition
 
 __all__ = ["recover", "recreate", "reset"]
 

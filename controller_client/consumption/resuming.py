@@ -7,20 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller_client.consumption.control import TableControl
-from controller_client.consumption.ideal_state import IdealState, read_flags
-from controller_client.consumption.jumps import OffsetJump, find_jumps
+from controller_client.common.waiting import wait_until
+from controller_client.consumption.offset_jumps import OffsetJump, find_jumps
 from controller_client.consumption.offsets import drop_placeholders, place_offsets, stands_behind_end
 from controller_client.consumption.orphans import delete_orphans, find_orphans
 from controller_client.consumption.pause_record import PauseRecord, drop_record, read_record
-from controller_client.consumption.rest import ConsumeFrom
-from controller_client.consumption.segments import (
-    PartitionSegments,
-    StreamSegment,
-    newest_by_partition,
-    read_partitions,
-)
-from controller_client.consumption.stream_offsets import OffsetRange
+from controller_client.consumption.table_control import TableControl
 from controller_client.errors import (
     ConflictError,
     NotAppliedError,
@@ -30,7 +22,15 @@ from controller_client.errors import (
     UnreachableError,
     WaitTimeoutError,
 )
-from controller_client.waiting import wait_until
+from controller_client.helix.ideal_state import IdealState, read_flags
+from controller_client.helix.stream_segments import (
+    PartitionSegments,
+    StreamSegment,
+    newest_by_partition,
+    read_partitions,
+)
+from controller_client.rest.consumption import ConsumeFrom
+from controller_client.stream.offsets import OffsetRange
 
 __all__ = ["ResumeResult", "resume"]
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from controller_client.consumption.ideal_state import IdealState, PinotPause
 from controller_client.consumption.pause_record import Holder, PauseRecord
-from controller_client.consumption.rest import ReplicaProgress
-from controller_client.consumption.segments import PartitionSegments, StreamSegment, newest_by_partition
-from controller_client.consumption.stream_offsets import OffsetRange
-from controller_client.tables import SegmentStates
+from controller_client.helix.ideal_state import IdealState, PinotPause
+from controller_client.helix.stream_segments import PartitionSegments, StreamSegment, newest_by_partition
+from controller_client.rest.consumption import ReplicaProgress
+from controller_client.rest.tables import SegmentStates
+from controller_client.stream.offsets import OffsetRange
 
 __all__ = ["Observation", "PartitionState", "PartitionStatus", "TableState", "TableStatus", "assess"]
 

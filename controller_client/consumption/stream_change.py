@@ -24,10 +24,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from controller_client.consumption.stream_config import StreamConfig, with_stream
+from controller_client.common.redaction import is_secret
 from controller_client.errors import ConfigError, ConflictError
 from controller_client.models import TableConfig
-from controller_client.redaction import is_secret
+from controller_client.stream.config import StreamConfig, with_stream
 
 __all__ = ["KEPT_SECRETS", "StreamChange"]
 

@@ -16,8 +16,8 @@ from controller_client.deepstore.judge import (
 )
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.listing import OpenStore, open_deep_store
-from controller_client.deepstore.places import STORE, Fetched, Refused
 from controller_client.deepstore.rate import RateLimit
+from controller_client.deepstore.remote_copies import STORE, Fetched, Refused
 from controller_client.deepstore.report import COLUMNS, AuditReport
 from controller_client.deepstore.segment_record import SegmentRecord, read_record
 from controller_client.deepstore.servers import ServerAdmins

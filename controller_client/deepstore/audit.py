@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from controller_client.capabilities import Capability
-from controller_client.client import ControllerClient
+from controller_client.common.folders import scratch_folder
+from controller_client.common.names import TableType
 from controller_client.deepstore.judge import Fault, Judgement, Replica, Stored, judge
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.listing import OpenStore, StoreListing, open_deep_store
@@ -16,9 +16,9 @@ from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.segment_record import SegmentRecord, read_records
 from controller_client.deepstore.servers import ServerAdmins
 from controller_client.errors import ConfigError, NotAppliedError
-from controller_client.folders import scratch_folder
+from controller_client.rest.capabilities import Capability
+from controller_client.rest.client import RestClient
 from controller_client.segment_tar import TarLimits
-from controller_client.table_names import TableType
 from controller_client.zookeeper import PropertyStore
 
 __all__ = ["AuditOptions", "Auditor", "TableAudit"]
@@ -84,7 +84,7 @@ class Auditor:
 
     def __init__(
         self,
-        client: ControllerClient,
+        client: RestClient,
         store: PropertyStore,
         layout: StoreLayout,
         servers: ServerAdmins,

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from controller_client.capabilities import PinotVersion
-from controller_client.client import ControllerClient
+from controller_client.common.names import TableType
 from controller_client.deepstore.servers import ServerAdmins
 from controller_client.errors import ConfigError, ConflictError, NotAppliedError, RejectedError
 from controller_client.filestore import scheme_of
 from controller_client.models import TableConfig
-from controller_client.table_names import TableType
+from controller_client.rest.capabilities import PinotVersion
+from controller_client.rest.client import RestClient
 
 __all__ = [
     "Check",
@@ -77,7 +77,7 @@ class EnablePlan:
         return [check for check in self.checks if check.verdict is Verdict.WRONG]
 
 
-def plan(client: ControllerClient, servers: ServerAdmins, table: str, scheme: str = "http") -> EnablePlan:
+def plan(client: RestClient, servers: ServerAdmins, table: str, scheme: str = "http") -> EnablePlan:
     """Look at table, controller and servers; nothing is changed.
 
     Args:
@@ -110,7 +110,7 @@ def plan(client: ControllerClient, servers: ServerAdmins, table: str, scheme: st
     return EnablePlan(table, _scheme_of_table(config), scheme, tuple(checks))
 
 
-def enable(client: ControllerClient, planned: EnablePlan) -> None:
+def enable(client: RestClient, planned: EnablePlan) -> None:
     """Change the table's config as planned, and read it back.
 
     Raises:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from controller_client.client import ControllerClient
+from controller_client.deepstore.http_copies import HttpCopies
 from controller_client.deepstore.judge import Replica
 from controller_client.deepstore.listing import OpenStore, open_deep_store
-from controller_client.deepstore.places import (
+from controller_client.deepstore.remote_copies import (
     STORE,
     Fetched,
     Place,
@@ -17,10 +17,10 @@ from controller_client.deepstore.places import (
     from_store,
     from_url,
 )
-from controller_client.deepstore.remote import HttpCopies
 from controller_client.deepstore.segment_record import SegmentRecord
 from controller_client.deepstore.servers import ServerAdmins
 from controller_client.errors import ConflictError
+from controller_client.rest.client import RestClient
 from controller_client.segment_tar import TarLimits
 
 __all__ = ["SegmentFetcher"]
@@ -39,7 +39,7 @@ class SegmentFetcher:
 
     def __init__(
         self,
-        client: ControllerClient,
+        client: RestClient,
         servers: ServerAdmins,
         *,
         open_store: OpenStore = open_deep_store,

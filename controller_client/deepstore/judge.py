@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from controller_client.common.word_enum import WordEnum
 from controller_client.deepstore.segment_record import SegmentRecord
-from controller_client.word_enum import WordEnum
 
 __all__ = [
     "REPAIRABLE",

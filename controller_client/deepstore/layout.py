@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote_plus, unquote, urlsplit
 
-from controller_client.client import ControllerClient
+from controller_client.common.names import split_table_name
 from controller_client.errors import ConfigError, DataError
 from controller_client.filestore import scheme_of
-from controller_client.table_names import split_table_name
+from controller_client.rest.client import RestClient
 
 __all__ = ["StoreLayout", "is_http", "object_of", "shown"]
 
@@ -26,7 +26,7 @@ class StoreLayout:
     controller_url: str
 
     @classmethod
-    def of(cls, client: ControllerClient, root: str | None = None) -> StoreLayout:
+    def of(cls, client: RestClient, root: str | None = None) -> StoreLayout:
         """Ask the controller.
 
         Args:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from controller_client.counted_text import counted_text
+from controller_client.common.counted_text import counted_text
+from controller_client.common.markup import Html, commands, document, el, join, table
 from controller_client.deepstore.audit import TableAudit
 from controller_client.deepstore.judge import Fault, Judgement
 from controller_client.deepstore.next_steps import NextStep, next_steps
-from controller_client.markup import Html, commands, document, el, join, table
 
 __all__ = ["COLUMNS", "AuditReport"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controller_client.client import ControllerClient
 from controller_client.deepstore.audit import Auditor
 from controller_client.deepstore.judge import Judgement
 from controller_client.errors import NotFoundError
+from controller_client.rest.client import RestClient
 
 __all__ = ["AtRisk", "Safety", "judge_server", "safe_to_stop"]
 
@@ -51,7 +51,7 @@ class Safety:
         return not any(not each.consuming for each in self.at_risk)
 
 
-def safe_to_stop(client: ControllerClient, auditor: Auditor, server: str) -> Safety:
+def safe_to_stop(client: RestClient, auditor: Auditor, server: str) -> Safety:
     """Look at all segments that a server has; nothing is changed.
 
     Args:

@@ -7,13 +7,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from controller_client.client import ControllerClient
-from controller_client.cluster import visible_config
 from controller_client.config import BrokerConfig
+from controller_client.deepstore.http_copies import download_tar
 from controller_client.deepstore.rate import RateLimit
-from controller_client.deepstore.remote import download_tar
 from controller_client.errors import NotFoundError
-from controller_client.transport import Transport, path_of
+from controller_client.rest.client import RestClient
+from controller_client.rest.cluster import visible_config
+from controller_client.rest.transport import Transport, path_of
 
 __all__ = ["ServerAdmins"]
 
@@ -28,7 +28,7 @@ class ServerAdmins:
         rate: Counts each request but downloads.
     """
 
-    def __init__(self, client: ControllerClient, rate: RateLimit) -> None:
+    def __init__(self, client: RestClient, rate: RateLimit) -> None:
         self._client = client
         self._rate = rate
         self._lock = threading.Lock()

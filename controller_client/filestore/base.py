@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from controller_client.common.visible_text import visible
 from controller_client.errors import DataError
-from controller_client.visible_text import visible
 
 
 class SourceChangedError(DataError):

@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote
 
-from controller_client.disk import disk_full
+from controller_client.common.disk import disk_full
+from controller_client.common.visible_text import visible
 from controller_client.errors import SourceError
 from controller_client.filestore.base import FileInfo, SourceChangedError
-from controller_client.visible_text import visible
 
 __all__ = ["LocalStore", "local_path", "path_in"]
 

@@ -17,10 +17,10 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.utils import parse_timestamp
 
+from controller_client.common.redaction import Redactor, mask_text
+from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileInfo, SourceChangedError
-from controller_client.redaction import Redactor, mask_text
-from controller_client.visible_text import visible
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

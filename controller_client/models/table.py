@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from pydantic import Field
 
+from controller_client.common.names import TableType, split_table_name, with_type
 from controller_client.models.base import PinotModel
-from controller_client.table_names import TableType, split_table_name, with_type
 
 __all__ = ["SegmentsConfig", "TableConfig", "TableTaskConfig"]
 

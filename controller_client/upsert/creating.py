@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controller_client.client import ControllerClient
+from controller_client.common.names import TableType, with_type
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.models import Schema, TableConfig
-from controller_client.table_names import TableType, with_type
+from controller_client.rest.client import RestClient
 from controller_client.upsert.columns import NIL, SYSTEM_COLUMNS
 from controller_client.upsert.requirements import check_requirements, retention_ms, warnings_of
 from controller_client.upsert.settings import UpsertSettings, is_upsert
@@ -69,9 +69,7 @@ def plan_upsert_table(
     )
 
 
-def create_upsert_table(
-    client: ControllerClient, planned: UpsertTable, *, dry_run: bool = False
-) -> list[str]:
+def create_upsert_table(client: RestClient, planned: UpsertTable, *, dry_run: bool = False) -> list[str]:
     """Register schema and table; what is there already and is the same stays.
 
     Args:
@@ -165,7 +163,7 @@ def _with_indexes(table: TableConfig) -> TableConfig:
     return TableConfig.from_json(document)
 
 
-def _schema_is_missing(client: ControllerClient, wanted: Schema) -> bool:
+def _schema_is_missing(client: RestClient, wanted: Schema) -> bool:
     if wanted.schema_name not in client.schemas.list():
         return True
     found = client.schemas.get(wanted.schema_name)

@@ -8,14 +8,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 
-from controller_client.broker import BrokerClient, QueryResult
+from controller_client.broker.client import BrokerClient, QueryResult
 from controller_client.clock import Clock, SystemClock
 from controller_client.errors import NotAppliedError
-from controller_client.routing import routed_segments
-from controller_client.transport import Transport
-from controller_client.upsert.asking import version_for
-from controller_client.upsert.ends import VersionEnds
-from controller_client.upsert.marks import MarkKeeper, read_mark
+from controller_client.publishing.routing import routed_segments
+from controller_client.rest.transport import Transport
+from controller_client.upsert.low_water_mark import MarkKeeper, read_mark
+from controller_client.upsert.query_version import version_for
 from controller_client.upsert.rewriting import options_in, rewrite
 from controller_client.upsert.tables import (
     REWRITTEN,
@@ -25,6 +24,7 @@ from controller_client.upsert.tables import (
     VersionOptions,
     find_table,
 )
+from controller_client.upsert.version_ends import VersionEnds
 from controller_client.zookeeper import PropertyStore
 
 __all__ = ["UpsertQueries", "UpsertResult"]
@@ -108,13 +108,13 @@ class UpsertQueries:
             as_of_version: See the table as it was at the newest version up to this one.
             as_of_timestamp_ms: As it was then, milliseconds since 1970.
             options: Query options of Pinot.
-            timeout_s: As of :meth:`~controller_client.broker.BrokerClient.query`.
+            timeout_s: As of :meth:`~controller_client.broker.client.BrokerClient.query`.
             allow_partial: As of that.
 
         Raises:
             RefusedQueryError: The query cannot be answered at one version, or not at that one.
             NoMarkError: No version is complete on all servers, or a broker does not query all segments yet.
-            QueryError: As of :meth:`~controller_client.broker.BrokerClient.query`, and all else of it.
+            QueryError: As of :meth:`~controller_client.broker.client.BrokerClient.query`, and all else of it.
             UnreachableError: ZooKeeper does not answer.
             SourceError: Kafka does not answer about an earlier version.
         """

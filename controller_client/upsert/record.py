@@ -14,14 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from controller_client.errors import NotFoundError
+from controller_client.helix import read_record_at, read_records_at, write_own_record
 from controller_client.upsert.columns import NIL
-from controller_client.zookeeper import (
-    PropertyStore,
-    ZNRecord,
-    read_record_at,
-    read_records_at,
-    write_own_record,
-)
+from controller_client.zookeeper import PropertyStore, ZNRecord
 
 __all__ = [
     "CoordinatorRecord",

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controller_client.consumption.stream_config import StreamConfig
+from controller_client.common.names import TableType
 from controller_client.errors import ConfigError
 from controller_client.models import Schema, TableConfig
-from controller_client.table_names import TableType
+from controller_client.stream.config import StreamConfig
 from controller_client.upsert.settings import UpsertSettings
 
 __all__ = ["check_requirements", "retention_ms", "warnings_of"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from controller_client.upsert.columns import NIL
-from controller_client.upsert.marks import TableMark, read_mark
+from controller_client.upsert.low_water_mark import TableMark, read_mark
 from controller_client.upsert.record import CoordinatorRecord, read_coordinator
 from controller_client.zookeeper import PropertyStore
 

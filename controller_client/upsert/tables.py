@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from controller_client.consumption.stream_config import StreamConfig
+from controller_client.helix.table_config import read_table_config
+from controller_client.stream.config import StreamConfig
 from controller_client.upsert.rewriting import RefusedQueryError
 from controller_client.upsert.settings import UpsertSettings, is_upsert
 from controller_client.zookeeper import PropertyStore
-from controller_client.zookeeper.table_config import read_table_config
 
 __all__ = [
     "REWRITTEN",

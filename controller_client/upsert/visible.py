@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import ExitStack, closing
 
 from controller_client.clock import Clock
-from controller_client.consumption.stream_offsets import open_look
+from controller_client.common.waiting import wait_until
+from controller_client.stream.offsets import open_look
 from controller_client.upsert.columns import NIL
-from controller_client.upsert.ends import VersionEnds
-from controller_client.upsert.marks import read_mark
+from controller_client.upsert.low_water_mark import read_mark
 from controller_client.upsert.tables import QueriedTable
-from controller_client.waiting import wait_until
+from controller_client.upsert.version_ends import VersionEnds
 from controller_client.zookeeper import PropertyStore
 
 __all__ = ["wait_mark", "wait_produced_rows"]

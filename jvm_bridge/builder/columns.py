@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from controller_client.common.visible_text import visible
 from controller_client.errors import DataError
-from controller_client.visible_text import visible
 from jvm_bridge.builder.model import FileFormat, UnreadableFileError
 from jvm_bridge.builder.planning import plan_csv
 from jvm_bridge.builder.source_file import SourceFile

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
+from controller_client.common.visible_text import visible
 from controller_client.errors import DataError
-from controller_client.visible_text import visible
 from jvm_bridge.builder.planning import CsvPlan, TablePlan, Unsuitable, plan_column, plan_csv
 from jvm_bridge.builder.source import CORRUPT_GZIP, Batch, Source, open_bytes
 from jvm_bridge.builder.source_file import SourceFile

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import jpype
 
-from controller_client.disk import disk_full
+from controller_client.common.disk import disk_full
 from controller_client.errors import ConfigError, DataError
 from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, pack, run_driver

@@ -13,8 +13,8 @@ from typing import Any
 
 import jpype
 
+from controller_client.common.redaction import mask_text
 from controller_client.errors import ConfigError
-from controller_client.redaction import mask_text
 from jvm_bridge.builder.columns import SourceColumns, derived_columns
 from jvm_bridge.builder.model import FileFormat
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import jpype
 
-from controller_client.disk import naming_full_disks
+from controller_client.common.disk import naming_full_disks
 from controller_client.errors import ConfigError, DataError
 from controller_client.models import Schema, TableConfig
 from jvm_bridge.builder import pinot_classes

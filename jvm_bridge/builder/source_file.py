@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from controller_client.visible_text import visible
+from controller_client.common.visible_text import visible
 from jvm_bridge.builder.model import FileFormat
 from jvm_bridge.time_conversion import TimeConversion
 

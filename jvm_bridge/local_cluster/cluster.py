@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from controller_client.clock import Clock, SystemClock
+from controller_client.common.folders import FolderLock
 from controller_client.errors import ConfigError, SetupError, WaitTimeoutError
-from controller_client.folders import FolderLock
 from jvm_bridge.cluster_ports import HOST, ClusterPorts, KafkaPorts
 from jvm_bridge.free_ports import check_free
 from jvm_bridge.jars import Progress, kafka_jars, pinot_jars

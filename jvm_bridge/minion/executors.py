@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from controller_client.common.extras import missing_module
 from controller_client.config import ControllerConfig
 from controller_client.errors import SetupError
-from controller_client.extras import missing_module
 
 __all__ = [
     "ENTRY_POINT_GROUP",

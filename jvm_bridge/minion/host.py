@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from controller_client.common.folders import FolderLock
+from controller_client.common.redaction import mask_text
 from controller_client.config import ControllerConfig
 from controller_client.errors import SetupError
-from controller_client.folders import FolderLock
-from controller_client.redaction import mask_text
 from jvm_bridge.free_ports import check_free
 from jvm_bridge.jvm import start_jvm
 from jvm_bridge.minion.executors import (

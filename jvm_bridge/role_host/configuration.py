@@ -8,8 +8,8 @@ from typing import Any
 
 import jpype
 
+from controller_client.common.redaction import mask_text
 from controller_client.errors import ConfigError
-from controller_client.redaction import mask_text
 from jvm_bridge.role_host.kinds import RoleKind
 
 __all__ = ["read_configuration"]

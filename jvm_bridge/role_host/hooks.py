@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from controller_client.common.extras import missing_module
 from controller_client.errors import SetupError
-from controller_client.extras import missing_module
 
 __all__ = [
     "BrokerHook",

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from controller_client.common.redaction import mask_text
 from controller_client.errors import SetupError
-from controller_client.redaction import mask_text
 from jvm_bridge.jvm import start_jvm_with
 from jvm_bridge.role_host.hooks import HookErrors, HookFactory, HookRunner, HostedRoleView
 from jvm_bridge.role_host.kinds import RoleKind

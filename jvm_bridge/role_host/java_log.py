@@ -7,7 +7,7 @@ from typing import Any
 
 import jpype
 
-from controller_client.terminal import LogFormatter
+from controller_client.common.terminal import LogFormatter
 
 __all__ = ["log_through_java"]
 

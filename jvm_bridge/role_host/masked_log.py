@@ -2,8 +2,8 @@
 
 Pinot's roles write their whole configuration into the log when they start, with the keys of the deep store.
 So each appender gets a rewriting one before it, which masks messages, and the messages of exceptions, by the
-same pattern as :func:`controller_client.redaction.mask_text`. It is Java: the log of a busy server must not
-wait for Python. Not seen here is what a layout adds by itself, e.g. of system properties.
+same pattern as :func:`controller_client.common.redaction.mask_text`. It is Java: the log of a busy server
+must not wait for Python. Not seen here is what a layout adds by itself, e.g. of system properties.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import jpype
 
-from controller_client.redaction import MASKED_IN_JAVA, SECRETS_IN_TEXT
+from controller_client.common.redaction import MASKED_IN_JAVA, SECRETS_IN_TEXT
 from jvm_bridge.changed_classes import ChangedClasses
 from jvm_bridge.java_interface import overrides
 

@@ -9,7 +9,7 @@ import click
 
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
-from controller_client.counted_text import counted_text
+from controller_client.common.counted_text import counted_text
 from minion_tasks.cli.tools import (
     lock_wait_option,
     next_words,
@@ -19,10 +19,10 @@ from minion_tasks.cli.tools import (
     running,
     table_lock,
 )
-from minion_tasks.file_ingestion.preview import Action, Preview, preview
-from minion_tasks.file_ingestion.purge import purge as purge_replaced
-from minion_tasks.file_ingestion.registration import load_params, offline_table
-from minion_tasks.file_ingestion.session_store import SessionStore
+from minion_tasks.file_ingestion.params.registration import load_params, offline_table
+from minion_tasks.file_ingestion.run.preview import Action, Preview, preview
+from minion_tasks.file_ingestion.run.purge import purge as purge_replaced
+from minion_tasks.file_ingestion.session.store import SessionStore
 
 __all__ = ["plan", "purge"]
 

@@ -13,7 +13,7 @@ from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import spark_conf, spark_options
 from controller_client.clock import SystemClock
 from minion_tasks.cli.tools import run_tools
-from minion_tasks.file_ingestion.run import run_scheduled
+from minion_tasks.file_ingestion.run.trigger import run_scheduled
 from minion_tasks.scheduler import Scheduler, read_schedules
 
 _LOCK_WAIT_S = 5.0

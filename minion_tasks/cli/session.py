@@ -9,7 +9,7 @@ import click
 
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
-from controller_client.counted_text import counted_text
+from controller_client.common.counted_text import counted_text
 from controller_client.errors import ConfigError, NotFoundError
 from minion_tasks.cli.tools import (
     column_fields,
@@ -20,21 +20,21 @@ from minion_tasks.cli.tools import (
     running,
     table_lock,
 )
-from minion_tasks.file_ingestion.cleaning import Cleaning
-from minion_tasks.file_ingestion.preview import (
+from minion_tasks.file_ingestion.params.registration import load_params, offline_table
+from minion_tasks.file_ingestion.report.counts import SessionReport, read_report
+from minion_tasks.file_ingestion.report.page import page
+from minion_tasks.file_ingestion.report.text import clock_text, first_line
+from minion_tasks.file_ingestion.run.cleaning import Cleaning
+from minion_tasks.file_ingestion.run.preview import (
     DAMAGED,
     Clearing,
     damage_reason,
     next_trigger,
     preview_clear,
 )
-from minion_tasks.file_ingestion.registration import load_params, offline_table
-from minion_tasks.file_ingestion.report import SessionReport, read_report
-from minion_tasks.file_ingestion.report_page import page
-from minion_tasks.file_ingestion.report_text import clock_text, first_line
-from minion_tasks.file_ingestion.run import RunTools
-from minion_tasks.file_ingestion.session import Session
-from minion_tasks.file_ingestion.session_store import DamagedSessionError, SessionStore
+from minion_tasks.file_ingestion.run.trigger import RunTools
+from minion_tasks.file_ingestion.session.model import Session
+from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
 
 __all__ = ["session"]
 

@@ -18,19 +18,19 @@ from controller_client.cli.options import (
     yes_option,
 )
 from controller_client.clock import SystemClock
-from controller_client.counted_text import counted_text
+from controller_client.common.counted_text import counted_text
+from controller_client.common.redaction import masked
+from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError, NotFoundError
-from controller_client.redaction import masked
-from controller_client.visible_text import visible
 from minion_tasks.cli.plan import plan, purge
 from minion_tasks.cli.session import session
 from minion_tasks.cli.tools import column_fields, run_tools, tell
-from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams
-from minion_tasks.file_ingestion.progress import SessionProgress, read_progress
-from minion_tasks.file_ingestion.registration import load_params, offline_table
-from minion_tasks.file_ingestion.run import RunReport, run_task
-from minion_tasks.file_ingestion.session import SessionState
-from minion_tasks.file_ingestion.session_store import SessionStore
+from minion_tasks.file_ingestion.params.registration import load_params, offline_table
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
+from minion_tasks.file_ingestion.run.trigger import RunReport, run_task
+from minion_tasks.file_ingestion.session.model import SessionState
+from minion_tasks.file_ingestion.session.progress import SessionProgress, read_progress
+from minion_tasks.file_ingestion.session.store import SessionStore
 
 _FILES_NOTED = 10
 

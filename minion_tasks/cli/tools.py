@@ -10,15 +10,15 @@ import click
 from controller_client.cli.context import CliContext
 from controller_client.cli.output import Progress
 from controller_client.clock import SystemClock
-from controller_client.counted_text import counted_text
+from controller_client.common.counted_text import counted_text
+from controller_client.common.parsing import period_s
 from controller_client.zookeeper import TableLock
-from minion_tasks.file_ingestion.column_notes import DifferingColumn
-from minion_tasks.file_ingestion.engine import EngineContext
-from minion_tasks.file_ingestion.engines import Engines
-from minion_tasks.file_ingestion.param_values import period_s
-from minion_tasks.file_ingestion.params import TASK_TYPE
-from minion_tasks.file_ingestion.progress import SessionProgress
-from minion_tasks.file_ingestion.run import RunTools
+from minion_tasks.file_ingestion.engine.choose import Engines
+from minion_tasks.file_ingestion.engine.minion import EngineContext
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
+from minion_tasks.file_ingestion.run.trigger import RunTools
+from minion_tasks.file_ingestion.session.column_notes import DifferingColumn
+from minion_tasks.file_ingestion.session.progress import SessionProgress
 
 __all__ = [
     "column_fields",

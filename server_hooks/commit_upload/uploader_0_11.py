@@ -13,8 +13,8 @@ from typing import Any
 
 import jpype
 
+from controller_client.common.redaction import mask_text
 from controller_client.errors import UnsupportedError
-from controller_client.redaction import mask_text
 from jvm_bridge.changed_classes import ChangedClasses
 from jvm_bridge.java_interface import overrides
 

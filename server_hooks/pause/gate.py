@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from controller_client.consumption.ideal_state import ConsumptionFlags
-from controller_client.consumption.segments import StreamSegment
+from controller_client.helix.ideal_state import ConsumptionFlags
+from controller_client.helix.stream_segments import StreamSegment
 
 __all__ = ["Consumer", "Gate", "TableFlags", "Verdict"]
 

@@ -9,16 +9,16 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
-from controller_client.consumption.hold_report import (
+from controller_client.consumption.partition_report import (
     HoldReport,
     live_session,
     read_report,
     read_reports,
     write_report,
 )
-from controller_client.consumption.ideal_state import IdealState, ideal_state_path, read_ideal_state
-from controller_client.consumption.segments import StreamSegment
 from controller_client.errors import NotFoundError, PinotPluginError
+from controller_client.helix.ideal_state import IdealState, ideal_state_path, read_ideal_state
+from controller_client.helix.stream_segments import StreamSegment
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.role_host import HostedServerView
 from server_hooks.pause.gate import Gate, TableFlags, Verdict

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from controller_client.clock import SystemClock
-from controller_client.consumption.ideal_state import read_ideal_state
-from controller_client.consumption.segments import StreamSegment
 from controller_client.errors import ConfigError, NotFoundError
+from controller_client.helix.ideal_state import read_ideal_state
+from controller_client.helix.stream_segments import StreamSegment
+from controller_client.helix.table_config import read_table_config, table_config_path
 from controller_client.upsert.record import forget_server
 from controller_client.upsert.settings import is_upsert
 from controller_client.zookeeper import PropertyStore
-from controller_client.zookeeper.table_config import read_table_config, table_config_path
 from jvm_bridge.role_host import HostedServerView
 from server_hooks.upsert.classes_0_11 import install
 from server_hooks.upsert.table_updater import TableUpdater

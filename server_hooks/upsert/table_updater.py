@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from controller_client.clock import Clock
-from controller_client.consumption.hold_report import live_session
-from controller_client.consumption.ideal_state import IdealState
-from controller_client.consumption.segments import StreamSegment, newest_by_partition, read_segment
-from controller_client.consumption.stream_config import StreamConfig
+from controller_client.consumption.partition_report import live_session
+from controller_client.helix.ideal_state import IdealState
+from controller_client.helix.stream_segments import StreamSegment, newest_by_partition, read_segment
 from controller_client.models import TableConfig
+from controller_client.stream.config import StreamConfig
 from controller_client.upsert.columns import NIL
-from controller_client.upsert.marks import read_mark
+from controller_client.upsert.low_water_mark import read_mark
 from controller_client.upsert.record import ServerRecord, read_server, write_server
 from controller_client.upsert.settings import UpsertSettings
 from controller_client.zookeeper import PropertyStore

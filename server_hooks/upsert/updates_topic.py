@@ -7,9 +7,9 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from controller_client.consumption.stream_config import StreamConfig
-from controller_client.consumption.stream_offsets import client_settings, topic_partitions
 from controller_client.errors import SourceError
+from controller_client.stream.config import StreamConfig
+from controller_client.stream.offsets import client_settings, topic_partitions
 from controller_client.upsert.update_message import decode
 from server_hooks.upsert.updates_log import Message
 

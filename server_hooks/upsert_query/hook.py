@@ -9,8 +9,8 @@ from functools import partial
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.role_host import HostedBrokerView
 from server_hooks.upsert_query.broker_0_11 import install, routed_segments
-from server_hooks.upsert_query.knowledge import Knowledge
 from server_hooks.upsert_query.queries import check_multistage, version_of_query
+from server_hooks.upsert_query.routing_state import Knowledge
 
 __all__ = ["NAME", "UpsertQueryHook"]
 

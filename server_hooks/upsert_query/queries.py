@@ -6,10 +6,10 @@ import re
 from collections.abc import MutableMapping
 from typing import Protocol
 
-from controller_client.upsert.asking import version_for
+from controller_client.upsert.query_version import version_for
 from controller_client.upsert.rewriting import RefusedQueryError, rewrite
 from controller_client.upsert.tables import VersionOptions
-from server_hooks.upsert_query.knowledge import Knowledge
+from server_hooks.upsert_query.routing_state import Knowledge
 
 __all__ = ["Request", "check_multistage", "version_of_query"]
 

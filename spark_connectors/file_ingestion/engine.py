@@ -14,9 +14,9 @@ from controller_client.client import ControllerClient
 from controller_client.clock import Clock
 from controller_client.errors import SetupError
 from controller_client.zookeeper import PropertyStore
-from minion_tasks.file_ingestion.params import TASK_TYPE, FileIngestionParams
-from minion_tasks.file_ingestion.session import Session
-from minion_tasks.file_ingestion.subtask import ClusterAddress, subtasks_of
+from minion_tasks.file_ingestion.engine.subtask import ClusterAddress, subtasks_of
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
+from minion_tasks.file_ingestion.session.model import Session
 from spark_connectors.faults import in_short
 from spark_connectors.file_ingestion.job import SparkJob, watch
 from spark_connectors.file_ingestion.worker import RunSubtask

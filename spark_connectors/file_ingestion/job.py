@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark import InheritableThread, SparkContext
 
 from controller_client.clock import Clock
-from minion_tasks.file_ingestion.subtask import Subtask
+from minion_tasks.file_ingestion.engine.subtask import Subtask
 from spark_connectors.faults import in_short
 from spark_connectors.file_ingestion.worker import RunSubtask, SubtaskEnd
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minion_tasks.file_ingestion.engine import EngineContext
+from minion_tasks.file_ingestion.engine.minion import EngineContext
 from spark_connectors.file_ingestion.engine import SparkEngine
 from spark_connectors.session import start_spark
 

@@ -6,7 +6,7 @@ import socket
 import time
 from dataclasses import dataclass
 
-from minion_tasks.file_ingestion.subtask import ClusterAddress, Subtask
+from minion_tasks.file_ingestion.engine.subtask import ClusterAddress, Subtask
 from spark_connectors.work_dir import work_dir
 
 __all__ = ["RunSubtask", "SubtaskEnd"]
@@ -55,7 +55,7 @@ class RunSubtask:
     def _run(self, subtask: Subtask) -> None:
         # Here, since the driver needs no JVM in its Python process.
         from jvm_bridge.jvm import start_jvm
-        from minion_tasks.file_ingestion.subtask_run import run_subtask
+        from minion_tasks.file_ingestion.engine.subtask_run import run_subtask
 
         deadline_s = time.monotonic() + self.timeout_s
         start_jvm()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controller_client.client import ControllerClient
+from controller_client.common.parsing import boolean, count, text
 from controller_client.config import Auth, BasicAuth, BearerToken, ControllerConfig, Secret, Tls
 from controller_client.errors import ConfigError
-from minion_tasks.file_ingestion.param_values import boolean, count, text
 from spark_connectors.options.declared import option
 
 __all__ = ["ConnectionOptions"]

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from controller_client.common.names import TableType
+from controller_client.common.parsing import boolean, count, one_of, text
 from controller_client.config import BrokerConfig
 from controller_client.errors import ConfigError
-from controller_client.table_names import TableType
-from minion_tasks.file_ingestion.param_values import boolean, count, one_of, text
 from spark_connectors.options.connection import ConnectionOptions
 from spark_connectors.options.declared import option, prefixed
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from controller_client.common.parsing import boolean, count, one_of, period_s, size_bytes, text
 from controller_client.errors import ConfigError
-from minion_tasks.file_ingestion.param_values import boolean, count, one_of, period_s, size_bytes, text
 from spark_connectors.options.connection import ConnectionOptions
 from spark_connectors.options.declared import option, prefixed
 

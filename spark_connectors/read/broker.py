@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
-from controller_client.broker import BrokerClient, QueryResult
+from controller_client.broker.client import BrokerClient, QueryResult
 from controller_client.client import ControllerClient
 from controller_client.errors import ConfigError, PartialResultError, PinotPluginError, QueryError
 from spark_connectors.options import ReadOptions

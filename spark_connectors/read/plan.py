@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableType, split_table_name, with_type
 from controller_client.config import BrokerConfig
 from controller_client.errors import ConfigError, NotAppliedError, NotFoundError, PartialResultError
 from controller_client.models import Schema, TableConfig
-from controller_client.table_names import TableType, split_table_name, with_type
-from controller_client.transport import Transport, path_of
+from controller_client.rest.transport import Transport, path_of
 from spark_connectors.options import ReadFrom, ReadOptions
 from spark_connectors.read.sql import all_of, quoted
 

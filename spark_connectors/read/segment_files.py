@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 
 from controller_client.client import ControllerClient
 from controller_client.config import BrokerConfig
-from controller_client.deepstore.places import STORE, Place, fetch_first, from_url
-from controller_client.deepstore.remote import HttpCopies, download_tar
+from controller_client.deepstore.http_copies import HttpCopies, download_tar
+from controller_client.deepstore.remote_copies import STORE, Place, fetch_first, from_url
 from controller_client.errors import NotFoundError, PartialResultError
 from controller_client.filestore import FileStore, open_store
+from controller_client.rest.transport import Transport
 from controller_client.segment_tar import ExpectedSegment, Proof, TarLimits, file_name_of, unpack_tar
-from controller_client.transport import Transport
 from spark_connectors.options import ReadOptions
 from spark_connectors.read.plan import SegmentToRead
 

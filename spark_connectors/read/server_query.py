@@ -16,10 +16,10 @@ from typing import IO, Any
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from controller_client.broker import without_java
+from controller_client.broker.client import without_java
+from controller_client.common.redaction import mask_text
 from controller_client.config import Auth, Tls
 from controller_client.errors import AuthError, NotAppliedError, PartialResultError, QueryError
-from controller_client.redaction import mask_text
 from spark_connectors.options import ReadOptions
 from spark_connectors.read.data_table import DataTable, decode
 from spark_connectors.read.plan import ServerAddress

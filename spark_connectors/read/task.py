@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from controller_client.folders import scratch_folder
+from controller_client.common.folders import scratch_folder
 from spark_connectors.options import ReadFrom, ReadOptions
 from spark_connectors.read.assemble import Nulls, assemble, places
 from spark_connectors.read.columns import ReadColumn

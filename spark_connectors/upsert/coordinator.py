@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from controller_client.clock import Clock
-from controller_client.consumption.stream_offsets import open_look
 from controller_client.errors import ConflictError, SetupError, SourceError
+from controller_client.stream.offsets import open_look
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.record import CoordinatorRecord, read_coordinator, write_coordinator
 from controller_client.zookeeper import PropertyStore, TableLock

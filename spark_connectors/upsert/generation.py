@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from controller_client.helix import read_record_at
 from controller_client.upsert.record import coordinator_path
-from controller_client.zookeeper import PropertyStore, ZNRecord, read_record_at
+from controller_client.zookeeper import PropertyStore, ZNRecord
 
 __all__ = [
     "Generation",

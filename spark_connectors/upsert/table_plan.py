@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from controller_client.client import ControllerClient
-from controller_client.consumption.stream_config import StreamConfig
 from controller_client.errors import ConfigError
+from controller_client.stream.config import StreamConfig
 from controller_client.upsert.requirements import check_requirements
 from controller_client.upsert.settings import UpsertSettings
 from spark_connectors.upsert.projection import Format, Projection, RankFunction

@@ -14,9 +14,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public by i
     NewTopic,
 )
 
-from controller_client.consumption.stream_config import StreamConfig
-from controller_client.consumption.stream_offsets import client_settings, topic_partitions
 from controller_client.errors import ConfigError, SourceError
+from controller_client.stream.config import StreamConfig
+from controller_client.stream.offsets import client_settings, topic_partitions
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.update_message import Events, VersionEnd, decode, encode_end, encode_events
 

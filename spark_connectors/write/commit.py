@@ -11,11 +11,11 @@ import time
 from collections.abc import Sequence
 
 from controller_client.client import ControllerClient
-from controller_client.lineage import LineageEntry, LineageState
-from controller_client.reverting import LineageTimeouts, delete_leftovers, revert_entry
-from minion_tasks.file_ingestion.quota import check_quota
-from minion_tasks.file_ingestion.session import StagedSegment
-from minion_tasks.file_ingestion.switch import switch
+from controller_client.publishing.quota import check_quota
+from controller_client.publishing.reverting import LineageTimeouts, delete_leftovers, revert_entry
+from controller_client.publishing.staged_segment import StagedSegment
+from controller_client.publishing.switch import switch
+from controller_client.rest.lineage import LineageEntry, LineageState
 from spark_connectors.write.cluster import locked
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.repeated import was_committed

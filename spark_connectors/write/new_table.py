@@ -24,9 +24,9 @@ from typing import Any
 from pyspark.sql import types as spark
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import split_table_name
 from controller_client.errors import ConfigError, ConflictError
 from controller_client.models import Schema, TableConfig
-from controller_client.table_names import split_table_name
 from spark_connectors.options import WriteOptions
 from spark_connectors.write.cluster import locked
 

@@ -13,11 +13,11 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableType, with_type
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.filestore import FileStore, open_store
 from controller_client.models import Schema, TableConfig
-from controller_client.table_names import TableType, with_type
-from minion_tasks.file_ingestion.staging import STAGING_FOLDER
+from controller_client.publishing.staged_segment import STAGING_FOLDER
 from spark_connectors.options import WriteOptions
 from spark_connectors.types import ColumnCast, plan_casts
 from spark_connectors.write.cluster import open_zookeeper

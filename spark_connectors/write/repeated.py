@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from controller_client.client import ControllerClient
-from controller_client.lineage import LineageState
+from controller_client.rest.lineage import LineageState
 
 __all__ = ["was_committed"]
 

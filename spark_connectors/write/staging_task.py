@@ -16,11 +16,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from controller_client.folders import scratch_folder
+from controller_client.common.folders import scratch_folder
+from controller_client.publishing.staged_segment import StagedSegment, stage_segment
 from jvm_bridge.builder import SegmentBuilder
 from jvm_bridge.jvm import start_jvm
-from minion_tasks.file_ingestion.session import StagedSegment
-from minion_tasks.file_ingestion.staging_builder import stage_segment
 from spark_connectors.types import cast_batch
 from spark_connectors.work_dir import work_dir
 from spark_connectors.write.cutting import cut

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable
 from controller_client.client import ControllerClient
 from controller_client.errors import PinotPluginError
 from controller_client.filestore import FileInfo
-from controller_client.lineage import LineageState
+from controller_client.rest.lineage import LineageState
 from spark_connectors.write.plan import WritePlan
 
 __all__ = ["dead_folders", "delete_folder", "sweep"]

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from controller_client.helix.task_queue import dag_with, dag_without, job_record, queue_record
 from controller_client.zookeeper.record import ZNRecord
-from controller_client.zookeeper.task_queue import dag_with, dag_without, job_record, queue_record
 from tests.support.program import result_of
 
 pytestmark = pytest.mark.jvm

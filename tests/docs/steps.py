@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import requests
 
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.config import BrokerConfig, ControllerConfig
 from tests.support.pinotctl import pinotctl

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from controller_client.extras import install_command
+from controller_client.common.extras import install_command
 from tests.packaging.environments import Environment, Installed
 
 PROGRAM = Path(__file__).with_name("in_environment.py")

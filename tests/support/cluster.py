@@ -11,7 +11,7 @@ from typing import Any
 import requests
 from kazoo.client import KazooClient
 
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
 from tests.support.faulty_s3 import FaultyS3

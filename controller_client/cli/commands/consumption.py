@@ -13,13 +13,13 @@ from controller_client.cli.commands.consumption_recipes import note_jumps
 from controller_client.cli.commands.each_table import each_table
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import dry_run_option, output_option
+from controller_client.common.names import TableType
+from controller_client.common.nearest import did_you_mean
 from controller_client.errors import NotFoundError
-from controller_client.nearest import did_you_mean
-from controller_client.table_names import TableType
 
 if TYPE_CHECKING:
-    from controller_client.consumption.control import TableControl
     from controller_client.consumption.status import TableStatus
+    from controller_client.consumption.table_control import TableControl
 
 __all__ = ["consumption"]
 
@@ -162,8 +162,8 @@ def resume(
     """
     from controller_client.cli.commands.consumption_view import as_json
     from controller_client.consumption.offsets import parse_consume_from
-    from controller_client.consumption.rest import ConsumeFrom
     from controller_client.consumption.resuming import resume as resume_table
+    from controller_client.rest.consumption import ConsumeFrom
 
     start = parse_consume_from(consume_from)
     controls = _controls(cli, patterns, no_stream)
@@ -277,7 +277,7 @@ def force_commit(
 
 def _controls(cli: CliContext, patterns: tuple[str, ...], no_stream: bool = False) -> list[TableControl]:
     """The realtime tables that patterns name, with or without their type; without patterns all."""
-    from controller_client.consumption.control import TableControl
+    from controller_client.consumption.table_control import TableControl
 
     everything = cli.client().tables.list(TableType.REALTIME)
     found: list[str] = [] if patterns else everything

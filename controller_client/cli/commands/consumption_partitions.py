@@ -8,7 +8,7 @@ from controller_client.cli.commands.each_table import each_table
 from controller_client.cli.context import CliContext
 
 if TYPE_CHECKING:
-    from controller_client.consumption.control import TableControl
+    from controller_client.consumption.table_control import TableControl
 
 __all__ = ["pause_partitions_of", "resume_partitions_of"]
 

@@ -10,12 +10,12 @@ import click
 from controller_client.cli.arguments import key_values, read_text
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import dry_run_option, output_option
+from controller_client.common.names import TableType, with_type
 from controller_client.errors import ConfigError
-from controller_client.table_names import TableType, with_type
 
 if TYPE_CHECKING:
-    from controller_client.consumption.control import TableControl
-    from controller_client.consumption.jumps import OffsetJump
+    from controller_client.consumption.offset_jumps import OffsetJump
+    from controller_client.consumption.table_control import TableControl
 
 __all__ = ["RECIPES", "note_jumps"]
 
@@ -74,7 +74,7 @@ def change_stream(
     command fails. A run that was killed is finished by running it again, without --set.
     """
     from controller_client.consumption.change_stream import change_stream as change
-    from controller_client.consumption.rest import ConsumeFrom
+    from controller_client.rest.consumption import ConsumeFrom
 
     changes: dict[str, str | None] = {**key_values(values, "--set"), **dict.fromkeys(removed)}
     for key, file in key_values(files, "--set-from-file").items():
@@ -173,7 +173,7 @@ def note_jumps(cli: CliContext, jumps: Iterable[OffsetJump]) -> None:
 
 
 def _control(cli: CliContext, table_name: str) -> TableControl:
-    from controller_client.consumption.control import TableControl
+    from controller_client.consumption.table_control import TableControl
 
     return TableControl(cli.client(), cli.property_store(), with_type(table_name, TableType.REALTIME))
 

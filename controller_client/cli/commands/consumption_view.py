@@ -9,9 +9,9 @@ from typing import Any
 
 from controller_client.cli.output import Output
 from controller_client.clock import Clock
+from controller_client.common.visible_text import visible
 from controller_client.consumption.pause_record import Holder
 from controller_client.consumption.status import PartitionStatus, TableStatus
-from controller_client.visible_text import visible
 
 __all__ = ["COLUMNS", "as_json", "rows", "show", "watch"]
 

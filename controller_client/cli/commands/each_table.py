@@ -11,7 +11,7 @@ from controller_client.cli.context import CliContext
 from controller_client.errors import PinotPluginError
 
 if TYPE_CHECKING:
-    from controller_client.consumption.control import TableControl
+    from controller_client.consumption.table_control import TableControl
 
 __all__ = ["Step", "each_table"]
 

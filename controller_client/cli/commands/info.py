@@ -14,7 +14,7 @@ __all__ = ["info"]
 @output_option()
 @pass_cli
 def info(cli: CliContext) -> None:  # noqa: D103  # help is the module's docstring
-    from controller_client.capabilities import Capability
+    from controller_client.rest.capabilities import Capability
 
     client = cli.client()
     version = client.cluster.version()

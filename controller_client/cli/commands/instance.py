@@ -6,8 +6,8 @@ import click
 
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import output_option
+from controller_client.common.nearest import did_you_mean
 from controller_client.errors import NotFoundError
-from controller_client.nearest import did_you_mean
 
 __all__ = ["instance"]
 
@@ -48,7 +48,7 @@ def show(cli: CliContext, name: str) -> None:
 
 
 def _live_instances(cli: CliContext) -> set[str]:
-    from controller_client.capabilities import Capability
+    from controller_client.rest.capabilities import Capability
 
     if cli.client().cluster.capabilities().has(Capability.LIVE_INSTANCES):
         return set(cli.client().instances.live())

@@ -10,11 +10,11 @@ import click
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.common.names import TableType
 from controller_client.errors import ConfigError
-from controller_client.table_names import TableType
 
 if TYPE_CHECKING:
-    from controller_client.doctor import Diagnosis
+    from controller_client.publishing.doctor import Diagnosis
 
 __all__ = ["lineage"]
 
@@ -71,12 +71,14 @@ def doctor(
 
     Exit code 1 when a fault remains, so that it can be run as a check.
     """
+    from controller_client.publishing.examine_lineage import examine_lineage
+
     if dry_run and not do_repair:
         raise ConfigError("--dry-run goes with --repair", remedy="without --repair nothing is changed anyway")
     client = cli.client()
     names = [table_with_type(client, name) for name in table_names]
     names = names or [name for each in TableType for name in client.tables.list(each)]
-    found = [(name, fault) for name in names for fault in client.lineage.doctor(name, older_than_s)]
+    found = [(name, fault) for name in names for fault in examine_lineage(client, name, older_than_s)]
     columns = ("table", "entry", "finding", "age_s", "explanation", "advice", "repair")
     cli.out.table(columns, [_row(name, fault) for name, fault in found])
     repairable = [(name, fault) for name, fault in found if fault.repair is not None]
@@ -92,7 +94,7 @@ def doctor(
 
 
 def _repair_all(cli: CliContext, faults: list[tuple[str, Diagnosis]]) -> int:
-    from controller_client.lineage_repair import repair
+    from controller_client.publishing.lineage_repair import repair
 
     for name, fault in faults:
         store = cli.property_store() if fault.repair and fault.repair.load else None

@@ -18,7 +18,7 @@ from controller_client.cli.output import OutputFormat, cell_text
 from controller_client.errors import ConfigError, PinotPluginError, QueryError
 
 if TYPE_CHECKING:
-    from controller_client.broker import QueryResult
+    from controller_client.broker.client import QueryResult
 
 __all__ = ["query"]
 
@@ -99,7 +99,7 @@ def _naming_tables(cli: CliContext, sql: str) -> Iterator[None]:
     try:
         yield
     except QueryError as error:
-        from controller_client.broker import UNKNOWN_TABLE
+        from controller_client.broker.client import UNKNOWN_TABLE
         from controller_client.upsert.sql_text import table_names
 
         # Without a controller that answers, the broker's words are all there is.

@@ -14,9 +14,9 @@ from controller_client.cli.commands.schema_reload import (
 )
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.common.nearest import did_you_mean
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.models import Schema
-from controller_client.nearest import did_you_mean
 
 __all__ = ["schema"]
 

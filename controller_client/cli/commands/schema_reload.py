@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from controller_client.cli.context import CliContext
+from controller_client.common.names import TableType
 from controller_client.errors import NotFoundError
-from controller_client.table_names import TableType
 
 if TYPE_CHECKING:
     from controller_client.client import ControllerClient

@@ -9,9 +9,9 @@ import click
 from controller_client.cli.arguments import read_json_object, table_with_type
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.common.names import TableType
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.models import TableConfig
-from controller_client.table_names import TableType
 
 __all__ = ["table"]
 

@@ -141,7 +141,7 @@ def watermark(
     cli: CliContext, table_name: str, wait_version: int | None, wait_produced: bool, timeout_s: float
 ) -> None:
     """Print the version up to which all servers of an upsert table are complete."""
-    from controller_client.upsert.marks import read_mark
+    from controller_client.upsert.low_water_mark import read_mark
     from controller_client.upsert.visible import wait_mark, wait_produced_rows
 
     store, table, clock = cli.property_store(), _table(cli, table_name), SystemClock()

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from controller_client.consumption import TableState, pause, resume
-from controller_client.consumption.ideal_state import read_flags
 from controller_client.errors import WaitTimeoutError
+from controller_client.helix.ideal_state import read_flags
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import StreamTable
 from tests.support.cluster import PinotCluster

@@ -31,8 +31,8 @@ from controller_client.clock import SystemClock
 from controller_client.config import ControllerConfig
 from controller_client.errors import NotFoundError, PinotPluginError
 from controller_client.zookeeper import PropertyStore, ZNRecord
-from minion_tasks.file_ingestion.engine import MinionEngine
-from minion_tasks.file_ingestion.run import RunTools, run_task
+from minion_tasks.file_ingestion.engine.minion import MinionEngine
+from minion_tasks.file_ingestion.run.trigger import RunTools, run_task
 
 _LOCK_WAIT_S = 120.0
 _POLL_INTERVAL_S = 0.1

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from controller_client.cli import cli
-from controller_client.lineage import LineageEntry, LineageState
+from controller_client.rest.lineage import LineageEntry, LineageState
 from controller_client.zookeeper import PropertyStore
-from minion_tasks.file_ingestion.session import SessionState
-from minion_tasks.file_ingestion.session_store import SessionStore
+from minion_tasks.file_ingestion.session.model import SessionState
+from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.faults.file_ingestion.killing import kill_when
 from tests.integration.file_ingestion.ingestion import IngestionTable, write_numbers
 from tests.support.cluster import PinotCluster

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.errors import SourceError
 from controller_client.filestore import open_store
-from controller_client.lineage import LineageState
+from controller_client.rest.lineage import LineageState
 from controller_client.zookeeper import PropertyStore
-from minion_tasks.file_ingestion.params import TASK_TYPE
-from minion_tasks.file_ingestion.purge import purge
-from minion_tasks.file_ingestion.session_store import SessionStore
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
+from minion_tasks.file_ingestion.run.purge import purge
+from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.integration.file_ingestion.ingestion import IngestionTable, Reader
 from tests.support.cluster import PinotCluster
 from tests.support.reader_polls import TALLY

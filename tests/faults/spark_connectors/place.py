@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
-from controller_client.lineage import LineageState
+from controller_client.rest.lineage import LineageState
 from spark_connectors.options import WriteOptions, parse_options
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.sweeping import sweep

@@ -5,11 +5,11 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.consumption import TableControl
-from controller_client.consumption.ideal_state import read_ideal_state
 from controller_client.errors import QueryError
+from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
 from tests.support.cluster import PinotCluster

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaException
 
 from controller_client.consumption import ConsumeFrom, TableState, pause, resume
-from controller_client.consumption.jumps import OffsetJump
+from controller_client.consumption.offset_jumps import OffsetJump
 from controller_client.errors import ConflictError, RejectedError
 from tests.integration.consumption.conftest import MakeTable
 from tests.support.kafka_topics import Topic

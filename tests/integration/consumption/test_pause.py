@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from controller_client.consumption import PartitionState, TableState, force_commit, pause, resume
-from controller_client.consumption.ideal_state import read_flags, set_paused_partitions
 from controller_client.consumption.pause_record import read_record
 from controller_client.errors import ConflictError
+from controller_client.helix.ideal_state import read_flags, set_paused_partitions
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import StreamTable
 from tests.support.cluster import PinotCluster

@@ -11,7 +11,6 @@ from controller_client.consumption.change_stream import change_stream
 from controller_client.consumption.draining import drain
 from controller_client.consumption.plan import read_plan
 from controller_client.consumption.recovering import recover, recreate, reset
-from controller_client.consumption.stream_config import StreamConfig, with_stream
 from controller_client.errors import (
     ConfigError,
     ConflictError,
@@ -20,6 +19,7 @@ from controller_client.errors import (
     WaitTimeoutError,
 )
 from controller_client.models import Schema
+from controller_client.stream.config import StreamConfig, with_stream
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import SECRET_KEY, secret_value
 from tests.support.wait import wait_for

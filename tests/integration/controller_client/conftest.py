@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.errors import QueryError
 from controller_client.models import Schema, TableConfig

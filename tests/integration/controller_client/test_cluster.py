@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller_client.capabilities import Capability
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
 from controller_client.errors import NotFoundError, UnsupportedError
+from controller_client.rest.capabilities import Capability
 from tests.support.cluster import PinotCluster
 
 pytestmark = pytest.mark.cluster

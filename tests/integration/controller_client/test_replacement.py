@@ -9,9 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
-from controller_client.doctor import Finding, Repair
 from controller_client.errors import (
     ConflictError,
     NotAppliedError,
@@ -22,10 +21,13 @@ from controller_client.errors import (
     WaitTimeoutError,
 )
 from controller_client.filestore import open_store
-from controller_client.lineage import LineageState
-from controller_client.lineage_repair import repair
-from controller_client.replacement import SegmentReplacement
-from controller_client.zookeeper import PropertyStore, ZNRecord, wake_helix
+from controller_client.helix import wake_helix
+from controller_client.publishing.doctor import Finding, Repair
+from controller_client.publishing.examine_lineage import examine_lineage
+from controller_client.publishing.lineage_repair import repair
+from controller_client.publishing.replacement import SegmentReplacement
+from controller_client.rest.lineage import LineageState
+from controller_client.zookeeper import PropertyStore, ZNRecord
 from tests.integration.controller_client.conftest import BuiltSegment, Content, content_of
 from tests.support.cluster import PinotCluster
 from tests.support.wait import wait_for
@@ -132,7 +134,7 @@ def test_an_error_leaves_the_old_segments_and_nothing_else(
     assert set(watcher.seen) == {content_of(filled)}
     assert client.segments.list(table, exclude_replaced=False) == sorted(names(filled))
     assert [entry.state for entry in client.lineage.list(table)] == [LineageState.REVERTED]
-    assert client.lineage.doctor(table, 0) == []
+    assert examine_lineage(client, table, older_than_s=0) == []
     # Pinot would take the same names again, and hide the segments for ever.
     with pytest.raises(ConflictError, match="never see them"):
         SegmentReplacement(client, table, names(filled), names(built[2:4])).start()
@@ -331,7 +333,7 @@ def test_segments_that_do_not_load_are_found_and_repaired(
         return {fault.segment for fault in client.segments.unloaded(table, names(new)) if fault.in_error}
 
     wait_for(lambda: in_error() == {reset.name, lost.name}, "two segments in ERROR")
-    (found,) = client.lineage.doctor(table, older_than_s=3600)
+    (found,) = examine_lineage(client, table, older_than_s=3600)
     assert found.finding is Finding.NOT_LOADED
     assert found.repair == Repair(load=(reset.name, lost.name))
     assert f"{reset.name} ERROR on Server_" in found.explanation
@@ -345,7 +347,7 @@ def test_segments_that_do_not_load_are_found_and_repaired(
     last.end()
     assert sorted(pushes.again) == [lost.name, unassigned.name]
     content.wait(new)
-    assert client.lineage.doctor(table, older_than_s=0) == []
+    assert examine_lineage(client, table, older_than_s=0) == []
 
 
 def test_a_segment_that_never_loads_is_named_with_the_servers_reason(
@@ -362,10 +364,10 @@ def test_a_segment_that_never_loads_is_named_with_the_servers_reason(
     pushes.without_tar(built[2])
     with pytest.raises(WaitTimeoutError, match=rf"{built[2].name} ERROR on Server_.*: .*AttemptsExceeded"):
         replacement.end()
-    (found,) = client.lineage.doctor(table, older_than_s=3600)
+    (found,) = examine_lineage(client, table, older_than_s=3600)
     pushes.put_tar(built[2])
     assert repair(client, table, found, store=store).load == (built[2].name,)
-    assert client.lineage.doctor(table, older_than_s=3600) == []
+    assert examine_lineage(client, table, older_than_s=3600) == []
     replacement.end()
 
 
@@ -384,13 +386,13 @@ def test_the_doctor_finds_and_repairs_a_stuck_entry(
 ) -> None:
     entry_id = client.lineage.start(table, names(filled), names(built[2:4]))
     push(client, table, built[2:3])
-    assert client.lineage.doctor(table, older_than_s=3600) == []
-    (stuck,) = client.lineage.doctor(table, older_than_s=0)
+    assert examine_lineage(client, table, older_than_s=3600) == []
+    (stuck,) = examine_lineage(client, table, older_than_s=0)
     assert (stuck.finding, stuck.entry.entry_id) == (Finding.STUCK, entry_id)
     done = repair(client, table, stuck)
     assert done.revert
     assert done.delete == (built[2].name,)
-    assert client.lineage.doctor(table, older_than_s=0) == []
+    assert examine_lineage(client, table, older_than_s=0) == []
     assert client.segments.list(table, exclude_replaced=False) == sorted(names(filled))
     with pytest.raises(ConflictError, match="changed since"):
         repair(client, table, stuck)
@@ -404,7 +406,7 @@ def test_the_doctor_finds_and_repairs_leftovers(
     # A push that was on its way when the entry was reverted.
     push(client, table, built[2:3])
     client.segments.wait_online(table, names(built[2:3]), 60)
-    (left,) = client.lineage.doctor(table, older_than_s=3600)
+    (left,) = examine_lineage(client, table, older_than_s=3600)
     assert left.finding is Finding.LEFTOVERS
     repair(client, table, left)
     assert client.segments.list(table, exclude_replaced=False) == sorted(names(filled))

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.common.retry import RetryPolicy
 from controller_client.config import ControllerConfig
 from controller_client.errors import WaitTimeoutError
-from controller_client.replacement import SegmentReplacement
-from controller_client.retry import RetryPolicy
-from controller_client.routing import wait_routed
+from controller_client.publishing.replacement import SegmentReplacement
+from controller_client.publishing.routing import wait_routed
 from controller_client.zookeeper import PropertyStore
 from tests.integration.controller_client.conftest import BuiltSegment, Content, content_of
 from tests.integration.jvm_bridge.brokers import BrokerProcess

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.errors import (
     ConflictError,

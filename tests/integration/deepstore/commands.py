@@ -7,7 +7,8 @@ import tarfile
 from pathlib import Path
 
 from controller_client.client import ControllerClient
-from controller_client.deepstore import RateLimit, ServerAdmins
+from controller_client.deepstore.rate import RateLimit
+from controller_client.deepstore.servers import ServerAdmins
 from tests.integration.deepstore.conftest import Run
 from tests.integration.deepstore.peer_table import PeerTable
 from tests.support.cluster import PinotCluster

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
-from controller_client.deepstore import RateLimit, SegmentRecord
-from controller_client.deepstore.segment_record import read_records
+from controller_client.deepstore.rate import RateLimit
+from controller_client.deepstore.segment_record import SegmentRecord, read_records
 from tests.integration.consumption.stream_table import StreamTable
 from tests.support.pinot_services import DEEP_STORE_BUCKET
 from tests.support.wait import wait_for

@@ -10,10 +10,15 @@ from pathlib import Path
 
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
-from controller_client.deepstore import Auditor, RateLimit, SegmentFetcher, ServerAdmins, StoreLayout
+from controller_client.deepstore.audit import Auditor
+from controller_client.deepstore.fetching import SegmentFetcher
+from controller_client.deepstore.layout import StoreLayout
+from controller_client.deepstore.rate import RateLimit
+from controller_client.deepstore.repair import Repairer
+from controller_client.deepstore.repair_many import repair_all
+from controller_client.deepstore.servers import ServerAdmins
 from controller_client.filestore.s3 import S3Store
 from controller_client.zookeeper import PropertyStore
-from server_hooks.deepstore import Repairer, repair_all
 
 
 class FatalStore(S3Store):

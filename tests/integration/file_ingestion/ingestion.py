@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.errors import PartialResultError, PinotPluginError
 from controller_client.models import Schema, TableConfig
-from minion_tasks.file_ingestion.params import TASK_TYPE
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 
 NUMBERS_SCHEMA: Mapping[str, Any] = {
     "dimensionFieldSpecs": [

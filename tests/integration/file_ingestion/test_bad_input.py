@@ -13,8 +13,8 @@ import pytest
 from controller_client.errors import NotFoundError
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore, TableLock
-from minion_tasks.file_ingestion.session import SessionState
-from minion_tasks.file_ingestion.session_store import SessionStore
+from minion_tasks.file_ingestion.session.model import SessionState
+from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.integration.file_ingestion.ingestion import (
     IngestionTable,
     Ran,

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from controller_client.zookeeper import PropertyStore
-from minion_tasks.file_ingestion.ingested import read_contents
+from minion_tasks.file_ingestion.plan.ingested import read_contents
 from tests.integration.file_ingestion.ingestion import IngestionTable, ended, start_pinotctl
 from tests.support.cluster import PinotCluster
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from controller_client.zookeeper import PropertyStore
-from minion_tasks.file_ingestion.params import TASK_TYPE
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 from tests.integration.file_ingestion.ingestion import IngestionTable, ended, start_pinotctl
 from tests.integration.file_ingestion.secrecy import assert_hidden
 from tests.support.cluster import PinotCluster

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from controller_client.zookeeper import PropertyStore
-from minion_tasks.file_ingestion.session import SessionState
-from minion_tasks.file_ingestion.session_store import SessionStore
+from minion_tasks.file_ingestion.session.model import SessionState
+from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.integration.file_ingestion.ingestion import (
     IngestionTable,
     ended,

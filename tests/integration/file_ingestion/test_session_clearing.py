@@ -12,8 +12,14 @@ from click.testing import CliRunner
 
 from controller_client.cli import cli
 from controller_client.filestore import FileInfo
-from controller_client.lineage import LineageState
-from minion_tasks.file_ingestion.session import FileEntry, FileGroup, IngestionMode, Session, SessionState
+from controller_client.rest.lineage import LineageState
+from minion_tasks.file_ingestion.session.model import (
+    FileEntry,
+    FileGroup,
+    IngestionMode,
+    Session,
+    SessionState,
+)
 from tests.faults.file_ingestion.killing import kill_when
 from tests.integration.file_ingestion.ingestion import start_pinotctl
 from tests.integration.file_ingestion.scenes.scene import APPEND, NO_SEGMENT, SYNC, Scene, whole

@@ -12,20 +12,20 @@ from click.testing import CliRunner, Result
 
 from controller_client.cli import cli
 from controller_client.filestore import FileInfo
-from controller_client.lineage import LineageState
+from controller_client.publishing.staged_segment import StagedSegment
+from controller_client.rest.lineage import LineageState
 from controller_client.zookeeper import PropertyStore, TableLock
-from minion_tasks.file_ingestion.params import TASK_TYPE
-from minion_tasks.file_ingestion.session import (
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
+from minion_tasks.file_ingestion.session.model import (
     FileEntry,
     FileGroup,
     FileStatus,
     IngestionMode,
     Session,
     SessionState,
-    StagedSegment,
     StagedUnit,
 )
-from minion_tasks.file_ingestion.session_store import SessionStore, sessions_path
+from minion_tasks.file_ingestion.session.store import SessionStore, sessions_path
 from tests.integration.file_ingestion.ingestion import IngestionTable, write_numbers
 from tests.support.cluster import PinotCluster
 

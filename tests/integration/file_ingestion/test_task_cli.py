@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from controller_client.cli import cli
-from minion_tasks.file_ingestion.params import TASK_TYPE
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 from tests.integration.file_ingestion.ingestion import IngestionTable, ended, write_numbers
 from tests.integration.file_ingestion.secrecy import assert_hidden
 from tests.support.cluster import PinotCluster

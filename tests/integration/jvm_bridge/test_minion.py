@@ -17,7 +17,8 @@ import pytest
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
 from controller_client.errors import NotFoundError
-from controller_client.zookeeper import PropertyStore, TaskQueues
+from controller_client.helix import TaskQueues
+from controller_client.zookeeper import PropertyStore
 from tests.support.cluster import PinotCluster
 from tests.support.wait import wait_for
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller_client.deepstore import RateLimit
+from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.segment_record import read_records
 from tests.integration.server_hooks.conftest import TopicTable
 from tests.support.pinot_services import DEEP_STORE_BUCKET

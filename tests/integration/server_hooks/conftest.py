@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import requests
 
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.consumption import TableControl
-from controller_client.consumption.holds import PartitionHolds, read_holds
-from controller_client.consumption.ideal_state import read_ideal_state
+from controller_client.consumption.paused_partitions import PartitionHolds, read_holds
+from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
 from tests.support.cluster import PinotCluster

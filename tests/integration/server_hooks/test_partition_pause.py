@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from controller_client.consumption.ideal_state import ConsumptionFlags, read_flags, read_ideal_state
 from controller_client.consumption.partitions import pause_partitions, resume_partitions
 from controller_client.errors import ConfigError, UnsupportedError
+from controller_client.helix.ideal_state import ConsumptionFlags, read_flags, read_ideal_state
 from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable, ask_controller
 from tests.support.wait import wait_for
 

@@ -19,8 +19,8 @@ from controller_client.client import ControllerClient
 from controller_client.clock import SystemClock
 from controller_client.config import ControllerConfig
 from controller_client.zookeeper import PropertyStore
-from minion_tasks.file_ingestion.engine import EngineContext
-from minion_tasks.file_ingestion.run import RunTools, run_task
+from minion_tasks.file_ingestion.engine.minion import EngineContext
+from minion_tasks.file_ingestion.run.trigger import RunTools, run_task
 from spark_connectors.file_ingestion import open_engine
 
 

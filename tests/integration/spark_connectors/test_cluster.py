@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from minion_tasks.file_ingestion.params import TASK_TYPE
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 from tests.integration.file_ingestion.ingestion import ended, start_pinotctl, write_numbers
 from tests.integration.spark_connectors.conftest import MakeTable, SparkTable
 from tests.support.cluster import PinotCluster

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import Row, SparkSession
 
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from tests.integration.spark_connectors.conftest import MakeTable
 from tests.support.cluster import PinotCluster
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_client.common.names import TableType, split_table_name, with_type
 from controller_client.errors import ConfigError
 from controller_client.models import FieldRole, Schema, SegmentMetadata, TableConfig
-from controller_client.table_names import TableType, split_table_name, with_type
 
 NAMES = st.text("abcxyzABC019_$.é", min_size=1, max_size=12)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | NAMES

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from controller_client.common.folders import FolderLock
 from controller_client.config import ControllerConfig
 from controller_client.errors import SetupError, UnreachableError
-from controller_client.folders import FolderLock
 from jvm_bridge.minion import HostedMinion, MinionSettings
 from jvm_bridge.minion.executors import ENTRY_POINT_GROUP, load_executors
 

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import jvm_bridge
-from controller_client.redaction import MASKED_IN_JAVA, SECRETS_IN_TEXT
+from controller_client.common.redaction import MASKED_IN_JAVA, SECRETS_IN_TEXT
 
 
 def test_every_layout_masks_secrets_by_the_projects_pattern() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from controller_client.filestore import FileInfo
-from minion_tasks.file_ingestion.params import FileIngestionParams
-from minion_tasks.file_ingestion.session import IngestionMode, Session, SessionState, StagedSegment
-from minion_tasks.file_ingestion.session_store import SessionStore
+from controller_client.publishing.staged_segment import StagedSegment
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.session.model import IngestionMode, Session, SessionState
+from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
 
 TABLE = "t_OFFLINE"

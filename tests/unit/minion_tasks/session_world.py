@@ -17,29 +17,22 @@ from unittest import mock
 
 from controller_client.errors import DataError, NotAppliedError
 from controller_client.filestore import FileInfo, SourceChangedError
+from controller_client.publishing.quota import QuotaExceededError
+from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.zookeeper import ZNRecord
 from jvm_bridge.builder import BuiltSegment, FilesBuilt, UnreadableFileError
-from minion_tasks.file_ingestion import (
-    cleaning,
-    group_run,
-    publish,
-    source_view,
-    staging,
-    staging_builder,
-    steps,
-    taking_up,
-)
-from minion_tasks.file_ingestion.engine import NoMinionError
-from minion_tasks.file_ingestion.group_run import GroupRun, SubtaskFailedError
-from minion_tasks.file_ingestion.ingested import TableContents
-from minion_tasks.file_ingestion.params import FileIngestionParams
-from minion_tasks.file_ingestion.provenance import Provenance
-from minion_tasks.file_ingestion.quota import QuotaExceededError
-from minion_tasks.file_ingestion.run_types import RunReport, RunTools
-from minion_tasks.file_ingestion.session import Session, StagedSegment
-from minion_tasks.file_ingestion.session_store import SessionStore
-from minion_tasks.file_ingestion.staging_builder import StagingBuilder
-from minion_tasks.file_ingestion.steps import LockedRun
+from minion_tasks.file_ingestion.engine import group_run, staging, staging_builder
+from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError
+from minion_tasks.file_ingestion.engine.minion import NoMinionError
+from minion_tasks.file_ingestion.engine.staging_builder import StagingBuilder
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.plan.ingested import TableContents
+from minion_tasks.file_ingestion.plan.provenance import Provenance
+from minion_tasks.file_ingestion.run import cleaning, publish, resuming, source_view, steps
+from minion_tasks.file_ingestion.run.steps import LockedRun
+from minion_tasks.file_ingestion.run.types import RunReport, RunTools
+from minion_tasks.file_ingestion.session.model import Session
+from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.unit.fake_clock import FakeClock
 from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
 from tests.unit.minion_tasks.samples import TABLE
@@ -170,7 +163,7 @@ class World:
             (publish, "push_one_by_one", self._push_one_by_one),
             (steps, "check_quota", lambda *_: self._check_quota()),
             (cleaning, "purge", lambda *_, **__: []),
-            (taking_up, "was_reverted", lambda _client, _table, names: tuple(names) in self.reverted),
+            (resuming, "was_reverted", lambda _client, _table, names: tuple(names) in self.reverted),
             (cleaning.Cleaning, "_undo_switch", lambda *_: self.revert()),
         ):
             self._patches.enter_context(mock.patch.object(module, name, value))

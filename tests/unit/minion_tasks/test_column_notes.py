@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from controller_client.filestore import FileInfo
 from jvm_bridge.input_rules import ColumnMismatch
-from minion_tasks.file_ingestion.column_notes import (
+from minion_tasks.file_ingestion.run.publish import Publication
+from minion_tasks.file_ingestion.session.column_notes import (
     ColumnCount,
     DifferingColumn,
     notes_from,
     notes_of,
     rows_of,
 )
-from minion_tasks.file_ingestion.publish import Publication
-from minion_tasks.file_ingestion.session import ColumnNote, FileEntry, FileGroup, FileStatus, StagedUnit
+from minion_tasks.file_ingestion.session.model import ColumnNote, FileEntry, FileGroup, FileStatus, StagedUnit
 from tests.unit.minion_tasks.samples import make_session, make_store, segment
 
 MISMATCHES = {

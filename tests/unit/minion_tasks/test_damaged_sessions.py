@@ -12,13 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.zookeeper import ZNRecord, record
-from minion_tasks.file_ingestion.naming import is_session_id
-from minion_tasks.file_ingestion.params import FileIngestionParams
-from minion_tasks.file_ingestion.preview import Action, preview, preview_clear
-from minion_tasks.file_ingestion.run_types import RunOutcome, RunTools
-from minion_tasks.file_ingestion.session import FileEntry, FileGroup, FileStatus, SessionState, StagedUnit
-from minion_tasks.file_ingestion.session_store import DamagedSessionError, SessionStore, sessions_path
-from minion_tasks.file_ingestion.staging import is_session_folder
+from minion_tasks.file_ingestion.engine.staging import is_session_folder
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.run.preview import Action, preview, preview_clear
+from minion_tasks.file_ingestion.run.types import RunOutcome, RunTools
+from minion_tasks.file_ingestion.session.model import (
+    FileEntry,
+    FileGroup,
+    FileStatus,
+    SessionState,
+    StagedUnit,
+)
+from minion_tasks.file_ingestion.session.naming import is_session_id
+from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore, sessions_path
 from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
 from tests.unit.minion_tasks.samples import TABLE, file, make_session, make_store, segment
 from tests.unit.minion_tasks.session_world import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from minion_tasks.file_ingestion.parameters import PARAMETERS, PREFIXES
+from minion_tasks.file_ingestion.params.parameters import PARAMETERS, PREFIXES
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "file-ingestion.md"
 

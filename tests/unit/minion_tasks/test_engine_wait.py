@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from controller_client.errors import NotAppliedError, PinotPluginError
-from minion_tasks.file_ingestion.engine import MinionEngine, NoMinionError
-from minion_tasks.file_ingestion.params import FileIngestionParams
+from minion_tasks.file_ingestion.engine.minion import MinionEngine, NoMinionError
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from tests.unit.fake_clock import FakeClock
 from tests.unit.minion_tasks.test_params import SEED_SAMPLE
 

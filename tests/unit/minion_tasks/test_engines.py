@@ -9,11 +9,11 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from controller_client.errors import SetupError
-from minion_tasks.file_ingestion.engine import EngineContext
-from minion_tasks.file_ingestion.engines import ENTRY_POINT_GROUP, Engines
-from minion_tasks.file_ingestion.params import FileIngestionParams
-from minion_tasks.file_ingestion.session import Session
-from minion_tasks.file_ingestion.subtask import Subtask
+from minion_tasks.file_ingestion.engine.choose import ENTRY_POINT_GROUP, Engines
+from minion_tasks.file_ingestion.engine.minion import EngineContext
+from minion_tasks.file_ingestion.engine.subtask import Subtask
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.session.model import Session
 from tests.unit.fake_clock import FakeClock
 from tests.unit.minion_tasks.samples import make_params
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.zookeeper import ZNRecord
-from minion_tasks.fired import FiredTriggers, fired_path
+from minion_tasks.file_ingestion.run.fired import FiredTriggers, fired_path
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
 

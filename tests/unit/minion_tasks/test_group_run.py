@@ -10,10 +10,11 @@ import pytest
 from controller_client.errors import DataError, NotAppliedError
 from controller_client.filestore import FileInfo
 from jvm_bridge.builder import UnreadableFileError
-from minion_tasks.file_ingestion import group_run
-from minion_tasks.file_ingestion.group_run import GroupRun, SubtaskFailedError, merge_result
-from minion_tasks.file_ingestion.params import FileIngestionParams
-from minion_tasks.file_ingestion.session import (
+from minion_tasks.file_ingestion.engine import group_run
+from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError, merge_result
+from minion_tasks.file_ingestion.engine.staging_builder import BuiltUnit
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.session.model import (
     FileEntry,
     FileGroup,
     FileStatus,
@@ -21,8 +22,7 @@ from minion_tasks.file_ingestion.session import (
     StagedUnit,
     abandon,
 )
-from minion_tasks.file_ingestion.session_store import SessionStore
-from minion_tasks.file_ingestion.staging_builder import BuiltUnit
+from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.unit.fake_clock import FakeClock
 from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
 from tests.unit.minion_tasks.samples import file, make_params, make_session, make_store, segment

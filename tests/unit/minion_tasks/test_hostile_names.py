@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
+from controller_client.common.visible_text import visible
 from controller_client.errors import DataError
 from controller_client.filestore import open_store
 from controller_client.filestore.s3 import _split
-from controller_client.visible_text import visible
 from jvm_bridge.builder import BuiltSegment, FileFormat, FilesBuilt, InputRules
 from jvm_bridge.builder.columns import SourceColumns
 from jvm_bridge.builder.driver import PinotTable
@@ -29,18 +29,18 @@ from jvm_bridge.builder.files import open_file
 from jvm_bridge.builder.planning import Field, TablePlan
 from jvm_bridge.builder.prepare import prepare
 from jvm_bridge.builder.source_file import SourceFile
-from minion_tasks.file_ingestion.group_run import GroupRun, SubtaskFailedError
-from minion_tasks.file_ingestion.ingested import TableContents
-from minion_tasks.file_ingestion.params import FileIngestionParams
-from minion_tasks.file_ingestion.patterns import PathMatcher
-from minion_tasks.file_ingestion.planner import SourcePlan, plan_source, select
-from minion_tasks.file_ingestion.provenance import Provenance
-from minion_tasks.file_ingestion.publish import Publication
-from minion_tasks.file_ingestion.report import read_report
-from minion_tasks.file_ingestion.report_page import page
-from minion_tasks.file_ingestion.session import FileStatus, IngestionMode, SessionState, move
-from minion_tasks.file_ingestion.staging_builder import StagingBuilder
-from minion_tasks.file_ingestion.writing import write_groups
+from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError
+from minion_tasks.file_ingestion.engine.staging_builder import StagingBuilder
+from minion_tasks.file_ingestion.params.patterns import PathMatcher
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.plan.ingested import TableContents
+from minion_tasks.file_ingestion.plan.planner import SourcePlan, plan_source, select
+from minion_tasks.file_ingestion.plan.provenance import Provenance
+from minion_tasks.file_ingestion.plan.write import write_groups
+from minion_tasks.file_ingestion.report.counts import read_report
+from minion_tasks.file_ingestion.report.page import page
+from minion_tasks.file_ingestion.run.publish import Publication
+from minion_tasks.file_ingestion.session.model import FileStatus, IngestionMode, SessionState, move
 from tests.unit.minion_tasks.samples import make_session, make_store
 
 NAMES = 1_000

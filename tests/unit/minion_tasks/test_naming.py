@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minion_tasks.file_ingestion.naming import SegmentNames
+from minion_tasks.file_ingestion.session.naming import SegmentNames
 
 SESSION = "20130101T000000000-abc123"
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from controller_client.common.redaction import masked
 from controller_client.errors import ConfigError
-from controller_client.redaction import masked
-from minion_tasks.file_ingestion.naming import SegmentNames
-from minion_tasks.file_ingestion.parameters import PARAMETERS
-from minion_tasks.file_ingestion.params import FileIngestionParams
-from minion_tasks.file_ingestion.session import IngestionMode
+from minion_tasks.file_ingestion.params.parameters import PARAMETERS
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.session.model import IngestionMode
+from minion_tasks.file_ingestion.session.naming import SegmentNames
 
 SEED_SAMPLE = {
     "input.fs.className": "org.apache.pinot.plugin.filesystem.S3PinotFS",

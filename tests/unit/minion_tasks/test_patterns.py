@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.errors import ConfigError
-from minion_tasks.file_ingestion.patterns import PathMatcher, path_of
+from minion_tasks.file_ingestion.params.patterns import PathMatcher, path_of
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from controller_client.errors import ConflictError
 from controller_client.filestore import FileInfo
-from minion_tasks.file_ingestion.ingested import TableContents
-from minion_tasks.file_ingestion.patterns import PathMatcher
-from minion_tasks.file_ingestion.planner import (
+from minion_tasks.file_ingestion.params.patterns import PathMatcher
+from minion_tasks.file_ingestion.plan.ingested import TableContents
+from minion_tasks.file_ingestion.plan.planner import (
     compare,
     group,
     is_same,
@@ -20,7 +20,7 @@ from minion_tasks.file_ingestion.planner import (
     select,
     share_out,
 )
-from minion_tasks.file_ingestion.session import IngestionMode
+from minion_tasks.file_ingestion.session.model import IngestionMode
 from tests.unit.minion_tasks.samples import file
 
 APPEND, SYNC, SWAP = IngestionMode.APPEND, IngestionMode.SYNC, IngestionMode.SWAP

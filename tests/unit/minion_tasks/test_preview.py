@@ -8,23 +8,30 @@ from dataclasses import replace
 import pytest
 
 from controller_client.filestore import FileInfo
+from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.zookeeper import ZNRecord
-from minion_tasks.file_ingestion.ingested import TableContents
-from minion_tasks.file_ingestion.params import FileIngestionParams
-from minion_tasks.file_ingestion.planner import plan_source
-from minion_tasks.file_ingestion.preview import Action, Fate, NextTrigger, Preview, next_trigger, plan_retry
-from minion_tasks.file_ingestion.session import (
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.plan.ingested import TableContents
+from minion_tasks.file_ingestion.plan.planner import plan_source
+from minion_tasks.file_ingestion.run.preview import (
+    Action,
+    Fate,
+    NextTrigger,
+    Preview,
+    next_trigger,
+    plan_retry,
+)
+from minion_tasks.file_ingestion.run.source_view import SourceView
+from minion_tasks.file_ingestion.session.model import (
     FileEntry,
     FileGroup,
     FileStatus,
     IngestionMode,
     Session,
     SessionState,
-    StagedSegment,
     StagedUnit,
 )
-from minion_tasks.file_ingestion.session_store import SessionStore
-from minion_tasks.file_ingestion.source_view import SourceView
+from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
 
 SOURCE = "s3://bucket/in/"

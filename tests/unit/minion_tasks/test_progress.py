@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from minion_tasks.file_ingestion.progress import read_progress
-from minion_tasks.file_ingestion.session import FileEntry, FileGroup, FileStatus, SessionState, StagedUnit
+from minion_tasks.file_ingestion.session.model import (
+    FileEntry,
+    FileGroup,
+    FileStatus,
+    SessionState,
+    StagedUnit,
+)
+from minion_tasks.file_ingestion.session.progress import read_progress
 from tests.unit.minion_tasks.samples import file, make_session, make_store, segment
 
 FILES = tuple(file(f"{n}.csv", size=10 + n) for n in range(5))

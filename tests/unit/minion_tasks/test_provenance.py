@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from controller_client.errors import DataError
 from controller_client.filestore import FileInfo
-from minion_tasks.file_ingestion.provenance import Provenance
+from minion_tasks.file_ingestion.plan.provenance import Provenance
 
 infos = st.builds(FileInfo, st.text(min_size=1), st.integers(0), st.integers(0), st.none() | st.text())
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from minion_tasks.file_ingestion.publish import Publication
-from minion_tasks.file_ingestion.session import FileEntry, FileGroup, FileStatus, SessionState, StagedUnit
+from minion_tasks.file_ingestion.run.publish import Publication
+from minion_tasks.file_ingestion.session.model import (
+    FileEntry,
+    FileGroup,
+    FileStatus,
+    SessionState,
+    StagedUnit,
+)
 from tests.unit.minion_tasks.samples import file, make_session, make_store, segment
 
 

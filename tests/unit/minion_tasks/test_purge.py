@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller_client.lineage import LineageEntry, LineageState
-from minion_tasks.file_ingestion.purge import purgeable
+from controller_client.rest.lineage import LineageEntry, LineageState
+from minion_tasks.file_ingestion.run.purge import purgeable
 
 HOUR_MS = 3_600_000
 COMPLETED, IN_PROGRESS, REVERTED = LineageState.COMPLETED, LineageState.IN_PROGRESS, LineageState.REVERTED

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.filestore import FileInfo
-from minion_tasks.file_ingestion.reconcile import reconcile_group
-from minion_tasks.file_ingestion.session import FileEntry, FileGroup, FileStatus, StagedUnit
+from minion_tasks.file_ingestion.plan.reconcile import reconcile_group
+from minion_tasks.file_ingestion.session.model import FileEntry, FileGroup, FileStatus, StagedUnit
 from tests.unit.minion_tasks.samples import file, segment
 
 STAGED, FAILED, PENDING, SKIPPED = (

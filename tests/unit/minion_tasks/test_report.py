@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_client.common.markup import Html, el, table
 from controller_client.filestore import FileInfo
-from controller_client.markup import Html, el, table
-from minion_tasks.file_ingestion.report import (
+from controller_client.publishing.staged_segment import StagedSegment
+from minion_tasks.file_ingestion.report.counts import (
     Histogram,
     SessionReport,
     count_attempts,
@@ -21,9 +22,9 @@ from minion_tasks.file_ingestion.report import (
     histogram,
     read_report,
 )
-from minion_tasks.file_ingestion.report_page import outcome, page
-from minion_tasks.file_ingestion.report_text import bytes_text, seconds_text
-from minion_tasks.file_ingestion.session import (
+from minion_tasks.file_ingestion.report.page import outcome, page
+from minion_tasks.file_ingestion.report.text import bytes_text, seconds_text
+from minion_tasks.file_ingestion.session.model import (
     ColumnNote,
     FileEntry,
     FileGroup,
@@ -31,10 +32,9 @@ from minion_tasks.file_ingestion.session import (
     IngestionMode,
     Session,
     SessionState,
-    StagedSegment,
     StagedUnit,
 )
-from minion_tasks.file_ingestion.session_store import SessionStore
+from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
 
 BEGAN = 1_700_000_000_000

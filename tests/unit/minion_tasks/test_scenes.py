@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from controller_client.errors import ConflictError, PinotPluginError, SetupError, SourceError
-from minion_tasks.file_ingestion.params import FileIngestionParams
-from minion_tasks.file_ingestion.quota import QuotaExceededError
-from minion_tasks.file_ingestion.run_types import FilesFailedError, RunOutcome, RunReport
-from minion_tasks.file_ingestion.session import Session, SessionState
+from controller_client.publishing.quota import QuotaExceededError
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport
+from minion_tasks.file_ingestion.session.model import Session, SessionState
 from tests.unit.minion_tasks.session_world import (
     SOURCE,
     STAGING,

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from controller_client.errors import ConflictError
-from minion_tasks.file_ingestion.session import (
+from minion_tasks.file_ingestion.session.model import (
     ABANDONABLE,
     ALLOWED,
     FileEntry,

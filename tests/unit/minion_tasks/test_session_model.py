@@ -23,10 +23,10 @@ from hypothesis.stateful import (
 )
 
 from controller_client.errors import PinotPluginError, SourceError
-from minion_tasks.file_ingestion.params import FileIngestionParams
-from minion_tasks.file_ingestion.provenance import Provenance
-from minion_tasks.file_ingestion.run_types import FilesFailedError, RunOutcome, RunReport
-from minion_tasks.file_ingestion.session import FileStatus, IngestionMode, Session, SessionState
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.plan.provenance import Provenance
+from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport
+from minion_tasks.file_ingestion.session.model import FileStatus, IngestionMode, Session, SessionState
 from tests.unit.minion_tasks.session_world import (
     SOURCE,
     STAGING,

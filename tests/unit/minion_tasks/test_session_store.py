@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.filestore import FileInfo
+from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.zookeeper import ZNRecord
-from minion_tasks.file_ingestion.session import (
+from minion_tasks.file_ingestion.session.model import (
     FileEntry,
     FileGroup,
     FileStatus,
     IngestionMode,
     Session,
     SessionState,
-    StagedSegment,
     StagedUnit,
     abandon,
     move,
 )
-from minion_tasks.file_ingestion.session_store import DamagedSessionError
+from minion_tasks.file_ingestion.session.store import DamagedSessionError
 from tests.unit.minion_tasks.samples import TABLE, file, make_session, make_store, segment
 
 ROOT = "/MINION_TASK_METADATA/t_OFFLINE/FileIngestionTask/consistentPush"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from minion_tasks.file_ingestion.staging import is_below
+from minion_tasks.file_ingestion.engine.staging import is_below
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,14 @@ from dataclasses import replace
 import pytest
 
 from controller_client.filestore import FileInfo
-from minion_tasks.file_ingestion.session import FileEntry, FileGroup, FileStatus, SessionState, StagedUnit
-from minion_tasks.file_ingestion.writing import group_bounds, write_groups
+from minion_tasks.file_ingestion.plan.write import group_bounds, write_groups
+from minion_tasks.file_ingestion.session.model import (
+    FileEntry,
+    FileGroup,
+    FileStatus,
+    SessionState,
+    StagedUnit,
+)
 from tests.unit.minion_tasks.samples import file, make_params, make_session, make_store, segment
 
 THREE_A_GROUP = make_params(taskMaxNumFilesPerTask="3")

@@ -13,7 +13,7 @@ import pytest
 from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
 from server_hooks.commit_upload.registering import Registered, register
 from server_hooks.commit_upload.uploads import CommitUploads, LateUpload, Outcome
-from tests.unit.deepstore.samples import crc_of, write_tar
+from tests.unit.controller_client.deepstore.samples import crc_of, write_tar
 from tests.unit.memory_zookeeper import memory_store
 
 CRC = crc_of(7, "t__0__0__x")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from controller_client.consumption.ideal_state import ConsumptionFlags
-from controller_client.consumption.segments import StreamSegment
+from controller_client.helix.ideal_state import ConsumptionFlags
+from controller_client.helix.stream_segments import StreamSegment
 from server_hooks.pause.gate import Gate, TableFlags, Verdict
 
 TABLE = "t_REALTIME"

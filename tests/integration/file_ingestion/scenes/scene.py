@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.errors import PinotPluginError
-from controller_client.lineage import LineageEntry
+from controller_client.rest.lineage import LineageEntry
 from controller_client.zookeeper import PropertyStore
-from minion_tasks.file_ingestion.params import TASK_TYPE
-from minion_tasks.file_ingestion.session import FileStatus, Session
-from minion_tasks.file_ingestion.session_store import SessionStore
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
+from minion_tasks.file_ingestion.session.model import FileStatus, Session
+from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.integration.file_ingestion.ingestion import IngestionTable, Reader
 from tests.integration.file_ingestion.scenes.source import Figures, Source, figures, whole
 from tests.integration.file_ingestion.scenes.steered import EVERY_4_HOURS, SteeredScheduler

@@ -31,9 +31,9 @@ from controller_client.errors import PinotPluginError
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.builder import FileFormat, SegmentBuilder
 from jvm_bridge.cron import CronSchedule
-from minion_tasks.file_ingestion.engine import Engine, EngineContext, MinionEngine
-from minion_tasks.file_ingestion.engines import Engines
-from minion_tasks.file_ingestion.run import RunTools, run_scheduled
+from minion_tasks.file_ingestion.engine.choose import Engines
+from minion_tasks.file_ingestion.engine.minion import Engine, EngineContext, MinionEngine
+from minion_tasks.file_ingestion.run.trigger import RunTools, run_scheduled
 from minion_tasks.scheduler import Scheduler, read_schedules
 from tests.support.spark import LOCAL_SPARK
 

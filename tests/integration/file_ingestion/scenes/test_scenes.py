@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from minion_tasks.file_ingestion.session import FileStatus
+from minion_tasks.file_ingestion.session.model import FileStatus
 from tests.integration.file_ingestion.scenes.rows import MODES, EngineAndMode
 from tests.integration.file_ingestion.scenes.scene import NO_SEGMENT, Polled, Scene, whole
 from tests.integration.file_ingestion.scenes.steered import Triggered

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from minion_tasks.file_ingestion.session import FileStatus
+from minion_tasks.file_ingestion.session.model import FileStatus
 from tests.integration.file_ingestion.ingestion import ended
 from tests.integration.file_ingestion.scenes.scene import APPEND, NO_SEGMENT, Scene, whole
 from tests.support.s3 import S3Access

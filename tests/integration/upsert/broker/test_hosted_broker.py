@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.errors import PinotPluginError, QueryError
 from controller_client.models import TableConfig
 from controller_client.upsert.queries import UpsertQueries

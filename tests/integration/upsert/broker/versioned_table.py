@@ -8,9 +8,9 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
-from controller_client.consumption.hold_report import live_session
+from controller_client.consumption.partition_report import live_session
 from controller_client.errors import QueryError
 from controller_client.models import Schema, TableConfig
 from controller_client.upsert.columns import NIL, OFFSET, VALID_FROM, VALID_UNTIL

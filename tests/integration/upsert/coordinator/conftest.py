@@ -119,8 +119,8 @@ class CoordinatedTable:
 
     def ends_of_input(self) -> dict[int, int]:
         """The offset after the last message, by partition."""
-        from controller_client.consumption.stream_config import StreamConfig
-        from controller_client.consumption.stream_offsets import open_look
+        from controller_client.stream.config import StreamConfig
+        from controller_client.stream.offsets import open_look
 
         stream = StreamConfig.of(self.client.tables.get(self.full_name))
         return {partition: found.latest for partition, found in open_look(stream).read().items()}

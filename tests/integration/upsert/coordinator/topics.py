@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import Message as KafkaMessage
 from confluent_kafka.admin import AdminClient
 
-from controller_client.consumption.stream_offsets import topic_partitions
+from controller_client.stream.offsets import topic_partitions
 from controller_client.upsert.update_message import VersionEnd, decode
 from tests.support.kafka_topics import read_committed
 

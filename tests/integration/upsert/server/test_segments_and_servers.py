@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.consumption.hold_report import live_session
+from controller_client.consumption.partition_report import live_session
 from controller_client.upsert.record import read_servers
 from tests.integration.upsert.server.conftest import MakeUpsertTable
 from tests.integration.upsert.server.upsert_table import UpsertTable

@@ -11,14 +11,14 @@ from typing import Any
 import requests
 from confluent_kafka import Message, Producer
 
-from controller_client.broker import BrokerClient
+from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
-from controller_client.consumption.ideal_state import read_ideal_state
-from controller_client.consumption.segments import StreamSegment
 from controller_client.errors import QueryError
+from controller_client.helix.ideal_state import read_ideal_state
+from controller_client.helix.stream_segments import StreamSegment
 from controller_client.models import Schema, TableConfig
 from controller_client.upsert.creating import create_upsert_table, plan_upsert_table
-from controller_client.upsert.marks import read_mark
+from controller_client.upsert.low_water_mark import read_mark
 from controller_client.upsert.visibility import visible_at
 from controller_client.zookeeper import PropertyStore
 from tests.integration.upsert.model_coordinator import ModelCoordinator

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from controller_client.errors import UnreachableError
-from controller_client.upsert.marks import NoMarkError
+from controller_client.upsert.low_water_mark import NoMarkError
 from controller_client.upsert.record import PartitionProgress, ServerRecord, write_server
 from controller_client.upsert.rewriting import RefusedQueryError
 from controller_client.zookeeper import PropertyStore
-from server_hooks.upsert_query.knowledge import Knowledge
 from server_hooks.upsert_query.queries import check_multistage, version_of_query
+from server_hooks.upsert_query.routing_state import Knowledge
 from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
 
 CUSTOM = {

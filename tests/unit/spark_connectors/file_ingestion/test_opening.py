@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from controller_client.config import BasicAuth, ControllerConfig, Secret
-from minion_tasks.file_ingestion.subtask import ClusterAddress
+from minion_tasks.file_ingestion.engine.subtask import ClusterAddress
 from spark_connectors.faults import in_short
 from spark_connectors.file_ingestion.worker import RunSubtask
 from spark_connectors.parallelism import task_slots

@@ -14,8 +14,8 @@ from controller_client.errors import ConfigError, PartialResultError
 from spark_connectors.options import ReadOptions, parse_options
 from spark_connectors.read.plan import SegmentToRead, ServerAddress
 from spark_connectors.read.segment_files import SegmentFiles
+from tests.unit.controller_client.deepstore.samples import crc_of, segment_files, write_files, write_tar
 from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
-from tests.unit.deepstore.samples import crc_of, segment_files, write_files, write_tar
 
 TABLE = "t_OFFLINE"
 

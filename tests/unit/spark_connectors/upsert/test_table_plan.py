@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller_client.consumption.stream_config import StreamConfig
 from controller_client.errors import ConfigError
+from controller_client.stream.config import StreamConfig
 from spark_connectors.upsert.projection import Format
 from spark_connectors.upsert.table_plan import message_format, rank_function, source_options
 

@@ -1,0 +1,22 @@
+"""Copies of segments in the deep store and on servers: audit, repair, watch; what may be stopped."""
+
+from __future__ import annotations
+
+import click
+
+from controller_client.cli.commands.deepstore.audit import audit
+from controller_client.cli.commands.deepstore.enable import enable
+from controller_client.cli.commands.deepstore.repair import repair
+from controller_client.cli.commands.deepstore.safe_to_stop import safe_to_stop
+from controller_client.cli.commands.deepstore.watch import watch
+
+__all__ = ["deepstore"]
+
+
+@click.group(help=__doc__)
+def deepstore() -> None:  # noqa: D103  # help is the module's docstring
+    pass
+
+
+for _command in (audit, enable, repair, safe_to_stop, watch):
+    deepstore.add_command(_command)

@@ -1,0 +1,55 @@
+"""``pinotctl deepstore audit``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from controller_client.cli.commands.deepstore.options import audit_options, auditor, run_audit
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import output_option
+from controller_client.deepstore.report import COLUMNS
+from controller_client.segment_tar import TarLimits
+
+__all__ = ["audit"]
+
+
+@click.command()
+@click.argument("table_names", metavar="[TABLE]...", nargs=-1)
+@audit_options
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page to a file.")
+@output_option()
+@pass_cli
+def audit(
+    cli: CliContext,
+    table_names: tuple[str, ...],
+    store_uri: str | None,
+    min_copies: int,
+    read_tars: bool,
+    rate: float,
+    limits: TarLimits,
+    html: Path | None,
+) -> None:
+    """Find committed segments that lack copies (of all tables, unless some are named).
+
+    Exit code 1 when something is found, or a server did not report what it has, so that it can be run as a
+    check. Nothing is changed.
+    """
+    looking = auditor(cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits)
+    with looking as (looker, _):
+        report = run_audit(cli, looker, table_names)
+    if html is not None:
+        html.write_text(report.page(), encoding="utf-8")
+    if cli.out.is_json:
+        cli.out.json(report.to_json())
+    else:
+        cli.out.table(COLUMNS, report.rows())
+    for each in report.tables:
+        for server, why in each.silent:
+            cli.out.note(f"{server} did not report its check sums of {each.table}: {why}")
+    for step in report.next_steps():
+        cli.out.note("\n  ".join([step.text, *step.commands]))
+    cli.out.note(f"{report.summary()} It took {report.took_s:.1f} s.")
+    if not report.is_clean:
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,173 @@
+"""What the commands of ``pinotctl deepstore`` share: options, and the tools that they make."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import click
+
+from controller_client.cli.arguments import table_with_type
+from controller_client.cli.context import CliContext
+from controller_client.deepstore.audit import AuditOptions, Auditor
+from controller_client.deepstore.layout import StoreLayout
+from controller_client.deepstore.rate import RateLimit
+from controller_client.deepstore.report import AuditReport
+from controller_client.deepstore.servers import ServerAdmins
+from controller_client.errors import NotFoundError
+from controller_client.segment_tar import TarLimits
+
+__all__ = [
+    "accept_option",
+    "audit_options",
+    "auditor",
+    "limit_options",
+    "look_options",
+    "repair_options",
+    "run_audit",
+    "store_option",
+]
+
+_GIB = 1 << 30
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def store_option(command: _Command) -> _Command:
+    """Decorator that adds ``--store``: parameter ``store_uri``."""
+    return click.option(
+        "--store",
+        "store_uri",
+        metavar="URI",
+        help="The deep store; default: the controller's. Credentials are those that boto3 finds.",
+    )(command)
+
+
+def limit_options(command: _Command) -> _Command:
+    """Decorator that adds how much is read of a tar: ``limits``."""
+
+    @functools.wraps(command)
+    def with_limits(*arguments: Any, max_tar_gib: float, max_unpacked_gib: float | None, **more: Any) -> Any:
+        unpacked = None if max_unpacked_gib is None else int(max_unpacked_gib * _GIB)
+        return command(*arguments, limits=TarLimits(int(max_tar_gib * _GIB), unpacked), **more)
+
+    with_option = click.option(
+        "--max-unpacked",
+        "max_unpacked_gib",
+        metavar="GIB",
+        type=click.FloatRange(min=0, min_open=True),
+        help="Most that a tar may unpack to; default: 100 times its size and 256 MiB.",
+    )(with_limits)
+    return cast(
+        "_Command",
+        click.option(
+            "--max-tar",
+            "max_tar_gib",
+            metavar="GIB",
+            type=click.FloatRange(min=0, min_open=True),
+            default=16.0,
+            show_default=True,
+            help="Largest tar that is read; less where the metadata has the segment's size.",
+        )(with_option),
+    )
+
+
+def look_options(command: _Command) -> _Command:
+    """Decorator that adds how segments are inspected: ``store_uri``, ``read_tars``, ``rate``, ``limits``."""
+    command = limit_options(command)
+    command = click.option(
+        "--rate",
+        type=click.FloatRange(min=0, min_open=True),
+        default=50.0,
+        show_default=True,
+        help="Requests a second to ZooKeeper (pages), controller and servers.",
+    )(command)
+    command = click.option(
+        "--read-tars",
+        is_flag=True,
+        help="Read each tar in the store, to prove its content; as slow as the store is.",
+    )(command)
+    return store_option(command)
+
+
+def audit_options(command: _Command) -> _Command:
+    """Decorator that adds those of :func:`look_options`, and ``min_copies``."""
+    return click.option(
+        "--min-copies",
+        type=click.IntRange(min=1),
+        default=2,
+        show_default=True,
+        help="Good copies that a segment should have, on servers and in the store together.",
+    )(look_options(command))
+
+
+def accept_option(command: _Command) -> _Command:
+    """Decorator that adds ``--accept-agreeing``."""
+    return click.option(
+        "--accept-agreeing",
+        is_flag=True,
+        help="Also take a copy that no check sum proves, when two ONLINE servers have the same rows: for "
+        "upsert tables, whose servers write into segments, and after reloads that cannot be undone.",
+    )(command)
+
+
+def repair_options(command: _Command) -> _Command:
+    """Decorator that adds how segments are repaired: ``parallel``, ``work_dir``, ``accept_agreeing``."""
+    command = accept_option(command)
+    command = click.option(
+        "--work-dir",
+        type=click.Path(file_okay=False, exists=True, path_type=Path),
+        help="Folder with space for the tars under way; default: the system's for temporary files.",
+    )(command)
+    return click.option(
+        "--parallel",
+        type=click.IntRange(min=1),
+        default=4,
+        show_default=True,
+        help="Segments that are fetched and uploaded at a time.",
+    )(command)
+
+
+@contextmanager
+def auditor(
+    cli: CliContext,
+    store_uri: str | None,
+    *,
+    min_copies: int = 2,
+    read_tars: bool = False,
+    rate: float = 50.0,
+    limits: TarLimits | None = None,
+) -> Iterator[tuple[Auditor, ServerAdmins]]:
+    """Make what inspects segments; connections are closed at the end."""
+    limit = RateLimit(rate)
+    client = cli.client()
+    layout = StoreLayout.of(client, store_uri)
+    options = AuditOptions(min_copies=min_copies, read_tars=read_tars, limits=limits or TarLimits())
+    with ServerAdmins(client, limit) as servers:
+        yield Auditor(client, cli.property_store(), layout, servers, limit, options), servers
+
+
+def run_audit(cli: CliContext, looker: Auditor, table_names: Sequence[str]) -> AuditReport:
+    """Look at tables (all, unless some are named), with progress on stderr."""
+    clock = cli.client().clock
+    started_ms, started_s = int(clock.now() * 1000), clock.monotonic()
+    names = [table_with_type(cli.client(), name) for name in table_names]
+    audits = []
+    with cli.out.progress("Auditing", unit="segments") as progress:
+        for name in names or looker.tables():
+            try:
+                audits.append(looker.audit(name, progress.advance))
+            except NotFoundError:
+                if names:
+                    raise
+                # It was dropped since the tables were listed.
+    return AuditReport(
+        looker.layout.root,
+        looker.options.min_copies,
+        started_ms,
+        clock.monotonic() - started_s,
+        tuple(audits),
+    )

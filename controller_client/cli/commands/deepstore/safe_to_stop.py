@@ -1,0 +1,47 @@
+"""``pinotctl deepstore safe-to-stop``."""
+
+from __future__ import annotations
+
+import click
+
+from controller_client.cli.commands.deepstore.options import auditor, look_options
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import output_option
+from controller_client.deepstore.safe_to_stop import safe_to_stop as look
+from controller_client.segment_tar import TarLimits
+
+__all__ = ["safe_to_stop"]
+
+
+@click.command(name="safe-to-stop")
+@click.argument("server")
+@look_options
+@output_option()
+@pass_cli
+def safe_to_stop(
+    cli: CliContext, server: str, store_uri: str | None, read_tars: bool, rate: float, limits: TarLimits
+) -> None:
+    """Find segments whose last good copy is on a server, named as in Helix, e.g. Server_host_8098.
+
+    For use before it is stopped, restarted, rebalanced or tagged otherwise. Exit code 1 when a committed
+    segment would lose its last copy; a copy that cannot be checked counts as missing. Segments that only this
+    server consumes are named too; their rows are in the stream.
+    """
+    with auditor(cli, store_uri, read_tars=read_tars, rate=rate, limits=limits) as (looker, _):
+        found = look(cli.client(), looker, server)
+    rows = [
+        (each.table, each.segment, "consuming" if each.consuming else "committed", each.reason)
+        for each in found.at_risk
+    ]
+    cli.out.table(("table", "segment", "state", "reason"), rows)
+    lost = sum(not each.consuming for each in found.at_risk)
+    only_here = len(found.at_risk) - lost
+    consumed = f" {only_here} are consumed by it alone." if only_here else ""
+    committed = (
+        f"{server}: of {found.segments} committed segments, {lost or 'none'} would lose the last copy."
+    )
+    for name, why in found.silent:
+        cli.out.note(f"{name} did not report its check sums, so its copies do not count: {why}")
+    cli.out.note(committed + consumed)
+    if not found.safe:
+        raise click.exceptions.Exit(1)

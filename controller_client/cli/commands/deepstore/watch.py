@@ -1,0 +1,92 @@
+"""``pinotctl deepstore watch``."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+import threading
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from controller_client.cli.commands.deepstore.options import audit_options, auditor, repair_options, run_audit
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.deepstore.fetching import SegmentFetcher
+from controller_client.deepstore.metrics import MetricsServer, WatchMetrics
+from controller_client.deepstore.repair import Repairer
+from controller_client.deepstore.watch import Watch
+from controller_client.rest.capabilities import Capability
+from controller_client.segment_tar import TarLimits
+
+__all__ = ["watch"]
+
+
+@click.command()
+@click.argument("table_names", metavar="[TABLE]...", nargs=-1)
+@audit_options
+@repair_options
+@click.option(
+    "--interval",
+    "interval_s",
+    type=click.FloatRange(min=1),
+    default=600.0,
+    show_default=True,
+    help="Seconds from the end of a round to the next.",
+)
+@click.option("--look-only", is_flag=True, help="Repair nothing.")
+@click.option(
+    "--metrics-port", type=click.IntRange(0, 65535), help="Tell Prometheus' metrics at /metrics of this port."
+)
+@click.option("--metrics-host", default="127.0.0.1", show_default=True, help="Address to listen on for that.")
+@pass_cli
+def watch(
+    cli: CliContext,
+    table_names: tuple[str, ...],
+    store_uri: str | None,
+    min_copies: int,
+    read_tars: bool,
+    rate: float,
+    parallel: int,
+    work_dir: Path | None,
+    limits: TarLimits,
+    accept_agreeing: bool,
+    interval_s: float,
+    look_only: bool,
+    metrics_port: int | None,
+    metrics_host: str,
+) -> None:
+    """Audit and repair at an interval, until stopped.
+
+    Tables that come later are inspected too, unless some are named.
+    """
+    stop = threading.Event()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    metrics = WatchMetrics()
+    looking = auditor(cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits)
+    with looking as (looker, servers), tempfile.TemporaryDirectory(dir=work_dir) as folder:
+        fetcher = SegmentFetcher(cli.client(), servers, limits=limits, accept_agreeing=accept_agreeing)
+        folder_sizes = cli.client().cluster.capabilities().has(Capability.FOLDER_SIZES)
+        repairer = Repairer(
+            cli.property_store(), looker.layout, fetcher, Path(folder), folder_sizes=folder_sizes
+        )
+        service = Watch(
+            lambda: run_audit(cli, looker, table_names),
+            None if look_only else repairer,
+            metrics,
+            cli.client().clock,
+            interval_s=interval_s,
+            parallel=parallel,
+        )
+        if metrics_port is None:
+            cli.out.note("The watch runs; it stops with Ctrl-C, after the repairs that are under way.")
+            service.serve(stop)
+            return
+        with MetricsServer(metrics_host, metrics_port, metrics.text) as server:
+            cli.out.note(f"The watch runs, with metrics at http://{metrics_host}:{server.port}/metrics.")
+            service.serve(stop)

@@ -1,0 +1,92 @@
+"""``pinotctl segment fetch``: write a segment's tar.gz from the store, else from a server, to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from controller_client.cli.arguments import table_with_type
+from controller_client.cli.commands.deepstore.options import (
+    accept_option,
+    auditor,
+    limit_options,
+    store_option,
+)
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import output_option
+from controller_client.deepstore.fetching import SegmentFetcher
+from controller_client.errors import ConfigError, NotFoundError
+from controller_client.segment_tar import TarLimits, file_name_of, on_this_disk, unpack_tar
+
+__all__ = ["fetch"]
+
+
+@click.command()
+@click.argument("table_name", metavar="TABLE")
+@click.argument("segment_name", metavar="SEGMENT")
+@click.option(
+    "--to",
+    "folder",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    default=Path(),
+    help="Folder to write SEGMENT.tar.gz, or the folder SEGMENT, into; default: this one.",
+)
+@click.option("--unpack", is_flag=True, help="Write the segment's folder instead of its tar.gz.")
+@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@store_option
+@limit_options
+@accept_option
+@output_option()
+@pass_cli
+def fetch(
+    cli: CliContext,
+    table_name: str,
+    segment_name: str,
+    folder: Path,
+    unpack: bool,
+    force: bool,
+    store_uri: str | None,
+    limits: TarLimits,
+    accept_agreeing: bool,
+) -> None:
+    """Write a committed segment to a file: from the deep store, else from a server that has it.
+
+    What comes is proven to be the segment by the check sum of its metadata, over its content; indexes and
+    default columns that a server added to it are left out. A place whose copy is not proven is named and
+    passed over.
+    """
+    table = table_with_type(cli.client(), table_name)
+    name = file_name_of(segment_name)
+    path = folder / f"{name}.tar.gz"
+    target = folder / name if unpack else path
+    if target.exists() and (unpack or not force):
+        raise ConfigError(f"there is {target} already", remedy="remove it, or pass another --to")
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with auditor(cli, store_uri) as (looker, servers):
+            judged, _ = looker.judge(table, [segment_name])
+            if not judged:
+                raise NotFoundError(f"{table} has no segment {segment_name}")
+            fetcher = SegmentFetcher(cli.client(), servers, limits=limits, accept_agreeing=accept_agreeing)
+            found = fetcher.fetch(judged[0].record, judged[0].replicas, part)
+        if unpack:
+            unpack_tar(part, folder, name, limits)
+        else:
+            with on_this_disk(path):
+                part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    for each in found.refused:
+        cli.out.note(f"Passed over {each}.")
+    cli.out.result(
+        f"Wrote {target} ({found.size_bytes:,} bytes as a tar) from {found}.",
+        {
+            "table": table,
+            "segment": segment_name,
+            "file": str(target),
+            "size_bytes": found.size_bytes,
+            "source": str(found),
+            "passed_over": [str(each) for each in found.refused],
+        },
+    )

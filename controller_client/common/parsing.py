@@ -1,0 +1,72 @@
+"""How the texts of options become values; each parser raises ValueError with what it expected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+
+def text(value: str) -> str:
+    """Take any text but an empty one."""
+    if not value.strip():
+        raise ValueError("it is empty")
+    return value.strip()
+
+
+def boolean(value: str) -> bool:
+    """Read true or false."""
+    if value.strip().lower() not in ("true", "false"):
+        raise ValueError("expected true or false")
+    return value.strip().lower() == "true"
+
+
+def count(value: str) -> int:
+    """Read a whole number from 1."""
+    if not value.strip().isdecimal() or int(value) < 1:
+        raise ValueError("expected a whole number from 1")
+    return int(value)
+
+
+def period_s(value: str) -> int:
+    """Read a period such as 4h, in seconds."""
+    match = re.fullmatch(r"\s*(\d+)\s*([smhd])\s*", value.lower())
+    if match is None:
+        raise ValueError("expected a period such as 30m, 4h or 1d")
+    return int(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]]
+
+
+_SIZE_UNITS = {
+    "": 1,
+    "b": 1,
+    "k": 2**10,
+    "kb": 2**10,
+    "m": 2**20,
+    "mb": 2**20,
+    "g": 2**30,
+    "gb": 2**30,
+    "t": 2**40,
+    "tb": 2**40,
+}
+
+
+def size_bytes(value: str) -> int:
+    """Read a size such as 500M, in bytes."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", value)
+    if match is None or match[2].lower() not in _SIZE_UNITS:
+        raise ValueError("expected a size such as 500M or 1G")
+    size = int(float(match[1]) * _SIZE_UNITS[match[2].lower()])
+    if size < 1:
+        raise ValueError("expected a size above 0")
+    return size
+
+
+def one_of(*names: str) -> Callable[[str], str]:
+    """Make a parser that takes one of the names, in any case."""
+
+    def parse(value: str) -> str:
+        for name in names:
+            if value.strip().lower() == name.lower():
+                return name
+        raise ValueError("expected one of " + ", ".join(names))
+
+    return parse

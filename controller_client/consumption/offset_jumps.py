@@ -1,0 +1,80 @@
+"""Where consumption did not go on where the committed rows end: rows that are lost, skipped or read again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller_client.consumption.table_control import TableControl
+from controller_client.helix.stream_segments import PartitionSegments, StreamSegment, read_segment
+
+__all__ = ["OffsetJump", "find_jumps"]
+
+
+@dataclass(frozen=True)
+class OffsetJump:
+    """A partition that went on elsewhere.
+
+    Attributes:
+        partition: Partition group.
+        expected: Where its committed rows end.
+        started: Where it went on.
+    """
+
+    partition: int
+    expected: str
+    started: str
+
+    @property
+    def missing(self) -> int | None:
+        """Rows that were not read: negative for rows read again; None where offsets are no numbers."""
+        if not (self.expected.isdigit() and self.started.isdigit()):
+            return None
+        return int(self.started) - int(self.expected)
+
+    def to_json(self) -> dict[str, Any]:
+        """The jump, for programs."""
+        return {
+            "partition": self.partition,
+            "expected_offset": self.expected,
+            "started_offset": self.started,
+            "missing_rows": self.missing,
+        }
+
+    def __str__(self) -> str:
+        missing = self.missing
+        if missing is None:
+            return f"partition {self.partition} went on at {self.started} instead of {self.expected}"
+        first, last = sorted((int(self.expected), int(self.started)))
+        what = "are not in the table" if missing > 0 else "are read again"
+        return (
+            f"partition {self.partition} went on at offset {self.started}: the {last - first:,} offsets "
+            f"{first} to {last - 1} {what}"
+        )
+
+
+def find_jumps(control: TableControl, before: Mapping[int, PartitionSegments]) -> tuple[OffsetJump, ...]:
+    """Compare the first segment of each partition since a pause with the last one before it.
+
+    Args:
+        control: The table.
+        before: The partitions as they were when nothing consumed; others are left out.
+    """
+    by_partition: dict[int, list[StreamSegment]] = {}
+    for each in filter(None, map(StreamSegment.parse, control.store.children(f"/SEGMENTS/{control.table}"))):
+        by_partition.setdefault(each.partition, []).append(each)
+    jumps = []
+    for partition, segments in before.items():
+        expected = segments.next_offset
+        newest = segments.newest
+        if expected is None or not (newest.committed or newest.is_placeholder):
+            continue
+        later = sorted(
+            each for each in by_partition.get(partition, ()) if each.sequence > newest.segment.sequence
+        )
+        records = filter(None, (read_segment(control.store, control.table, each) for each in later))
+        first = next((record for record in records if not record.is_placeholder), None)
+        if first is not None and first.start_offset not in (None, expected):
+            jumps.append(OffsetJump(partition, expected, str(first.start_offset)))
+    return tuple(jumps)

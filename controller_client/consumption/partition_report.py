@@ -1,0 +1,95 @@
+"""What Python-hosted servers report of the partitions that they hold.
+
+::
+
+    /<cluster>/PINOT_PLUGINS/servers/<instance>
+        simpleFields.session            the Helix session of the server that wrote it
+        mapFields.<table>.<partition>   the consuming segment that is held at its start offset
+
+A report counts while the instance's live record has the same session; so a stock server that takes the name
+over is told from the hosted one, and a server that is down is known by what it was last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from controller_client.helix import read_record_at, write_own_record
+from controller_client.zookeeper import PropertyStore, ZNRecord
+
+__all__ = ["HoldReport", "live_session", "read_report", "read_reports", "write_report"]
+
+_SESSION = "session"
+
+
+@dataclass(frozen=True)
+class HoldReport:
+    """One server's report.
+
+    Attributes:
+        instance: The server's name in Helix.
+        session: Its Helix session.
+        held: Table (with type) -> partition group -> consuming segment that is held.
+    """
+
+    instance: str
+    session: str
+    held: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+
+    def to_record(self) -> ZNRecord:
+        """As it is stored."""
+        return ZNRecord(
+            self.instance,
+            simple_fields={_SESSION: self.session},
+            map_fields={
+                table: {str(partition): segment for partition, segment in partitions.items()}
+                for table, partitions in self.held.items()
+            },
+        )
+
+    @classmethod
+    def from_record(cls, record: ZNRecord) -> HoldReport:
+        """As :meth:`to_record` made it."""
+        held = {
+            table: {int(partition): segment for partition, segment in partitions.items()}
+            for table, partitions in record.map_fields.items()
+        }
+        return cls(record.id, record.simple_fields.get(_SESSION, ""), held)
+
+
+def live_session(store: PropertyStore, instance: str) -> str | None:
+    """The Helix session of an instance, or None while it is not connected."""
+    record = read_record_at(store, f"/{store.cluster_name}/LIVEINSTANCES/{instance}")
+    return record.simple_fields.get("SESSION_ID") if record else None
+
+
+def write_report(store: PropertyStore, report: HoldReport) -> None:
+    """Write a server's report; the server is its only writer.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+        OutcomeUnknownError: The reply was lost; write it again.
+    """
+    write_own_record(store, _path(store, report.instance), report.to_record())
+
+
+def read_report(store: PropertyStore, instance: str) -> HoldReport | None:
+    """The last report of a server, whether it counts or not."""
+    record = read_record_at(store, _path(store, instance))
+    return HoldReport.from_record(record) if record else None
+
+
+def read_reports(store: PropertyStore) -> dict[str, HoldReport]:
+    """The reports that count, by instance: of servers in the session they wrote it in, or down."""
+    folder = _path(store, "").rstrip("/")
+    found = {}
+    for instance in store.connection.children(folder) or ():
+        report = read_report(store, instance)
+        if report and live_session(store, instance) in {None, report.session}:
+            found[instance] = report
+    return found
+
+
+def _path(store: PropertyStore, instance: str) -> str:
+    return f"/{store.cluster_name}/PINOT_PLUGINS/servers/{instance}"

@@ -1,0 +1,144 @@
+"""One realtime table whose consumption is watched and steered."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from controller_client.clock import Clock
+from controller_client.common.names import TableType, split_table_name
+from controller_client.consumption.partition_record import read_partition_holders
+from controller_client.consumption.pause_record import read_record
+from controller_client.consumption.paused_partitions import read_holds
+from controller_client.consumption.status import Observation, TableStatus, assess
+from controller_client.errors import ConfigError, NotAppliedError, SourceError
+from controller_client.helix.ideal_state import IdealState, read_ideal_state
+from controller_client.helix.stream_segments import StreamSegment, read_partitions
+from controller_client.rest.client import RestClient
+from controller_client.rest.consumption import ReplicaProgress
+from controller_client.stream.config import StreamConfig
+from controller_client.stream.offsets import (
+    OffsetRange,
+    StreamLook,
+    StreamUnknownError,
+    open_look,
+)
+from controller_client.zookeeper import PropertyStore, process_name
+
+__all__ = ["TableControl"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class TableControl:
+    """Access to one table.
+
+    Attributes:
+        client: Client of the controller.
+        store: The cluster's property store, connected.
+        table: Name with type.
+        by: Who acts, for those who read it later; default: user, host and process.
+        watch_stream: Whether to look at the stream itself for what Pinot does not tell.
+
+    Raises:
+        ConfigError: The name is not that of a realtime table.
+    """
+
+    client: RestClient
+    store: PropertyStore
+    table: str
+    by: str = ""
+    watch_stream: bool = True
+    _look: tuple[StreamConfig, StreamLook] | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if split_table_name(self.table)[1] is not TableType.REALTIME:
+            raise ConfigError(f"{self.table} consumes no stream", expected="a realtime table")
+        self.by = self.by or process_name()
+
+    @property
+    def clock(self) -> Clock:
+        """Time and sleep: the client's."""
+        return self.client.clock
+
+    def now_ms(self) -> int:
+        """Epoch milliseconds."""
+        return round(self.clock.now() * 1000)
+
+    def ideal(self) -> IdealState:
+        """Return the ideal state.
+
+        Raises:
+            NotFoundError: There is no such table.
+        """
+        return read_ideal_state(self.store, self.table)
+
+    def reading(self, ideal: IdealState) -> dict[str, tuple[str, ...]]:
+        """Return the consuming segments that read the stream, with their servers.
+
+        Segments that servers hold at their first offset are left out: they read nothing.
+        """
+        held = read_holds(self.store, self.table, ideal).holding.keys()
+        consuming = {name: StreamSegment.parse(name) for name in ideal.consuming}
+        return {
+            name: ideal.consuming[name]
+            for name, segment in consuming.items()
+            if segment is None or segment.partition not in held
+        }
+
+    def servers_consume(self) -> dict[str, tuple[str, ...]]:
+        """Return the segments that servers hold unsealed, by the external view, and those servers."""
+        view = self.client.tables.external_view(self.table)
+        found = {
+            segment: tuple(sorted(name for name, state in states.items() if state == "CONSUMING"))
+            for segment, states in view.items()
+        }
+        return {segment: servers for segment, servers in found.items() if servers}
+
+    def stream(self) -> dict[int, OffsetRange]:
+        """Return what the stream holds, by partition.
+
+        Raises:
+            NotFoundError: There is no such topic.
+            SourceError: The stream cannot be looked at; the message says why.
+        """
+        if not self.watch_stream:
+            raise StreamUnknownError("the offsets of the stream are not known: they were not to be asked for")
+        config = StreamConfig.of(self.client.tables.get(self.table))
+        if self._look is None or self._look[0] != config:
+            # Kept, as each has connections and threads of its own.
+            self._look = (config, open_look(config))
+        return dict(self._look[1].read())
+
+    def stream_if_known(self) -> tuple[dict[int, OffsetRange], str | None]:
+        """Return what the stream holds, or nothing and why it is not known."""
+        try:
+            return self.stream(), None
+        except (SourceError, NotAppliedError, ConfigError) as error:
+            return {}, error.message
+
+    def status(self) -> TableStatus:
+        """Return what the table is at.
+
+        Raises:
+            NotFoundError: There is no such table.
+            UnreachableError: Controller or ZooKeeper do not answer.
+        """
+        ideal = self.ideal()
+        progress: dict[str, tuple[ReplicaProgress, ...]] = {}
+        if ideal.consuming:
+            progress = self.client.consumption.progress(self.table)
+        stream, problem = self.stream_if_known()
+        seen = Observation(
+            ideal=ideal,
+            partitions=read_partitions(self.store, self.table),
+            view=self.client.tables.external_view(self.table),
+            progress=progress,
+            stream=stream,
+            stream_problem=problem,
+            record=read_record(self.store, self.table),
+            unheld=read_holds(self.store, self.table, ideal).missing,
+            partition_holders=read_partition_holders(self.store, self.table),
+        )
+        return assess(self.table, seen)

@@ -1,0 +1,85 @@
+"""Repairs in processes of other machines: a part of the segments each."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from controller_client.config import ControllerConfig
+from controller_client.deepstore.fetching import SegmentFetcher
+from controller_client.deepstore.judge import Judgement
+from controller_client.deepstore.layout import StoreLayout
+from controller_client.deepstore.rate import RateLimit
+from controller_client.deepstore.repair import Outcome, Repaired, Repairer
+from controller_client.deepstore.repair_many import repair_all
+from controller_client.deepstore.servers import ServerAdmins
+from controller_client.errors import PinotPluginError
+from controller_client.rest.capabilities import Capability
+from controller_client.rest.client import RestClient
+from controller_client.segment_tar import TarLimits
+from controller_client.zookeeper import PropertyStore
+
+__all__ = ["RepairPart"]
+
+
+@dataclass(frozen=True)
+class RepairPart:
+    """The function of a parallel engine that repairs a part of an audit's segments; it is pickled.
+
+    It carries the controller's credentials; those of the store are the machine's, as boto3 finds them.
+
+    Attributes:
+        config: How the controller is reached.
+        zookeeper_address: ``host:port,...[/chroot]``.
+        cluster_name: Helix' name of the cluster.
+        layout: The deep store.
+        rate: Requests a second, of each part.
+        parallel: Segments at a time, of each part.
+        work_dir: Folder for tars under way; None: the system's for temporary files.
+        limits: How much is read of a tar.
+        accept_agreeing: Also take a copy that is not proven, when two servers have the same rows.
+    """
+
+    config: ControllerConfig
+    zookeeper_address: str
+    cluster_name: str
+    layout: StoreLayout
+    rate: float
+    parallel: int
+    work_dir: Path | None = None
+    limits: TarLimits = field(default_factory=TarLimits)
+    accept_agreeing: bool = False
+
+    def __call__(self, judged: Iterable[Judgement]) -> list[Repaired]:
+        """Repair segments; called in a process of the engine, with Spark a Python worker of an executor.
+
+        What fails is in the answers, since an error would end the other parts too.
+        """
+        left = {(each.record.table, each.record.segment): each for each in judged}
+        done = []
+        try:
+            for each in self._repair(list(left.values())):
+                del left[each.table, each.segment]
+                done.append(each)
+        except (PinotPluginError, OSError, ImportError) as error:
+            said = error.message if isinstance(error, PinotPluginError) else str(error)
+            message = f"on {socket.gethostname()}: {said}"
+            done += [Repaired(*name, Outcome.FAILED, message=message) for name in left]
+        return done
+
+    def _repair(self, judged: list[Judgement]) -> Iterator[Repaired]:
+        with (
+            RestClient(self.config) as client,
+            PropertyStore(self.zookeeper_address, self.cluster_name) as store,
+            ServerAdmins(client, RateLimit(self.rate)) as servers,
+            tempfile.TemporaryDirectory(prefix="repair-", dir=self.work_dir) as folder,
+        ):
+            fetcher = SegmentFetcher(
+                client, servers, limits=self.limits, accept_agreeing=self.accept_agreeing
+            )
+            folder_sizes = client.cluster.capabilities().has(Capability.FOLDER_SIZES)
+            repairer = Repairer(store, self.layout, fetcher, Path(folder), folder_sizes=folder_sizes)
+            yield from repair_all(repairer, judged, parallel=self.parallel)

@@ -1,0 +1,48 @@
+"""Repairs many segments side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
+
+from controller_client.deepstore.judge import Judgement
+from controller_client.deepstore.repair import Repaired, Repairer
+from controller_client.errors import ConfigError
+
+__all__ = ["repair_all"]
+
+
+def repair_all(
+    repairer: Repairer,
+    judged: Iterable[Judgement],
+    *,
+    parallel: int,
+    dry_run: bool = False,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Iterator[Repaired]:
+    """Repair what a new copy in the store fixes; the answers come as they are ready.
+
+    Args:
+        repairer: Repairs one segment, in threads of its own.
+        judged: Segments of an audit; those that are not repairable are passed over.
+        parallel: Segments at a time; each takes a server's disk and the store's line.
+        dry_run: Only say what would be done.
+        stopped: Asked before each segment is begun; those that are begun are finished.
+
+    Raises:
+        ConfigError: ``parallel`` is less than 1.
+    """
+    if parallel < 1:
+        raise ConfigError(f"{parallel} segments at a time", expected="at least 1")
+    waiting = (each for each in judged if each.repairable)
+    with ThreadPoolExecutor(parallel, thread_name_prefix="deep-store-repair") as pool:
+        running: set[Future[Repaired]] = set()
+        while True:
+            if not stopped():
+                for each in islice(waiting, parallel - len(running)):
+                    running.add(pool.submit(repairer.repair, each, dry_run=dry_run))
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in done)

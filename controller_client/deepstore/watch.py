@@ -1,0 +1,78 @@
+"""Audits and repairs at an interval, until it is stopped."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from controller_client.clock import Clock
+from controller_client.deepstore.metrics import WatchMetrics
+from controller_client.deepstore.repair import Outcome, Repairer
+from controller_client.deepstore.repair_many import repair_all
+from controller_client.deepstore.report import AuditReport
+from controller_client.errors import PinotPluginError
+
+__all__ = ["Watch"]
+
+logger = logging.getLogger(__name__)
+
+
+class Watch:
+    """The service. Several may run at once: repairs of the same segment do not hurt each other.
+
+    Args:
+        audit: Looks at all segments; runs in the thread of :meth:`serve`.
+        repairer: Repairs one segment; None: only look.
+        metrics: Gets what was seen and done.
+        clock: Time.
+        interval_s: Seconds from the end of a round to the begin of the next.
+        parallel: Segments that are repaired at a time.
+    """
+
+    def __init__(
+        self,
+        audit: Callable[[], AuditReport],
+        repairer: Repairer | None,
+        metrics: WatchMetrics,
+        clock: Clock,
+        *,
+        interval_s: float,
+        parallel: int,
+    ) -> None:
+        self._audit = audit
+        self._repairer = repairer
+        self._metrics = metrics
+        self._clock = clock
+        self._interval_s = interval_s
+        self._parallel = parallel
+
+    def serve(self, stop: threading.Event) -> None:
+        """Run rounds until the event is set; repairs that are under way then are finished.
+
+        A round that breaks off, because controller or ZooKeeper do not answer, is logged and counted; the
+        next one comes at its time.
+        """
+        while not stop.is_set():
+            started_s = self._clock.monotonic()
+            try:
+                self.round(stop)
+                well = True
+            except (PinotPluginError, OSError) as error:
+                logger.error("this round of the watch broke off: %s", error)
+                well = False
+            took_s = self._clock.monotonic() - started_s
+            self._metrics.round_ended(self._clock.now(), took_s, well=well)
+            stop.wait(self._interval_s)
+
+    def round(self, stop: threading.Event) -> None:
+        """Audit, then repair."""
+        report = self._audit()
+        self._metrics.audited(report)
+        logger.info("%s", report.summary())
+        if self._repairer is None:
+            return
+        for each in repair_all(self._repairer, report.faulty, parallel=self._parallel, stopped=stop.is_set):
+            self._metrics.repaired(each)
+            level = logging.INFO if each.outcome is not Outcome.FAILED else logging.WARNING
+            logger.log(level, "%s of %s: %s %s", each.segment, each.table, each.outcome, each.message or "")

@@ -1,0 +1,273 @@
+"""What the ideal state of a realtime table says about consumption: its flags, and which segments consume.
+
+::
+
+    /<cluster>/IDEALSTATES/<table>
+        simpleFields.isTablePaused      "true": Pinot 0.11 and later start no new consuming segment
+        simpleFields.pauseState         the same since Pinot 1.3, as JSON with reason, comment and time
+        listFields.pausedPartitions     this project's own: partition groups that are held, e.g. ["0", "3"]
+        mapFields.<segment>.<instance>  CONSUMING, ONLINE or OFFLINE
+
+Pinot writes the flags of the table, by its own compare-and-set, and keeps list fields that it does not know.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from controller_client.errors import (
+    ConflictError,
+    DataError,
+    NotFoundError,
+    OutcomeUnknownError,
+    UnreachableError,
+)
+from controller_client.helix import read_record_at
+from controller_client.zookeeper import PropertyStore, ZNRecord
+
+__all__ = [
+    "ConsumptionFlags",
+    "IdealState",
+    "PinotPause",
+    "add_offline_segments",
+    "ideal_state_path",
+    "read_external_view",
+    "read_flags",
+    "read_ideal_state",
+    "set_paused_partitions",
+]
+
+_PAUSED = "isTablePaused"
+_PAUSE_STATE = "pauseState"
+_PARTITIONS = "pausedPartitions"
+_CONSUMING = "CONSUMING"
+_OFFLINE = "OFFLINE"
+
+
+class ConsumptionFlags(NamedTuple):
+    """What is paused.
+
+    Attributes:
+        table_paused: Whether the whole table is.
+        paused_partitions: Partition groups that are held for themselves.
+    """
+
+    table_paused: bool
+    paused_partitions: frozenset[int]
+
+
+@dataclass(frozen=True)
+class PinotPause:
+    """What Pinot 1.3 and later keep about a pause.
+
+    Attributes:
+        reason_code: E.g. ``ADMINISTRATIVE`` or ``STORAGE_QUOTA_EXCEEDED``.
+        comment: Text given with the pause.
+        time_text: When, as Pinot wrote it (the controller's time zone).
+    """
+
+    reason_code: str | None = None
+    comment: str | None = None
+    time_text: str | None = None
+
+
+@dataclass(frozen=True)
+class IdealState:
+    """A table's ideal state, as far as consumption is concerned.
+
+    Attributes:
+        flags: What is paused.
+        pinot_pause: What Pinot itself keeps about the pause; None where it keeps nothing.
+        segments: Segment -> instance -> state.
+        enabled: False for a table that was disabled.
+        version: The znode's version.
+    """
+
+    flags: ConsumptionFlags
+    pinot_pause: PinotPause | None
+    segments: Mapping[str, Mapping[str, str]]
+    enabled: bool
+    version: int
+
+    @functools.cached_property
+    def consuming(self) -> Mapping[str, tuple[str, ...]]:
+        """Segments that should consume, with the instances on which."""
+        found = {
+            segment: tuple(sorted(name for name, state in states.items() if state == _CONSUMING))
+            for segment, states in self.segments.items()
+        }
+        return {segment: instances for segment, instances in sorted(found.items()) if instances}
+
+
+def read_flags(store: PropertyStore, table_name_with_type: str) -> ConsumptionFlags:
+    """Return what is paused of a table.
+
+    Raises:
+        NotFoundError: The table has no ideal state: there is no such table.
+        DataError: A flag is no such thing as Pinot or this project writes.
+        UnreachableError: ZooKeeper does not answer.
+    """
+    record, _ = _read(store, table_name_with_type)
+    return _flags(record, ideal_state_path(store, table_name_with_type))
+
+
+def read_ideal_state(store: PropertyStore, table_name_with_type: str) -> IdealState:
+    """Return a table's ideal state; errors as of :func:`read_flags`."""
+    record, version = _read(store, table_name_with_type)
+    where = ideal_state_path(store, table_name_with_type)
+    state = _pause_state(record, where)
+    pause = None
+    if state.get("paused"):
+        pause = PinotPause(state.get("reasonCode"), state.get("comment"), state.get("timeInMillis"))
+    return IdealState(
+        flags=_flags(record, where),
+        pinot_pause=pause,
+        segments=record.map_fields,
+        enabled=record.simple_fields.get("HELIX_ENABLED", "true").lower() == "true",
+        version=version,
+    )
+
+
+def set_paused_partitions(
+    store: PropertyStore, table_name_with_type: str, change: Callable[[frozenset[int]], frozenset[int]]
+) -> frozenset[int]:
+    """Change which partitions are held, by compare-and-set on the ideal state.
+
+    Commits of segments change the ideal state all the time, so a version conflict is usual; the change is
+    then made again of what is there.
+
+    Args:
+        store: The cluster's property store.
+        table_name_with_type: E.g. ``flights_REALTIME``.
+        change: Makes the partitions that are wanted of those that are held; called in the caller's thread,
+            and again after a conflict. Made twice it must give the same as made once (add or take out
+            members): after a lost reply it is made again of what was read back.
+
+    Returns:
+        The partitions that are held now. Nothing is written when they are so already.
+
+    Raises:
+        NotFoundError: There is no such table.
+        DataError: The list is no list of partitions; or the record became too large.
+        UnreachableError: ZooKeeper does not answer; nothing was sent.
+        OutcomeUnknownError: A reply was lost and ZooKeeper cannot be asked.
+    """
+    path = ideal_state_path(store, table_name_with_type)
+
+    def changed(record: ZNRecord) -> ZNRecord:
+        held = _flags(record, path).paused_partitions
+        wanted = change(held)
+        if wanted == held:
+            return record
+        lists = {key: items for key, items in record.list_fields.items() if key != _PARTITIONS}
+        if wanted:
+            lists[_PARTITIONS] = [str(partition) for partition in sorted(wanted)]
+        return replace(record, list_fields=lists)
+
+    return _flags(_change(store, table_name_with_type, changed), path).paused_partitions
+
+
+def add_offline_segments(
+    store: PropertyStore, table_name_with_type: str, segments: Mapping[str, Collection[str]]
+) -> None:
+    """Add segments to a paused table that no server is to load.
+
+    Args:
+        store: The cluster's property store.
+        table_name_with_type: E.g. ``flights_REALTIME``.
+        segments: Segment -> instances.
+
+    Raises:
+        ConflictError: The table is not paused.
+        OutcomeUnknownError: A reply was lost and ZooKeeper cannot be asked.
+    """
+    path = ideal_state_path(store, table_name_with_type)
+
+    def changed(record: ZNRecord) -> ZNRecord:
+        if not _flags(record, path).table_paused:
+            raise ConflictError(f"{table_name_with_type} is not paused any more", where=path)
+        added = {segment: dict.fromkeys(instances, _OFFLINE) for segment, instances in segments.items()}
+        states = {**record.map_fields, **added}
+        # Pinot keeps the count itself, at each of its own changes.
+        simple = {**record.simple_fields, "NUM_PARTITIONS": str(len(states))}
+        return replace(record, map_fields=states, simple_fields=simple)
+
+    _change(store, table_name_with_type, changed)
+
+
+def _change(store: PropertyStore, table: str, change: Callable[[ZNRecord], ZNRecord]) -> ZNRecord:
+    """Change the record by compare-and-set until it is as it is wanted."""
+    path = ideal_state_path(store, table)
+    unknown: OutcomeUnknownError | None = None
+    while True:
+        try:
+            record, version = _read(store, table)
+        except UnreachableError as away:
+            if unknown is not None:
+                raise unknown from away
+            raise
+        wanted = change(record)
+        if wanted == record:
+            return record
+        try:
+            store.connection.set(path, wanted.to_bytes(), version)
+        except ConflictError:
+            continue
+        except OutcomeUnknownError as error:
+            unknown = error
+            continue
+        return wanted
+
+
+def ideal_state_path(store: PropertyStore, table: str) -> str:
+    """The znode of a table's ideal state."""
+    return f"/{store.cluster_name}/IDEALSTATES/{table}"
+
+
+def read_external_view(store: PropertyStore, table_name_with_type: str) -> Mapping[str, Mapping[str, str]]:
+    """Read what servers have of a table: segment -> server -> state; nothing where there is no view yet."""
+    path = f"/{store.cluster_name}/EXTERNALVIEW/{table_name_with_type}"
+    record = read_record_at(store, path)
+    return record.map_fields if record else {}
+
+
+def _read(store: PropertyStore, table: str) -> tuple[ZNRecord, int]:
+    path = ideal_state_path(store, table)
+    found = store.connection.get(path)
+    if found is None or not found[0]:
+        raise NotFoundError(f"there is no table {table}", where=path)
+    return ZNRecord.from_bytes(found[0], where=path), found[1]
+
+
+def _flags(record: ZNRecord, where: str) -> ConsumptionFlags:
+    # Boolean.parseBoolean: "true" in any case, nothing else.
+    paused = record.simple_fields.get(_PAUSED, "").lower() == "true"
+    names = record.list_fields.get(_PARTITIONS, [])
+    if not all(name.isascii() and name.isdigit() for name in names):
+        raise DataError(
+            f"{_PARTITIONS} of the ideal state is {names!r}",
+            expected="numbers of partition groups as text",
+            where=where,
+            remedy="mend the list field by hand: nobody but this project writes it",
+        )
+    held = frozenset(int(name) for name in names)
+    return ConsumptionFlags(paused or bool(_pause_state(record, where).get("paused")), held)
+
+
+def _pause_state(record: ZNRecord, where: str) -> Mapping[str, Any]:
+    text = record.simple_fields.get(_PAUSE_STATE)
+    if not text:
+        return {}
+    try:
+        state = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{_PAUSE_STATE} of the ideal state is {text[:200]!r}", where=where) from error
+    if not isinstance(state, dict):
+        raise DataError(
+            f"{_PAUSE_STATE} of the ideal state is {text[:200]!r}", expected="a JSON object", where=where
+        )
+    return state

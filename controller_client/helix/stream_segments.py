@@ -1,0 +1,167 @@
+"""Segments of the stream: their names, and what the property store says about each partition's last ones.
+
+A name is ``<table>__<partition group>__<sequence number>__<creation time>``; uploaded segments have other
+names and are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+from controller_client.common.names import split_table_name
+from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
+
+__all__ = [
+    "PLACEHOLDER",
+    "PartitionSegments",
+    "SegmentRecord",
+    "StreamSegment",
+    "newest_by_partition",
+    "read_partitions",
+    "read_segment",
+]
+
+_NAME = re.compile(r"(?P<table>.+)__(?P<partition>\d+)__(?P<sequence>\d+)__[^_]+")
+
+PLACEHOLDER = "pinotPluginsPlaceholder"
+"""Simple field that marks a segment which only holds a start offset, see :mod:`.offsets`."""
+
+
+@dataclass(frozen=True, order=True)
+class StreamSegment:
+    """What a segment's name tells.
+
+    Attributes:
+        partition: Partition group.
+        sequence: Its how many-th segment, from 0.
+        name: The whole name.
+    """
+
+    partition: int
+    sequence: int
+    name: str
+
+    @classmethod
+    def parse(cls, name: str) -> Self | None:
+        """Read a name; None for a segment that was uploaded."""
+        found = _NAME.fullmatch(name)
+        return cls(int(found["partition"]), int(found["sequence"]), name) if found else None
+
+
+@dataclass(frozen=True)
+class SegmentRecord:
+    """A segment's record in the property store.
+
+    Attributes:
+        segment: Which one.
+        status: ``IN_PROGRESS`` until it is committed, then ``DONE``; ``UPLOADED`` after a repair by hand.
+        start_offset: First offset; None where the record has none.
+        end_offset: The offset behind its last row; None until it is committed.
+        created_ms: When the controller made it, epoch milliseconds.
+        is_placeholder: Whether it only holds a start offset.
+        record: All fields.
+        version: The znode's version.
+    """
+
+    segment: StreamSegment
+    status: str
+    start_offset: str | None
+    end_offset: str | None
+    created_ms: int | None
+    is_placeholder: bool
+    record: ZNRecord
+    version: int
+
+    @property
+    def committed(self) -> bool:
+        """Whether its rows are safe."""
+        return self.status != "IN_PROGRESS"
+
+
+@dataclass(frozen=True)
+class PartitionSegments:
+    """The last segments of a partition in the property store.
+
+    Attributes:
+        newest: The one with the highest sequence number.
+        last_committed: The newest one that is committed; None where there is none yet.
+    """
+
+    newest: SegmentRecord
+    last_committed: SegmentRecord | None
+
+    @property
+    def next_offset(self) -> str | None:
+        """Where consumption goes on after the last committed row; None before the first commit."""
+        return self.last_committed.end_offset if self.last_committed else None
+
+
+def newest_by_partition(names: Iterable[str]) -> dict[int, StreamSegment]:
+    """Return the segment with the highest sequence number of each partition."""
+    newest: dict[int, StreamSegment] = {}
+    for segment in filter(None, map(StreamSegment.parse, names)):
+        newest[segment.partition] = max(segment, newest.get(segment.partition, segment))
+    return newest
+
+
+def read_segment(store: PropertyStore, table: str, segment: StreamSegment) -> SegmentRecord | None:
+    """Return a segment's record; None where it is gone."""
+    return _read_many(store, table, [segment])[0]
+
+
+def read_partitions(store: PropertyStore, table: str) -> dict[int, PartitionSegments]:
+    """Return the last segments of all partitions, by partition.
+
+    Args:
+        store: The cluster's property store.
+        table: Name with type.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+    """
+    raw, _ = split_table_name(table)
+    by_partition: dict[int, list[StreamSegment]] = {}
+    for segment in filter(None, map(StreamSegment.parse, store.children(f"/SEGMENTS/{table}"))):
+        if segment.name.startswith(f"{raw}__"):
+            by_partition.setdefault(segment.partition, []).append(segment)
+    left = {partition: sorted(segments) for partition, segments in by_partition.items()}
+    newest: dict[int, SegmentRecord] = {}
+    committed: dict[int, SegmentRecord] = {}
+    while left:
+        # The newest is not committed while it consumes, so one or two rounds do for all partitions.
+        asked = [segments.pop() for segments in left.values()]
+        for record in filter(None, _read_many(store, table, asked)):
+            newest.setdefault(record.segment.partition, record)
+            if record.committed:
+                committed[record.segment.partition] = record
+        left = {key: segments for key, segments in left.items() if segments and key not in committed}
+    return {
+        partition: PartitionSegments(record, committed.get(partition))
+        for partition, record in sorted(newest.items())
+    }
+
+
+def _read_many(store: PropertyStore, table: str, segments: list[StreamSegment]) -> list[SegmentRecord | None]:
+    found = store.get_many([segment_path(table, segment.name) for segment in segments])
+    return [
+        _record(segment, versioned.record, versioned.version) if versioned else None
+        for segment, versioned in zip(segments, found, strict=True)
+    ]
+
+
+def _record(segment: StreamSegment, record: ZNRecord, version: int) -> SegmentRecord:
+    fields = record.simple_fields
+    created = fields.get("segment.creation.time", "")
+    return SegmentRecord(
+        segment=segment,
+        status=fields.get("segment.realtime.status", "UPLOADED"),
+        start_offset=fields.get("segment.realtime.startOffset"),
+        end_offset=fields.get("segment.realtime.endOffset"),
+        created_ms=int(created) if created.isdigit() else None,
+        is_placeholder=fields.get(PLACEHOLDER) == "true",
+        record=record,
+        version=version,
+    )

@@ -1,0 +1,242 @@
+"""Finds what interrupted replacements left in a table's lineage, and says what to do. No IO.
+
+::
+
+    finding        what it is                                         repair
+    STUCK          IN_PROGRESS for longer than a given time: blocks   revert by force, delete segmentsTo
+                   others, and its segments are hidden
+    NOT_LOADED     IN_PROGRESS, but servers do not load segments of   reset them, wake Helix; what is not in
+                   segmentsTo, so it cannot be completed              the ideal state: push it again
+    LEFTOVERS      REVERTED, but segments of segmentsTo are there     delete them
+    OVERLAP        two live entries hold the same segment, which      revert the younger one if it is in
+                   the protocol forbids (two writers at once)         progress and shares no new segment
+    LOST_SEGMENTS  COMPLETED, but some of segmentsTo are gone, and    by hand: push them again
+                   no later entry replaced them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from controller_client.rest.lineage_entry import LineageEntry, LineageState
+from controller_client.rest.segment_states import Unloaded, first_few
+
+__all__ = ["Diagnosis", "Finding", "Repair", "diagnose"]
+
+
+class Finding(StrEnum):
+    """What is wrong with an entry; see the module's table."""
+
+    STUCK = "STUCK"
+    NOT_LOADED = "NOT_LOADED"
+    LEFTOVERS = "LEFTOVERS"
+    OVERLAP = "OVERLAP"
+    LOST_SEGMENTS = "LOST_SEGMENTS"
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What :func:`controller_client.publishing.lineage_repair.repair` does.
+
+    Attributes:
+        revert: Whether the entry is reverted first, by force.
+        delete: Segments that are deleted.
+        load: Segments that servers are made to load.
+    """
+
+    revert: bool = False
+    delete: tuple[str, ...] = ()
+    load: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """One fault of a table's lineage.
+
+    Attributes:
+        finding: What is wrong.
+        entry: The entry it is wrong with.
+        age_s: Seconds since the entry's state was entered.
+        explanation: What is wrong, in a sentence.
+        advice: What to do, in a sentence.
+        repair: What repairs it; None when a human must decide.
+    """
+
+    finding: Finding
+    entry: LineageEntry
+    age_s: float
+    explanation: str
+    advice: str
+    repair: Repair | None
+
+
+def diagnose(
+    entries: Sequence[LineageEntry],
+    segments: Collection[str],
+    *,
+    now_ms: int,
+    older_than_s: float,
+    unloaded: Sequence[Unloaded] = (),
+    reasons: Mapping[tuple[str, str], str] | None = None,
+) -> list[Diagnosis]:
+    """Compare a table's lineage with its segments.
+
+    Args:
+        entries: All entries.
+        segments: All segments of the table, replaced ones included.
+        now_ms: Epoch milliseconds.
+        older_than_s: An entry in progress is stuck from this age on: longer than any replacement takes.
+        unloaded: Segments that were pushed and that servers should have loaded by now.
+        reasons: (segment, server) to why it was not loaded there, as far as it is known.
+
+    Returns:
+        Faults, oldest entry first; none when all is well.
+    """
+    found: list[Diagnosis | None] = []
+    present = frozenset(segments)
+    for entry in entries:
+        age_s = max(0.0, (now_ms - entry.timestamp_ms) / 1000)
+        found += [
+            _stuck(entry, entries, present, age_s, older_than_s)
+            or _not_loaded(entry, age_s, unloaded, reasons or {}),
+            _leftovers(entry, entries, present, age_s),
+            _overlap(entry, entries, present, age_s),
+            _lost(entry, entries, present, age_s),
+        ]
+    return [diagnosis for diagnosis in found if diagnosis is not None]
+
+
+def _claimed_by_others(entry: LineageEntry, entries: Sequence[LineageEntry]) -> set[str]:
+    """Segments that another live entry still needs: they are never deleted for this one."""
+    return {
+        name
+        for other in entries
+        if other.entry_id != entry.entry_id and other.live
+        for name in (*other.segments_to, *other.segments_from)
+    }
+
+
+def _stuck(
+    entry: LineageEntry,
+    entries: Sequence[LineageEntry],
+    present: frozenset[str],
+    age_s: float,
+    older_than_s: float,
+) -> Diagnosis | None:
+    if entry.state is not LineageState.IN_PROGRESS or age_s < older_than_s:
+        return None
+    blocked = set(entry.segments_to) & _claimed_by_others(entry, entries)
+    left = tuple(sorted(present & set(entry.segments_to)))
+    return Diagnosis(
+        Finding.STUCK,
+        entry,
+        age_s,
+        f"in progress for {age_s:.0f} s; {len(left)} of {len(entry.segments_to)} new segments were pushed",
+        "another live entry needs the same segments: decide by hand which of them goes"
+        if blocked
+        else "make sure that its writer is gone, then revert it and delete its new segments",
+        # Pinot deletes segmentsTo when it reverts, so an entry with shared ones must not be reverted.
+        None if blocked else Repair(revert=True, delete=left),
+    )
+
+
+def _not_loaded(
+    entry: LineageEntry,
+    age_s: float,
+    unloaded: Sequence[Unloaded],
+    reasons: Mapping[tuple[str, str], str],
+) -> Diagnosis | None:
+    wanted = set(entry.segments_to)
+    faults = [fault for fault in unloaded if fault.segment in wanted]
+    if entry.state is not LineageState.IN_PROGRESS or not faults:
+        return None
+
+    def text(fault: Unloaded) -> str:
+        reason = reasons.get((fault.segment, fault.server or ""))
+        return f"{fault}: {reason}" if reason else str(fault)
+
+    load = tuple(sorted({fault.segment for fault in faults if fault.server is not None}))
+    advice = "let its writer run again: it resets what is in ERROR and pushes again what is missing"
+    if load:
+        advice += "; or let the doctor make servers load them"
+    count = len({fault.segment for fault in faults})
+    return Diagnosis(
+        Finding.NOT_LOADED,
+        entry,
+        age_s,
+        f"{count} of {len(entry.segments_to)} new segments do not load: {first_few(map(text, faults))}",
+        advice,
+        Repair(load=load) if load else None,
+    )
+
+
+def _leftovers(
+    entry: LineageEntry, entries: Sequence[LineageEntry], present: frozenset[str], age_s: float
+) -> Diagnosis | None:
+    if entry.live:
+        return None
+    left = tuple(sorted((present & set(entry.segments_to)) - _claimed_by_others(entry, entries)))
+    if not left:
+        return None
+    return Diagnosis(
+        Finding.LEFTOVERS,
+        entry,
+        age_s,
+        f"reverted, but {len(left)} of {len(entry.segments_to)} new segments are still there",
+        "delete them: they are hidden, and block their names",
+        Repair(delete=left),
+    )
+
+
+def _overlap(
+    entry: LineageEntry, entries: Sequence[LineageEntry], present: frozenset[str], age_s: float
+) -> Diagnosis | None:
+    # Reported once, with the younger of the two; entries are told apart by time, then by id.
+    older = [
+        other
+        for other in entries
+        if other.live
+        and (other.timestamp_ms, other.entry_id) < (entry.timestamp_ms, entry.entry_id)
+        and (
+            set(other.segments_from) & set(entry.segments_from)
+            or set(other.segments_to) & set(entry.segments_to)
+        )
+    ]
+    if not entry.live or not older:
+        return None
+    other = older[0]
+    shares_new = bool(set(entry.segments_to) & _claimed_by_others(entry, entries))
+    revertible = entry.state is LineageState.IN_PROGRESS and not shares_new
+    left = tuple(sorted(present & set(entry.segments_to)))
+    return Diagnosis(
+        Finding.OVERLAP,
+        entry,
+        age_s,
+        f"replaces or adds the same segments as entry {other.entry_id} ({other.state})",
+        "revert this one, then run its writer again"
+        if revertible
+        else "decide by hand which of the two is right, and revert the other",
+        Repair(revert=True, delete=left) if revertible else None,
+    )
+
+
+def _lost(
+    entry: LineageEntry, entries: Sequence[LineageEntry], present: frozenset[str], age_s: float
+) -> Diagnosis | None:
+    if entry.state is not LineageState.COMPLETED:
+        return None
+    replaced_later = {name for other in entries if other.live for name in other.segments_from}
+    lost = sorted(set(entry.segments_to) - present - replaced_later)
+    # All gone is what deleting a table's old segments looks like; some gone is a hole in the data.
+    if not lost or len(lost) == len(entry.segments_to):
+        return None
+    return Diagnosis(
+        Finding.LOST_SEGMENTS,
+        entry,
+        age_s,
+        f"completed, but {len(lost)} of {len(entry.segments_to)} new segments are gone: {lost[:10]}",
+        "if nobody deleted them on purpose, push them again",
+        None,
+    )

@@ -1,0 +1,66 @@
+"""Reads what the doctor needs to know of a table's lineage from the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from controller_client.errors import NotFoundError
+from controller_client.publishing.doctor import Diagnosis, diagnose
+from controller_client.rest.client import RestClient
+from controller_client.rest.lineage_entry import LineageEntry, LineageState
+from controller_client.rest.segment_states import Unloaded
+
+__all__ = ["examine_lineage"]
+
+# A pushed segment that is not loaded for longer is a fault; of so many it is read when they were pushed.
+_LOADS_WITHIN_S = 60.0
+_PUSH_TIMES_READ = 20
+
+
+def examine_lineage(client: RestClient, table: str, older_than_s: float) -> list[Diagnosis]:
+    """Look for what interrupted replacements left in a table; changes nothing.
+
+    Args:
+        client: Client of the cluster.
+        table: Name with type.
+        older_than_s: An entry in progress is stuck from this age on: longer than any replacement takes.
+
+    Returns:
+        Faults, oldest entry first; none when all is well.
+
+    Raises:
+        NotFoundError: There is no such table.
+    """
+    entries = client.lineage.list(table)
+    segments = client.segments.list(table, exclude_replaced=False)
+    now_ms = int(client.clock.now() * 1000)
+    unloaded = _unloaded(client, table, entries, segments, now_ms)
+    in_error = any(fault.in_error for fault in unloaded)
+    return diagnose(
+        entries,
+        segments,
+        now_ms=now_ms,
+        older_than_s=older_than_s,
+        unloaded=unloaded,
+        reasons=client.segments.load_errors(table) if in_error else {},
+    )
+
+
+def _unloaded(
+    client: RestClient, table: str, entries: Sequence[LineageEntry], segments: Sequence[str], now_ms: int
+) -> Sequence[Unloaded]:
+    """Find the pushed segments of open entries that are in ERROR, or should have been loaded by now."""
+    open_entries = (entry for entry in entries if entry.state is LineageState.IN_PROGRESS)
+    pushed = {name for entry in open_entries for name in entry.segments_to}.intersection(segments)
+    faults = client.segments.unloaded(table, sorted(pushed)) if pushed else []
+    waiting = sorted({fault.segment for fault in faults if not fault.in_error})[:_PUSH_TIMES_READ]
+    overdue = {name for name in waiting if _age_s(client, table, name, now_ms) >= _LOADS_WITHIN_S}
+    return [fault for fault in faults if fault.in_error or fault.segment in overdue]
+
+
+def _age_s(client: RestClient, table: str, segment: str, now_ms: int) -> float:
+    try:
+        metadata = client.segments.metadata(table, segment)
+    except NotFoundError:
+        return 0.0  # deleted since it was listed
+    return (now_ms - (metadata.refresh_time_ms or metadata.push_time_ms or 0)) / 1000

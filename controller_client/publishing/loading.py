@@ -1,0 +1,217 @@
+"""Waiting until servers have loaded pushed segments, and repairing those that do not load by themselves.
+
+A push can end half way, and a server tries to load a segment once::
+
+    what is seen                   why                                            repair
+    ERROR on a server              its download failed, e.g. since the            reset it there
+                                   controller that serves the tar died
+    ERROR once more                the tar in the deep store is gone or broken    push again, reset
+    OFFLINE or absent for long     Helix keeps what it decided while the          wake Helix
+                                   segment was in ERROR
+    not in the ideal state         the controller died within the push, or        push again
+                                   took a push back that had failed
+
+Each repair is made a bounded number of times. What then still does not load is an error with the segment, the
+server and the server's own reason.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from controller_client.common.waiting import wait_until
+from controller_client.errors import (
+    ConflictError,
+    NotAppliedError,
+    NotFoundError,
+    OutcomeUnknownError,
+    PinotPluginError,
+    WaitTimeoutError,
+)
+from controller_client.helix import wake_helix
+from controller_client.rest.segment_states import Unloaded, first_few
+from controller_client.zookeeper import PropertyStore, segment_path
+
+if TYPE_CHECKING:
+    from controller_client.rest.client import RestClient
+
+__all__ = ["SegmentLoading"]
+
+logger = logging.getLogger(__name__)
+
+# A push, and what Helix and servers do after it, may be under way: a fault counts when it lasts.
+_ERROR_LASTS_S = 1.0
+_ERROR_AGAIN_LASTS_S = 10.0
+_UNASSIGNED_LASTS_S = 10.0
+_WAKE_AFTER_S = 10.0
+_WAKE_AFTER_RESET_S = 1.0
+_LONGEST_WAKE_PAUSE_S = 60.0
+_PUSHES = 2
+
+
+class SegmentLoading:
+    """Waits for segments of one table, and repairs them.
+
+    Args:
+        client: Client of the cluster.
+        table_name_with_type: Table.
+        store: ZooKeeper.
+        push_again: Pushes segments of these names, as if they had never been pushed; None: that cannot be
+            done here.
+    """
+
+    def __init__(
+        self,
+        client: RestClient,
+        table_name_with_type: str,
+        store: PropertyStore,
+        push_again: Callable[[Collection[str]], object] | None = None,
+    ) -> None:
+        self._client = client
+        self._table = table_name_with_type
+        self._store = store
+        self._push_again = push_again
+        self._since: dict[Unloaded, float] = {}
+        self._resets: Counter[str] = Counter()
+        self._pushes: Counter[str] = Counter()
+        self._wake_at_s: float | None = None
+        self._wake_pause_s = _WAKE_AFTER_S
+
+    def wait(self, names: Iterable[str], timeout_s: float) -> None:
+        """Wait until each segment is where and what the ideal state says.
+
+        Args:
+            names: Segments.
+            timeout_s: Seconds until the last look.
+
+        Raises:
+            WaitTimeoutError: Says which segments do not load on which servers, and the servers' reasons.
+            NotAppliedError: A segment could not be pushed again.
+            OutcomeUnknownError: It is unknown whether a segment was pushed again.
+        """
+        wanted = sorted(set(names))
+
+        def missing() -> str | None:
+            faults = self._client.segments.unloaded(self._table, wanted)
+            if not faults:
+                return None
+            count = f"{len({fault.segment for fault in faults})} of {len(wanted)} segments"
+            self._repair(faults, count)
+            return f"{count} are not there yet: {first_few(faults)}"
+
+        wait_until(
+            missing,
+            what=f"{len(wanted)} segments of {self._table} online",
+            timeout_s=timeout_s,
+            clock=self._client.clock,
+            longest_poll_s=0.5,  # two reads a time; a reader waits for the end of it
+            remedy="see the servers' logs, and whether the servers are up",
+        )
+
+    def _repair(self, faults: Sequence[Unloaded], count: str) -> None:
+        now_s = self._client.clock.monotonic()
+        self._since = {fault: self._since.get(fault, now_s) for fault in faults}
+        in_error = [fault for fault in faults if fault.in_error and self._lasts(fault, now_s)]
+        hopeless = [fault for fault in in_error if not self._may_repair(fault.segment)]
+        if hopeless:
+            raise self._given_up(hopeless, count)
+        unassigned = {fault.segment for fault in faults if fault.server is None and self._lasts(fault, now_s)}
+        again = {fault.segment for fault in in_error if self._resets[fault.segment]}
+        self._push({name for name in again | unassigned if self._pushes[name] < _PUSHES})
+        for fault in in_error:
+            self._reset(fault)
+        self._wake(faults, now_s, after_reset=bool(in_error))
+
+    def _lasts(self, fault: Unloaded, now_s: float) -> bool:
+        if fault.server is None:
+            least_s = _UNASSIGNED_LASTS_S
+        else:
+            # After a reset the external view shows the old state for a moment.
+            least_s = _ERROR_AGAIN_LASTS_S if self._resets[fault.segment] else _ERROR_LASTS_S
+        return now_s - self._since[fault] >= least_s
+
+    def _may_repair(self, segment: str) -> bool:
+        if not self._resets[segment]:
+            return True
+        return self._push_again is not None and self._pushes[segment] < _PUSHES
+
+    def _push(self, names: set[str]) -> None:
+        if not names or self._push_again is None:
+            return
+        logger.warning("%s: pushing again, since they do not load: %s", self._table, first_few(sorted(names)))
+        self._pushes.update(names)
+        for name in names:
+            self._forget(name)
+        self._push_again(names)
+        self._start_over(names)
+
+    def _forget(self, segment: str) -> None:
+        """Delete a segment's record, so that Pinot takes the push for that of a new segment.
+
+        A push of the same segment would change nothing otherwise. Pinot's own deletion is not used: it moves
+        the tar away some time after the record, and might move that of the new push.
+        """
+        path = segment_path(self._table, segment)
+        found = self._store.get(path)
+        if found is None:
+            return
+        try:
+            self._store.delete(path, expected_version=found.version)
+        except (NotFoundError, ConflictError):
+            logger.info("%s: the record of %s has just been changed by somebody else", self._table, segment)
+
+    def _reset(self, fault: Unloaded) -> None:
+        logger.warning("%s: resetting: %s", self._table, fault)
+        try:
+            self._client.segments.reset(self._table, fault.segment, server=fault.server)
+        except OutcomeUnknownError as error:
+            logger.warning("%s: the reset of %s: %s", self._table, fault.segment, error.message)
+        except NotAppliedError as error:
+            # Most likely a transition is under way already, and will show.
+            logger.warning("%s: the reset of %s: %s", self._table, fault.segment, error.message)
+            self._start_over({fault.segment})
+            return
+        self._resets[fault.segment] += 1
+        self._start_over({fault.segment})
+
+    def _start_over(self, segments: Collection[str]) -> None:
+        now_s = self._client.clock.monotonic()
+        self._since.update({fault: now_s for fault in self._since if fault.segment in segments})
+
+    def _wake(self, faults: Sequence[Unloaded], now_s: float, *, after_reset: bool) -> None:
+        if after_reset:
+            self._wake_at_s, self._wake_pause_s = now_s + _WAKE_AFTER_RESET_S, _WAKE_AFTER_S
+            return
+        if not any(fault.server is not None and not fault.in_error for fault in faults):
+            return
+        if self._wake_at_s is None:
+            self._wake_at_s = now_s + self._wake_pause_s
+        if now_s < self._wake_at_s:
+            return
+        try:
+            wake_helix(self._store, self._table)
+        except PinotPluginError as error:
+            logger.warning("%s: Helix was not woken: %s", self._table, error.message)
+        self._wake_at_s = now_s + self._wake_pause_s
+        self._wake_pause_s = min(2 * self._wake_pause_s, _LONGEST_WAKE_PAUSE_S)
+
+    def _given_up(self, hopeless: Sequence[Unloaded], count: str) -> WaitTimeoutError:
+        try:
+            reasons = self._client.segments.load_errors(self._table)
+        except PinotPluginError as error:
+            logger.warning("%s: the servers' reasons cannot be read: %s", self._table, error.message)
+            reasons = {}
+        texts = (
+            f"{fault}: {reasons.get((fault.segment, fault.server or ''), 'the server gives no reason')}"
+            for fault in hopeless
+        )
+        tried = "reset" if self._push_again is None else "reset and pushed again"
+        return WaitTimeoutError(
+            f"{count} of {self._table} do not load, though they were {tried}: {first_few(texts)}",
+            expected="the states of the ideal state",
+            where=self._table,
+            remedy="remove the server's reason (its log has more), then run again: it starts with a reset",
+        )

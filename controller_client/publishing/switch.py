@@ -1,0 +1,240 @@
+"""The switch: all staged segments of a session become the table's in one step.
+
+Safe to run again at any point: the lineage entry that an interrupted run left is found by its segments, and
+what it has already pushed is not pushed again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import quote
+
+from controller_client.common.disk import naming_full_disks
+from controller_client.common.folders import scratch_folder
+from controller_client.errors import NotFoundError, PinotPluginError
+from controller_client.filestore import FileStore, scheme_of
+from controller_client.publishing.loading import SegmentLoading
+from controller_client.publishing.replacement import SegmentReplacement
+from controller_client.publishing.routing import wait_routed
+from controller_client.publishing.staged_segment import StagedSegment
+from controller_client.rest.client import RestClient
+from controller_client.rest.lineage import LineageState
+from controller_client.zookeeper import PropertyStore
+
+logger = logging.getLogger(__name__)
+
+_PARALLEL_PUSHES = 4
+_ONLINE_S = 600.0
+_ROUTED_S = 30.0
+
+
+def switch(
+    client: RestClient,
+    store: PropertyStore,
+    table: str,
+    segments: Sequence[StagedSegment],
+    replaced: Sequence[str],
+    staging: FileStore,
+    *,
+    push_mode: str,
+    on_entry: Callable[[str], object] = lambda _entry_id: None,
+    keep_on_error: bool = True,
+) -> int:
+    """Publish the staged segments atomically, and take the replaced ones out.
+
+    Segments that do not load, e.g. since the controller died in an earlier switch, are repaired
+    (:mod:`controller_client.publishing.loading`). Queries made afterwards see the new segments: brokers learn
+    of them some moments after the controller, so it waits up to 30 s for them. One that needs longer, or does
+    not answer, is no error.
+
+    Args:
+        client: The controller.
+        store: ZooKeeper.
+        table: Table name with type.
+        segments: All staged segments of the session.
+        replaced: Segments that go.
+        staging: The store they lie in.
+        push_mode: ``METADATA`` (the controller copies the tar within the store) or ``TAR`` (it is sent
+            through the controller).
+        on_entry: Called with the lineage entry's id as soon as it is known.
+        keep_on_error: The names are used up by a revert: an entry that failed waits for the next run, which
+            goes on with it. Queries see none of its segments meanwhile. False reverts it at once.
+
+    Returns:
+        How many segments went.
+
+    Raises:
+        NotAppliedError: The table serves what it served before.
+        OutcomeUnknownError: The controller's last word is not known; run the switch again.
+    """
+    names = [segment.name for segment in segments]
+    gone = _still_there(client, table, names, replaced)
+    pushing = _Pushing(client, table, segments, staging, push_mode)
+    with SegmentReplacement(
+        client, table, gone, names, store=store, push_again=pushing.push, keep_on_error=keep_on_error
+    ) as replacement:
+        if replacement.entry_id is not None:
+            on_entry(replacement.entry_id)
+        if replacement.state is LineageState.COMPLETED:
+            logger.info("the segments of %s had been switched already", table)
+        else:
+            pushing.push_missing()
+    _wait_for_brokers(client, table, segments, gone)
+    return len(gone)
+
+
+def _wait_for_brokers(
+    client: RestClient, table: str, segments: Sequence[StagedSegment], gone: Sequence[str]
+) -> None:
+    came = [segment.name for segment in segments if segment.rows]
+    try:
+        wait_routed(client, table, present=came, absent=gone, timeout_s=_ROUTED_S)
+    except PinotPluginError as error:
+        logger.warning("%s: the rows are there, but brokers may not see them yet: %s", table, error)
+
+
+def _still_there(
+    client: RestClient, table: str, names: Sequence[str], replaced: Sequence[str]
+) -> Sequence[str]:
+    """Return what an open entry of these names replaces, or what of the list queries still see.
+
+    Between the plan and the entry, somebody (Pinot's own retention among them) may have deleted a segment.
+    """
+    for entry in client.lineage.list(table):
+        if entry.live and names and set(entry.segments_to) == set(names):
+            return entry.segments_from
+    if not replaced:
+        return ()
+    visible = set(client.segments.list(table, exclude_replaced=True))
+    return [name for name in replaced if name in visible]
+
+
+def push_one_by_one(
+    client: RestClient,
+    store: PropertyStore,
+    table: str,
+    segments: Sequence[StagedSegment],
+    replaced: Sequence[str],
+    staging: FileStore,
+    *,
+    push_mode: str,
+) -> int:
+    """Publish without a lineage entry: each segment is seen as soon as servers have it.
+
+    A segment of a name that the table has replaces it in place; the other replaced ones are deleted when all
+    new ones are online. Returns how many were deleted.
+    """
+    if segments:
+        pushing = _Pushing(client, table, segments, staging, push_mode)
+        pushing.push_missing()
+        loading = SegmentLoading(client, table, store, pushing.push)
+        loading.wait([segment.name for segment in segments], _ONLINE_S)
+    there = set(client.segments.list(table, exclude_replaced=False))
+    gone = there.intersection(replaced).difference(segment.name for segment in segments)
+    client.segments.delete(table, gone)
+    return len(gone)
+
+
+def was_reverted(client: RestClient, table: str, names: Sequence[str]) -> bool:
+    """Tell whether the entry of an earlier switch was reverted, by hand or by Pinot's cleaning after a day.
+
+    Its segments' names are then used up: Pinot hides segments of such names.
+    """
+    entries = client.lineage.list(table)
+    wanted = set(names)
+    return any(not entry.live and wanted & set(entry.segments_to) for entry in entries) and not any(
+        entry.live and wanted == set(entry.segments_to) for entry in entries
+    )
+
+
+class _Pushing:
+    """Pushes staged segments of one table."""
+
+    def __init__(
+        self,
+        client: RestClient,
+        table: str,
+        segments: Sequence[StagedSegment],
+        staging: FileStore,
+        push_mode: str,
+    ) -> None:
+        self._client = client
+        self._table = table
+        self._segments = segments
+        self._staging = staging
+        self._push_mode = push_mode
+
+    def push_missing(self) -> None:
+        """Push what the table does not have."""
+        there = set(self._client.segments.list(self._table, exclude_replaced=False))
+        self.push(
+            [
+                segment.name
+                for segment in self._segments
+                if segment.name not in there or not self._is_the_same(segment)
+            ]
+        )
+
+    def _is_the_same(self, segment: StagedSegment) -> bool:
+        """Return whether the table's segment is this one, not an older one that it refreshes in place."""
+        try:
+            return self._client.segments.metadata(self._table, segment.name).crc == segment.crc
+        except NotFoundError:
+            return False  # a push that failed was taken back since the segments were listed
+
+    def push(self, names: Collection[str]) -> None:
+        """Push segments of these names."""
+        mode = _effective_mode(self._client, self._push_mode, self._segments)
+
+        def push(segment: StagedSegment) -> None:
+            _push(self._client, self._table, segment, self._staging, mode, folder)
+
+        wanted = set(names)
+        if not wanted:
+            return
+        with (
+            scratch_folder("pinot-push-") as folder,
+            naming_full_disks(folder),
+            ThreadPoolExecutor(_PARALLEL_PUSHES, thread_name_prefix="push") as pool,
+        ):
+            for _ in pool.map(push, (segment for segment in self._segments if segment.name in wanted)):
+                pass
+
+
+def _effective_mode(client: RestClient, push_mode: str, segments: Sequence[StagedSegment]) -> str:
+    """Metadata push needs staging and deep store on one kind of store: the controller copies between them."""
+    if push_mode == "TAR" or not segments:
+        return "TAR"
+    deep_store = client.cluster.deep_store_uri()
+    if deep_store is None or scheme_of(deep_store) != scheme_of(segments[0].tar_uri):
+        logger.warning(
+            "segments are sent through the controller: staging is not on its deep store (%s)", deep_store
+        )
+        return "TAR"
+    return "METADATA"
+
+
+def _push(
+    client: RestClient,
+    table: str,
+    segment: StagedSegment,
+    staging: FileStore,
+    mode: str,
+    folder: Path,
+) -> None:
+    uri = segment.metadata_uri if mode == "METADATA" else segment.tar_uri
+    path = folder / f"{segment.name}.tar.gz"
+    try:
+        staging.download(uri, path)
+        if mode == "METADATA":
+            # Ours are not percent-encoded, Pinot's are.
+            scheme, colon, rest = segment.tar_uri.partition(":")
+            uri = f"{scheme}{colon}{quote(rest)}"
+            client.segments.push_metadata(table, path, uri, copy_to_deep_store=True)
+        else:
+            client.segments.upload_tar(table, path)
+    finally:
+        path.unlink(missing_ok=True)

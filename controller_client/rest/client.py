@@ -1,0 +1,69 @@
+"""The controller's REST API, one attribute per resource group."""
+
+from __future__ import annotations
+
+import random
+from types import TracebackType
+from typing import Self
+
+import requests
+
+from controller_client.clock import Clock, SystemClock
+from controller_client.config import ControllerConfig
+from controller_client.rest.cluster import ClusterApi
+from controller_client.rest.consumption import ConsumptionApi
+from controller_client.rest.instances import InstancesApi, TenantsApi
+from controller_client.rest.lineage import LineageApi
+from controller_client.rest.schemas import SchemasApi
+from controller_client.rest.segments import SegmentsApi
+from controller_client.rest.tables import TablesApi
+from controller_client.rest.tasks import TasksApi
+from controller_client.rest.transport import Transport
+
+__all__ = ["RestClient"]
+
+
+class RestClient:
+    """Client of one controller; a context manager that closes its connections.
+
+    Threads may share it for calls; nothing of it changes between them but the pool of connections.
+
+    Args:
+        config: How to reach the controller.
+        session: HTTP session to use instead of an own one; stays open.
+        clock: Time and sleep of retries and waits.
+        rng: Source of the retries' jitter.
+    """
+
+    def __init__(
+        self,
+        config: ControllerConfig,
+        *,
+        session: requests.Session | None = None,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.config = config
+        self.clock: Clock = clock or SystemClock()
+        self._transport = Transport(config, session=session, clock=self.clock, rng=rng)
+        self.cluster = ClusterApi(self._transport)
+        self.schemas = SchemasApi(self._transport)
+        self.tables = TablesApi(self._transport, self.cluster.capabilities)
+        self.instances = InstancesApi(self._transport, self.cluster.capabilities)
+        self.tenants = TenantsApi(self._transport)
+        self.segments = SegmentsApi(self._transport, self.tables, self.cluster.capabilities)
+        self.lineage = LineageApi(self._transport, self.segments, self.cluster.capabilities)
+        self.tasks = TasksApi(self._transport, self.cluster)
+        self.consumption = ConsumptionApi(self._transport, self.cluster.capabilities)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,104 @@
+"""What the controller says about the cluster as a whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from controller_client.common.redaction import masked
+from controller_client.common.retry import RetryPolicy
+from controller_client.errors import NotAppliedError
+from controller_client.rest.capabilities import Capabilities, PinotVersion
+from controller_client.rest.transport import Transport, path_of
+
+__all__ = ["ClusterApi", "visible_config"]
+
+
+class ClusterApi:
+    """Name, version, configuration and addresses of a cluster."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._version: PinotVersion | None = None
+
+    def name(self) -> str:
+        """Return the Helix cluster's name (``GET /cluster/info``)."""
+        name: str = self._transport.get_json("/cluster/info")["clusterName"]
+        return name
+
+    def version(self) -> PinotVersion:
+        """Return the controller's version; asked once per client."""
+        if self._version is None:
+            self._version = PinotVersion.from_components(self._transport.get_json("/version"))
+        return self._version
+
+    def capabilities(self) -> Capabilities:
+        """Return what this version can."""
+        return Capabilities(self.version())
+
+    def healthy(self) -> bool:
+        """Say whether the controller answers ``GET /health`` with success; one attempt."""
+        try:
+            # The one call that answers in plain text, and 406 to who wants JSON.
+            self._transport.request(
+                "GET", "/health", headers={"Accept": "text/plain"}, retry=RetryPolicy(attempts=1)
+            )
+        except NotAppliedError:
+            return False
+        return True
+
+    def app_config(self) -> Mapping[str, str]:
+        """Return the controller's own configuration (``pinotConfig`` of ``GET /appconfigs``).
+
+        The answer's other parts, among them the process' environment, are left out, and values of keys that
+        name credentials are masked.
+        """
+        return visible_config(self._transport.get_json("/appconfigs"))
+
+    def deep_store_uri(self) -> str | None:
+        """Return ``controller.data.dir`` as a URI without a slash at its end; None when it is not told."""
+        place = self.app_config().get("controller.data.dir", "").strip()
+        if not place:
+            return None
+        if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", place):
+            return place.rstrip("/")
+        return "file://" + str(PurePosixPath("/") / place)
+
+    def zookeeper_address(self) -> str | None:
+        """Return the ZooKeeper address that the controller uses; None when it is not told."""
+        config = self.app_config()
+        return config.get("controller.zk.str") or config.get("pinot.zk.server") or None
+
+    def broker_urls(self, table_name: str | None = None, *, scheme: str | None = None) -> list[str]:
+        """Return the base addresses of the brokers that are online (``GET /v2/brokers``).
+
+        Args:
+            table_name: Only the brokers that serve this table.
+            scheme: ``http`` or ``https``; default: as the controller's own address.
+        """
+        if table_name is None:
+            document = self._transport.get_json("/v2/brokers", params={"state": "ONLINE"})
+            brokers = [broker for group in document["tenants"].values() for broker in group]
+        else:
+            brokers = self._transport.get_json(
+                path_of("v2", "brokers", "tables", table_name), params={"state": "ONLINE"}
+            )
+        chosen = scheme or self._transport.base_url.partition(":")[0]
+        return sorted({f"{chosen}://{broker['host']}:{broker['port']}" for broker in brokers})
+
+
+def visible_config(appconfigs: Mapping[str, Any] | None) -> dict[str, str]:
+    """Take a role's own configuration out of its answer to ``GET /appconfigs``; credentials are masked."""
+    return masked(dict(_flatten("", (appconfigs or {}).get("pinotConfig") or {})))
+
+
+def _flatten(prefix: str, value: Any) -> Iterable[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flatten(f"{prefix}.{key}" if prefix else str(key), inner)
+    elif isinstance(value, list):
+        yield prefix, ",".join(str(item) for item in value)
+    elif value is not None:
+        yield prefix, str(value)

@@ -1,0 +1,80 @@
+"""Schemas: list, read, create, update, delete."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from controller_client.errors import NotFoundError
+from controller_client.models import Schema, TableConfig
+from controller_client.rest.transport import Transport, path_of
+
+__all__ = ["SchemasApi"]
+
+
+class SchemasApi:
+    """Resource group ``/schemas``."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self) -> list[str]:
+        """Return the names of all schemas."""
+        return sorted(self._transport.get_json("/schemas"))
+
+    def get(self, name: str) -> Schema:
+        """Return a schema.
+
+        Raises:
+            NotFoundError: There is none of that name.
+        """
+        return Schema.from_json(self._transport.get_json(path_of("schemas", name)))
+
+    def of_table(self, config: TableConfig) -> Schema:
+        """Return a table's schema: the one of its raw name, else the one that its config names.
+
+        Raises:
+            NotFoundError: There is neither.
+        """
+        names = config.schema_names
+        for name in names:
+            with suppress(NotFoundError):
+                return self.get(name)
+        raise NotFoundError(
+            f"there is no schema {' nor '.join(names)} for the table {config.name_with_type}",
+            where=self._transport.base_url,
+            remedy="add it by: pinotctl schema create FILE",
+        )
+
+    def create(self, schema: Schema, override: bool = False) -> None:
+        """Add a schema.
+
+        Args:
+            schema: What to add.
+            override: Replace one of the same name (unless Pinot finds the new one incompatible).
+
+        Raises:
+            ConflictError: There is one of that name, and ``override`` is false.
+            RejectedError: Pinot finds it wrong.
+        """
+        self._transport.request(
+            "POST", "/schemas", params={"override": str(override).lower()}, json=schema.to_json()
+        )
+
+    def update(self, schema: Schema) -> None:
+        """Replace a schema.
+
+        Raises:
+            NotFoundError: There is none of that name.
+            RejectedError: The change is incompatible (a column lost, a type changed).
+        """
+        self._transport.request("PUT", path_of("schemas", schema.schema_name), json=schema.to_json())
+
+    def delete(self, name: str) -> None:
+        """Delete a schema.
+
+        Raises:
+            NotFoundError: There is none of that name.
+            ConflictError: A table uses it. Version 0.11.0 looks at realtime tables only, and deletes the
+                schema of an offline one.
+        """
+        self._transport.request("DELETE", path_of("schemas", name))

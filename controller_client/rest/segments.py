@@ -1,0 +1,396 @@
+"""Segments: list, read, push in three ways, delete, wait for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+
+from controller_client.common.names import split_table_name
+from controller_client.common.waiting import wait_until
+from controller_client.errors import AppliedError, ConfigError, WaitTimeoutError
+from controller_client.models import SegmentMetadata
+from controller_client.rest.capabilities import Capabilities, Capability
+from controller_client.rest.segment_states import ReloadStatus, Unloaded, find_unloaded, first_few
+from controller_client.rest.tables import TablesApi
+from controller_client.rest.transport import Transport, path_of
+
+__all__ = ["SegmentsApi"]
+
+_LONGEST_REASON = 300
+_ERROR_GRACE_S = 10.0
+_PUSH_TIMEOUT_S = 600.0
+_RELOAD_JOB = re.compile(r'"reloadJobId"\s*:\s*"([^"]+)"')
+
+
+class SegmentsApi:
+    """Resource group ``/segments``, of one table each (name with type)."""
+
+    def __init__(
+        self, transport: Transport, tables: TablesApi, capabilities: Callable[[], Capabilities]
+    ) -> None:
+        self._transport = transport
+        self._tables = tables
+        self._capabilities = capabilities
+
+    def list(self, table_name_with_type: str, exclude_replaced: bool = True) -> list[str]:
+        """Return the names of a table's segments.
+
+        Args:
+            table_name_with_type: Table.
+            exclude_replaced: Leave out what the lineage hides: replaced segments, and new ones of a
+                replacement that is not completed.
+
+        Raises:
+            NotFoundError: There is no such table.
+            UnsupportedError: The version cannot leave out replaced segments.
+        """
+        _, table_type = split_table_name(table_name_with_type)
+        if exclude_replaced:
+            self._capabilities().require(Capability.EXCLUDE_REPLACED_SEGMENTS)
+        answer = self._transport.get_json(
+            path_of("segments", table_name_with_type),
+            params={"type": table_type, "excludeReplacedSegments": str(exclude_replaced).lower()},
+        )
+        return sorted(name for group in answer for name in group.get(table_type) or ())
+
+    def metadata(self, table_name_with_type: str, segment: str) -> SegmentMetadata:
+        """Return a segment's metadata.
+
+        Raises:
+            NotFoundError: There is no such segment.
+        """
+        path = path_of("segments", table_name_with_type, segment, "metadata")
+        return SegmentMetadata.from_json(self._transport.get_json(path))
+
+    def delete(
+        self, table_name_with_type: str, names: Collection[str], *, retention: str | None = None
+    ) -> None:
+        """Ask for the deletion of segments; servers drop them afterwards (see :meth:`wait_gone`).
+
+        Args:
+            table_name_with_type: Table.
+            names: Segments; unknown ones are no error.
+            retention: How long the tars stay among the deleted ones, e.g. ``"0d"``; default: the cluster's.
+        """
+        if not names:
+            return
+        self._transport.request(
+            "POST",
+            path_of("segments", table_name_with_type, "delete"),
+            params={"retention": retention},
+            json=sorted(names),
+        )
+
+    def upload_tar(self, table_name_with_type: str, tar_path: Path, *, allow_refresh: bool = True) -> None:
+        """Push a segment's tar.gz through the controller, which stores it.
+
+        Args:
+            table_name_with_type: Table.
+            tar_path: A tar.gz with the segment's directory.
+            allow_refresh: Replace a segment of the same name at once.
+
+        Raises:
+            NotFoundError: There is no such table.
+            ConflictError: There is a segment of that name, and ``allow_refresh`` is false.
+            RejectedError: The time range is wrong, a quota is full, the tar is broken.
+            OutcomeUnknownError: The reply was lost: look whether the segment is there, with the crc.
+        """
+        self._push(table_name_with_type, tar_path, {}, allow_refresh)
+
+    def upload_uri(self, table_name_with_type: str, uri: str, *, allow_refresh: bool = True) -> None:
+        """Let the controller fetch a segment's tar.gz and store it; errors as of :meth:`upload_tar`.
+
+        Args:
+            table_name_with_type: Table.
+            uri: Address with a scheme that the controller has a fetcher for (never ``file``).
+            allow_refresh: Replace a segment of the same name at once.
+        """
+        if uri.lower().startswith("file:"):
+            raise ConfigError(
+                f"the controller fetches no file: address: {uri}",
+                expected="an address of a deep store or http(s)",
+                remedy="push the tar, or its metadata",
+            )
+        self._transport.request(
+            "POST",
+            "/v2/segments",
+            params=self._push_params(table_name_with_type, allow_refresh),
+            headers={"UPLOAD_TYPE": "URI", "DOWNLOAD_URI": uri, "Content-Type": "application/json"},
+            json={},
+            read_timeout_s=_PUSH_TIMEOUT_S,
+        )
+
+    def push_metadata(
+        self,
+        table_name_with_type: str,
+        metadata_tar: Path,
+        download_uri: str,
+        *,
+        copy_to_deep_store: bool,
+        allow_refresh: bool = True,
+    ) -> None:
+        """Push a segment whose tar.gz is in place already; errors as of :meth:`upload_tar`.
+
+        Args:
+            table_name_with_type: Table.
+            metadata_tar: A tar.gz with ``creation.meta`` and ``metadata.properties`` in a directory.
+            download_uri: Where the segment's tar.gz is.
+            copy_to_deep_store: Let the controller copy it to its own place in the deep store; both must
+                have the same scheme. False: servers download from ``download_uri`` for ever.
+            allow_refresh: Replace a segment of the same name at once.
+        """
+        headers = {"UPLOAD_TYPE": "METADATA", "DOWNLOAD_URI": download_uri}
+        if copy_to_deep_store:
+            self._capabilities().require(Capability.COPY_TO_DEEP_STORE)
+            headers["COPY_SEGMENT_TO_DEEP_STORE"] = "true"
+        self._push(table_name_with_type, metadata_tar, headers, allow_refresh)
+
+    def download(self, table_name_with_type: str, segment: str, path: Path) -> int:
+        """Write a segment's tar.gz from the controller's deep store to a file.
+
+        Returns:
+            Bytes written.
+
+        Raises:
+            NotFoundError: The deep store lacks it (segments pushed by metadata may lie elsewhere).
+        """
+        # The controller's folders have raw table names.
+        raw, _ = split_table_name(table_name_with_type)
+        with path.open("wb") as target:
+            return self._transport.download(path_of("segments", raw, segment), target)
+
+    def reload_segment(self, table_name_with_type: str, segment: str, *, download: bool = False) -> None:
+        """Ask the servers that have a segment to load it again; returns before they have.
+
+        Args:
+            table_name_with_type: Table.
+            segment: Segment.
+            download: Fetch it from the deep store, even where the check sum is right already.
+
+        Raises:
+            NotFoundError: There is no such segment, or no server has it.
+            OutcomeUnknownError: The reply was lost; the same again does no harm.
+        """
+        self._transport.request(
+            "POST",
+            path_of("segments", table_name_with_type, segment, "reload"),
+            params={"forceDownload": str(download).lower()},
+        )
+
+    def wait_online(self, table_name_with_type: str, names: Iterable[str], timeout_s: float) -> None:
+        """Wait until each segment is where and what the ideal state says.
+
+        Args:
+            table_name_with_type: Table.
+            names: Segments.
+            timeout_s: Seconds until the last look.
+
+        Raises:
+            WaitTimeoutError: Says which segments are in which state; raised early when a server keeps a
+                segment in ERROR, which does not pass by itself.
+        """
+        wanted = sorted(set(names))
+        error_since: float | None = None
+        clock = self._transport.clock
+
+        def missing() -> str | None:
+            nonlocal error_since
+            faults = self.unloaded(table_name_with_type, wanted)
+            if not faults:
+                return None
+            count = f"{len({fault.segment for fault in faults})} of {len(wanted)} segments"
+            if any(fault.in_error for fault in faults):
+                error_since = clock.monotonic() if error_since is None else error_since
+                if clock.monotonic() - error_since >= _ERROR_GRACE_S:
+                    raise WaitTimeoutError(
+                        f"{count} of {table_name_with_type} do not load: {first_few(faults)}",
+                        expected="the states of the ideal state",
+                        remedy="see the server's log: can it read the segment's download address?",
+                    )
+            else:
+                error_since = None
+            return f"{count} are not there yet: {first_few(faults)}"
+
+        wait_until(
+            missing,
+            what=f"{len(wanted)} segments of {table_name_with_type} online",
+            timeout_s=timeout_s,
+            clock=clock,
+            longest_poll_s=0.5,  # two reads a time; a reader waits for the end of it
+            remedy="see the servers' logs, and whether the servers are up",
+        )
+
+    def unloaded(self, table_name_with_type: str, names: Iterable[str]) -> Sequence[Unloaded]:
+        """Return where segments are not as the ideal state says, or not in it.
+
+        Args:
+            table_name_with_type: Table.
+            names: Segments.
+        """
+        ideal = self._tables.ideal_state(table_name_with_type)
+        return find_unloaded(names, ideal, self._tables.external_view(table_name_with_type))
+
+    def reset(self, table_name_with_type: str, segment: str, *, server: str | None = None) -> None:
+        """Let servers drop a segment and load it again: what gets it out of ERROR.
+
+        It may stay OFFLINE then until Helix' controller is woken (:func:`.zookeeper.wake_helix`).
+
+        Args:
+            table_name_with_type: Table.
+            segment: Its name.
+            server: Only this server, by its name in Helix; None: all that have it.
+
+        Raises:
+            NotFoundError: There is no such segment.
+            RejectedError: A transition of the segment is under way already.
+            OutcomeUnknownError: The reply was lost.
+        """
+        path = path_of("segments", table_name_with_type, segment, "reset")
+        self._transport.request("POST", path, params={"targetInstance": server})
+
+    def load_errors(self, table_name_with_type: str) -> dict[tuple[str, str], str]:
+        """Return why segments did not load, as their servers say it.
+
+        Returns:
+            (segment, server) -> reason, 300 characters at most.
+        """
+        raw, table_type = split_table_name(table_name_with_type)
+        answer = self._transport.get_json(path_of("debug", "tables", raw), params={"type": table_type})
+        return {
+            (info["segmentName"], server): reason
+            for table in answer or ()
+            for info in table.get("segmentDebugInfos") or ()
+            for server, state in (info.get("serverState") or {}).items()
+            if (reason := _reason((state or {}).get("errorInfo") or {}))
+        }
+
+    def wait_gone(self, table_name_with_type: str, names: Iterable[str], timeout_s: float) -> None:
+        """Wait until neither ideal state, external view nor property store knows the segments.
+
+        The property store is last: the controller forgets a segment's metadata some seconds after the servers
+        have dropped it, and until then its name is taken.
+
+        Raises:
+            WaitTimeoutError: Says which segments are still there.
+        """
+        wanted = set(names)
+
+        def missing() -> str | None:
+            ideal = self._tables.ideal_state(table_name_with_type)
+            seen = self._tables.external_view(table_name_with_type)
+            left = sorted(wanted & (ideal.keys() | seen.keys()))
+            if not left:
+                left = sorted(wanted.intersection(self.list(table_name_with_type, exclude_replaced=False)))
+            return None if not left else f"{len(left)} of {len(wanted)} are still there: {first_few(left)}"
+
+        wait_until(
+            missing,
+            what=f"{len(wanted)} segments of {table_name_with_type} to be gone",
+            timeout_s=timeout_s,
+            clock=self._transport.clock,
+            remedy="delete them again",
+        )
+
+    def reload(self, table_name_with_type: str) -> str:
+        """Let servers load the committed segments again, each in the place of the old one.
+
+        They get what schema and table config have now: new columns with their default values, new indexes.
+        A consuming segment stays as it began.
+
+        Returns:
+            The job's id, for :meth:`wait_reloaded`.
+
+        Raises:
+            NotFoundError: There is no such table.
+            OutcomeUnknownError: The reply was lost; it may be made again.
+            AppliedError: It was asked for, but the answer names no job.
+        """
+        response = self._transport.request("POST", path_of("segments", table_name_with_type, "reload"))
+        text = str((self._transport.json_of(response) or {}).get("status", ""))
+        job = _RELOAD_JOB.search(text)
+        if job is None:
+            raise AppliedError(
+                f"the reload of {table_name_with_type} was asked for, but the answer names no job: "
+                f"{self._transport.clean(text)[:200]!r}",
+                where=table_name_with_type,
+                remedy="see the servers' logs for how far it is",
+            )
+        return job[1]
+
+    def reload_status(self, job_id: str) -> ReloadStatus:
+        """Return how far a reload is; asks all servers of the table.
+
+        Raises:
+            NotFoundError: The controller knows no such job.
+            UnsupportedError: The version does not report it.
+        """
+        self._capabilities().require(Capability.RELOAD_STATUS)
+        answer = self._transport.get_json(path_of("segments", "segmentReloadStatus", job_id)) or {}
+        return ReloadStatus(
+            total=int(answer.get("totalSegmentCount", 0)),
+            reloaded=int(answer.get("successCount", 0)),
+            servers_failed=int(answer.get("totalServerCallsFailed", 0)),
+        )
+
+    def wait_reloaded(self, table_name_with_type: str, job_id: str, timeout_s: float) -> ReloadStatus:
+        """Wait until each server has loaded its committed segments again.
+
+        Args:
+            table_name_with_type: Table.
+            job_id: What :meth:`reload` returned.
+            timeout_s: Seconds until the last look.
+
+        Returns:
+            What was seen last; what is not reloaded consumes.
+
+        Raises:
+            WaitTimeoutError: Says how many are not reloaded yet, or that servers do not answer.
+        """
+        seen = ReloadStatus(0, 0, 0)
+
+        def missing() -> str | None:
+            nonlocal seen
+            ideal = self._tables.ideal_state(table_name_with_type)
+            replicas = [state for states in ideal.values() for state in states.values()]
+            seen = self.reload_status(job_id)
+            wanted = replicas.count("ONLINE")
+            if seen.servers_failed:
+                return f"{seen.servers_failed} servers do not answer"
+            return None if seen.reloaded >= wanted else f"{seen.reloaded} of {wanted} replicas are reloaded"
+
+        wait_until(
+            missing,
+            what=f"the segments of {table_name_with_type} to be loaded again",
+            timeout_s=timeout_s,
+            clock=self._transport.clock,
+            remedy="see the servers' logs; a server whose clock is behind the controller's is never counted",
+        )
+        return seen
+
+    def _push(
+        self, table_name_with_type: str, tar_path: Path, headers: dict[str, str], allow_refresh: bool
+    ) -> None:
+        with tar_path.open("rb") as tar:
+            self._transport.request(
+                "POST",
+                "/v2/segments",
+                params=self._push_params(table_name_with_type, allow_refresh),
+                file=(tar_path.name, tar),
+                headers=headers,
+                read_timeout_s=_PUSH_TIMEOUT_S,
+            )
+
+    @staticmethod
+    def _push_params(table_name_with_type: str, allow_refresh: bool) -> dict[str, str | None]:
+        raw, table_type = split_table_name(table_name_with_type)
+        return {"tableName": raw, "tableType": table_type, "allowRefresh": str(allow_refresh).lower()}
+
+
+def _reason(error_info: dict[str, str | None]) -> str | None:
+    """The exception and its last cause, out of a Java stack trace; None where the server has no error."""
+    lines = (error_info.get("stackTrace") or "").splitlines()
+    if not lines:
+        return (error_info.get("errorMessage") or "")[:_LONGEST_REASON] or None
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    return " ".join([lines[0], *causes[-1:]])[:_LONGEST_REASON]

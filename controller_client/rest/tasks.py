@@ -1,0 +1,150 @@
+"""Minion tasks as the controller sees them (``/tasks``; Helix' task framework underneath)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from controller_client.errors import NotFoundError
+from controller_client.rest.capabilities import Capability
+from controller_client.rest.cluster import ClusterApi
+from controller_client.rest.transport import Transport, path_of
+
+__all__ = ["TasksApi"]
+
+
+class TasksApi:
+    """Resource group ``/tasks``.
+
+    A *task* is a Helix job in the queue of its type (``Task_FileIngestionTask_1700000000000``), its
+    *subtasks* are what minions run. States are Helix' TaskState of tasks (NOT_STARTED, IN_PROGRESS,
+    COMPLETED, FAILED, STOPPED, TIMED_OUT ...) and TaskPartitionState of subtasks (RUNNING, COMPLETED,
+    TASK_ERROR ...).
+    """
+
+    def __init__(self, transport: Transport, cluster: ClusterApi) -> None:
+        self._transport = transport
+        self._cluster = cluster
+
+    def types(self) -> list[str]:
+        """Return the task types that have a queue."""
+        return sorted(self._transport.get_json("/tasks/tasktypes"))
+
+    def queues(self) -> list[str]:
+        """Return the names of the queues (``TaskQueue_<type>``)."""
+        # Version 0.11.0 has an endpoint for it and 1.5 has not; the name is the same in both.
+        return [f"TaskQueue_{task_type}" for task_type in self.types()]
+
+    def queue_state(self, task_type: str) -> str:
+        """Return the state of a type's queue.
+
+        Raises:
+            NotFoundError: The type has no queue.
+        """
+        return str(self._transport.get_json(path_of("tasks", task_type, "state")))
+
+    def names(self, task_type: str) -> list[str]:
+        """Return the names of a type's tasks; none for an unknown type."""
+        # Not by ".../tasks", which answers 500 for a type without a queue.
+        return sorted(self.states(task_type))
+
+    def states(self, task_type: str) -> dict[str, str]:
+        """Return a type's tasks with their states; none for an unknown type."""
+        states: dict[str, str] = self._transport.get_json(path_of("tasks", task_type, "taskstates")) or {}
+        return states
+
+    def counts(self, task_type: str) -> dict[str, dict[str, int]]:
+        """Return a type's tasks with the numbers of their subtasks by state."""
+        counts: dict[str, dict[str, int]] = self._transport.get_json(
+            path_of("tasks", task_type, "taskcounts")
+        )
+        return counts or {}
+
+    def state(self, task_name: str) -> str:
+        """Return a task's state.
+
+        Raises:
+            NotFoundError: There is no such task.
+        """
+        return str(self._transport.get_json(path_of("tasks", "task", task_name, "state")))
+
+    def subtask_states(self, task_name: str) -> dict[str, str]:
+        """Return a task's subtasks with their states; none for an unknown task of a well-formed name.
+
+        Raises:
+            NotFoundError: The name is no task's.
+        """
+        states: dict[str, str] = self._transport.get_json(path_of("tasks", "subtask", task_name, "state"))
+        return states or {}
+
+    def config(self, task_name: str) -> list[dict[str, Any]]:
+        """Return the configs of a task's subtasks: ``taskType`` and the map ``configs`` of each.
+
+        Raises:
+            NotFoundError: There is no such task.
+        """
+        configs: list[dict[str, Any]] = self._transport.get_json(
+            path_of("tasks", "task", task_name, "config")
+        )
+        return configs or []
+
+    def subtask_configs(self, task_name: str) -> dict[str, dict[str, Any]]:
+        """Return the configs of a task's subtasks by the subtask's name; none for an unknown task.
+
+        Raises:
+            NotFoundError: The name is no task's.
+        """
+        configs: dict[str, dict[str, Any]] = self._transport.get_json(
+            path_of("tasks", "subtask", task_name, "config")
+        )
+        return configs or {}
+
+    def subtask_progress(self, task_name: str) -> Mapping[str, Any]:
+        """Return what the minions say about a task's subtasks.
+
+        Raises:
+            UnsupportedError: The version lacks it.
+        """
+        self._cluster.capabilities().require(Capability.SUBTASK_PROGRESS)
+        progress: Mapping[str, Any] = self._transport.get_json(
+            path_of("tasks", "subtask", task_name, "progress")
+        )
+        return progress
+
+    def debug(self, task_name: str) -> Mapping[str, Any]:
+        """Return a task's times, counts and subtasks, with the minion and the error text of each.
+
+        Raises:
+            NotFoundError: There is no such task.
+        """
+        info: Mapping[str, Any] | None = self._transport.get_json(
+            path_of("tasks", "task", task_name, "debug"), params={"verbosity": "1"}
+        )
+        if info is None:
+            # An unknown task is answered with 204.
+            raise NotFoundError(f"there is no task {task_name}")
+        return info
+
+    def stop(self, task_type: str) -> None:
+        """Stop a type's queue and its running tasks."""
+        self._transport.request("PUT", path_of("tasks", task_type, "stop"))
+
+    def resume(self, task_type: str) -> None:
+        """Let a stopped queue go on."""
+        self._transport.request("PUT", path_of("tasks", task_type, "resume"))
+
+    def clean_up(self, task_type: str) -> None:
+        """Forget a type's finished tasks."""
+        self._transport.request("PUT", path_of("tasks", task_type, "cleanup"))
+
+    def delete(self, task_name: str, *, force: bool = False) -> None:
+        """Delete one task; a running one only by force."""
+        self._transport.request(
+            "DELETE", path_of("tasks", "task", task_name), params={"forceDelete": str(force).lower()}
+        )
+
+    def delete_queue(self, task_type: str, *, force: bool = False) -> None:
+        """Delete a type's queue with all of its tasks."""
+        self._transport.request(
+            "DELETE", path_of("tasks", task_type), params={"forceDelete": str(force).lower()}
+        )

@@ -1,0 +1,396 @@
+"""The one place that speaks HTTP: credentials, TLS, timeouts, what may be repeated, which error an answer is.
+
+A call either only reads (``read_only``, by default the GETs) or may change the cluster. What is known after a
+failure differs:
+
+=============================  ===========================  ==========================================
+what happened                  a call that only reads       a call that may change something
+=============================  ===========================  ==========================================
+no connection                  repeated, UnreachableError   repeated, UnreachableError: nothing was sent
+time-out, reset, cut body      repeated, NotAppliedError    OutcomeUnknownError, never repeated
+502, 503, 504                  repeated, NotAppliedError    OutcomeUnknownError, never repeated
+429                            repeated, RejectedError      RejectedError
+any other status               by :mod:`.error_map`         by :mod:`.error_map`
+=============================  ===========================  ==========================================
+"""
+
+from __future__ import annotations
+
+import json as json_module
+import logging
+import random
+import re
+from collections.abc import Callable, Mapping
+from typing import IO, Any
+from urllib.parse import quote, urlsplit
+
+import requests
+from requests.auth import AuthBase
+
+from controller_client.clock import Clock, SystemClock
+from controller_client.common.redaction import MASK, Redactor
+from controller_client.common.retry import RetryPolicy, TransientFailureError, call_with_retry, retry_after_s
+from controller_client.config import Auth, BrokerConfig, ControllerConfig
+from controller_client.errors import ConfigError, PinotPluginError, RejectedError
+from controller_client.rest.bodies import Download, beginning_of, redirect_of, text_of, words_of, write_body
+from controller_client.rest.error_map import classify
+from controller_client.rest.faults import translate
+from controller_client.rest.multipart import FilePart
+
+__all__ = ["Transport", "path_of"]
+
+logger = logging.getLogger(__name__)
+
+_RETRY_STATUSES = frozenset({429, 502, 503, 504})
+_LONGEST_TEXT = 2_000
+_LONGEST_ANSWER = 100_000
+"""Of an answer that is an error no more is read, in characters."""
+_MAX_REDIRECTS = 5
+
+_NOT_IN_NAME = re.compile("[/\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+class _Authorization(AuthBase):
+    """Puts credentials on a request."""
+
+    def __init__(self, auth: Auth) -> None:
+        self._auth = auth
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = self._auth.header()
+        return request
+
+
+def path_of(*parts: str) -> str:
+    """Join names to a path, each quoted, so that one with a blank or a question mark stays one part.
+
+    Raises:
+        ConfigError: A name is none: empty, ``.`` or ``..``, with a slash or a control character.
+    """
+    for part in parts:
+        if part in (".", "..") or not part.strip() or _NOT_IN_NAME.search(part):
+            raise ConfigError(
+                f"{part[:_LONGEST_TEXT]!r} is no name",
+                expected="the name of a table, segment, instance ...: without slashes and control characters",
+            )
+    return "".join("/" + quote(part, safe="") for part in parts)
+
+
+class Transport:
+    """HTTP calls to one base address.
+
+    Args:
+        config: Credentials, TLS, timeouts, retries.
+        url: Base address; default: the configuration's.
+        session: HTTP session to use; closed by whoever made it. Default: a session of its own.
+        clock: Time and sleep of the retries.
+        rng: Source of the retries' jitter.
+    """
+
+    def __init__(
+        self,
+        config: ControllerConfig | BrokerConfig,
+        *,
+        url: str | None = None,
+        session: requests.Session | None = None,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        if url is None:
+            url = config.url if isinstance(config, ControllerConfig) else config.urls[0]
+        self.base_url = url
+        self.clock: Clock = clock or SystemClock()
+        self._config = config
+        self._owns_session = session is None
+        self._session = session or requests.Session()
+        self._auth = _Authorization(config.auth) if config.auth is not None else None
+        self._redact = Redactor(config.auth.secrets() if config.auth is not None else ())
+        tls = config.tls
+        self._verify: str | bool = (tls.ca_file or True) if tls.verify else False
+        self._cert: str | tuple[str, str] | None = tls.client_cert_file
+        if tls.client_cert_file and tls.client_key_file:
+            self._cert = (tls.client_cert_file, tls.client_key_file)
+        self._rng = rng or random.Random()  # noqa: S311 - jitter is no secret
+        if url.startswith("https:"):
+            config.tls.check()
+
+    def close(self) -> None:
+        """Close the connections, if the session is this object's own."""
+        if self._owns_session:
+            self._session.close()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str | None] | None = None,
+        json: object = None,
+        file: tuple[str, IO[bytes]] | None = None,
+        headers: Mapping[str, str] | None = None,
+        read_only: bool | None = None,
+        read_timeout_s: float | None = None,
+        retry: RetryPolicy | None = None,
+    ) -> requests.Response:
+        """Make a call and return its answer (status 200 to 299).
+
+        Args:
+            method: HTTP method.
+            path: Path, quoted, with a leading slash.
+            params: Query; entries with None are left out.
+            json: Body.
+            file: Name and open file, sent as a multipart form's field ``file`` from its current place.
+            headers: Besides ``Accept: application/json``.
+            read_only: Whether the call can change nothing and may be repeated; default: GETs.
+            read_timeout_s: Seconds to the answer's first byte, and between bytes; default: configuration's.
+            retry: Instead of the configuration's.
+
+        Raises:
+            PinotPluginError: By the module's table.
+        """
+        reads = method in ("GET", "HEAD") if read_only is None else read_only
+        start = file[1].tell() if file else 0
+
+        def attempt() -> requests.Response:
+            body: FilePart | None = None
+            extra = dict(headers or {})
+            if file is not None:
+                # A repeated upload (of which nothing was sent) starts from the same place again.
+                file[1].seek(start)
+                body = FilePart("file", *file)
+                extra["Content-Type"] = body.content_type
+            return self._attempt(
+                method,
+                path,
+                params=params,
+                json=json,
+                data=body,
+                headers=extra,
+                reads=reads,
+                read_timeout_s=read_timeout_s or self._config.read_timeout_s,
+            )
+
+        return call_with_retry(
+            attempt,
+            policy=retry or self._config.retry,
+            clock=self.clock,
+            rng=self._rng,
+            what=f"{method} {self.base_url}{path}",
+        )
+
+    def get_json(self, path: str, *, params: Mapping[str, str | None] | None = None) -> Any:
+        """GET and parse; None when the answer is empty (0.11.0 answers so where there is nothing)."""
+        return self.json_of(self.request("GET", path, params=params))
+
+    def json_of(self, response: requests.Response, *, parse_float: Callable[[str], Any] | None = None) -> Any:
+        """Parse an answer; None when it is empty.
+
+        Args:
+            response: The answer.
+            parse_float: Makes the values of numbers that are not whole; default: float.
+
+        Raises:
+            PinotPluginError: It is no JSON, so something else than Pinot answered.
+        """
+        if not response.content.strip():
+            return None
+        try:
+            return json_module.loads(response.content, parse_float=parse_float)
+        except (ValueError, RecursionError) as error:
+            raise PinotPluginError(
+                f"the answer is no JSON: {self.clean(response.text)[:200]!r}",
+                expected="JSON from a Pinot role",
+                where=self.clean(response.url),
+                remedy="check the address: is it the role's own port?",
+                http_status=response.status_code,
+            ) from error
+
+    def download(
+        self,
+        path: str,
+        target: IO[bytes],
+        *,
+        params: Mapping[str, str | None] | None = None,
+        read_timeout_s: float | None = None,
+        max_bytes: int | None = None,
+    ) -> int:
+        """GET and write the body to an open file; repeated from the file's current place.
+
+        Redirects within the base address are followed. One to another host is refused: credentials and client
+        certificate are not for that.
+
+        Args:
+            path: Path, quoted, with a leading slash.
+            target: File to write.
+            params: Query; entries with None are left out.
+            read_timeout_s: Seconds to the first byte, and between bytes; default: configuration's.
+            max_bytes: Most that is written; None: any.
+
+        Returns:
+            Bytes written.
+
+        Raises:
+            DataError: The body is longer than ``max_bytes``.
+            RejectedError: The answer sends to another host, or to ever more places.
+            PinotPluginError: By the module's table.
+        """
+        at, query = path, ""
+        for _ in range(_MAX_REDIRECTS + 1):
+            found = self.fetch(
+                at, target, query=query, params=params, read_timeout_s=read_timeout_s, max_bytes=max_bytes
+            )
+            if found.redirect is None:
+                return found.size_bytes
+            if not found.redirect.startswith(self.base_url + "/"):
+                break
+            parts = urlsplit(found.redirect)
+            at, query, params = found.redirect[len(self.base_url) :].partition("?")[0], parts.query, None
+        raise RejectedError(
+            "the answer sends to another host, which is given no credentials, or to ever more places",
+            where=f"GET {self.base_url}{path}",
+            remedy="use the address that it sends to, if it belongs to the cluster",
+        )
+
+    def fetch(
+        self,
+        path: str,
+        target: IO[bytes],
+        *,
+        query: str = "",
+        params: Mapping[str, str | None] | None = None,
+        read_timeout_s: float | None = None,
+        max_bytes: int | None = None,
+    ) -> Download:
+        """As :meth:`download`, but follows no redirect.
+
+        Args:
+            path: Path, quoted, with a leading slash.
+            target: File to write.
+            query: Query as it stands in an address. It may be a secret, so no error or log shows it, nor what
+                the other side says about it.
+            params: Query; entries with None are left out.
+            read_timeout_s: Seconds to the first byte, and between bytes; default: configuration's.
+            max_bytes: Most that is written; None: any.
+
+        Raises:
+            DataError: The body is longer than ``max_bytes``.
+            PinotPluginError: By the module's table.
+        """
+        start = target.tell()
+        where = f"GET {self.base_url}{path}"
+
+        def attempt() -> Download:
+            target.seek(start)
+            target.truncate()
+            try:
+                with self._open(f"{path}?{query}" if query else path, params, read_timeout_s) as response:
+                    if response.is_redirect:
+                        return Download(0, redirect_of(response, where))
+                    text = "" if query else beginning_of(response)
+                    self._raise_for_status("GET", path, response, text, reads=True)
+                    return Download(write_body(response, target, where, max_bytes))
+            except requests.RequestException as fault:
+                # The fault's own text has the whole address.
+                cause = None if query else fault
+                raise self._translated("GET", path, fault, reads=True, secret=query) from cause
+
+        return call_with_retry(
+            attempt, policy=self._config.retry, clock=self.clock, rng=self._rng, what=where
+        )
+
+    def _attempt(
+        self, method: str, path: str, *, reads: bool, read_timeout_s: float, **arguments: Any
+    ) -> requests.Response:
+        try:
+            response = self._send(method, path, read_timeout_s=read_timeout_s, **arguments)
+        except requests.RequestException as fault:
+            raise self._translated(method, path, fault, reads=reads) from fault
+        self._raise_for_status(method, path, response, text_of(response), reads=reads)
+        return response
+
+    def _translated(
+        self, method: str, path: str, fault: requests.RequestException, *, reads: bool, secret: str = ""
+    ) -> PinotPluginError | TransientFailureError:
+        def clean(text: str) -> str:
+            # A header that cannot be sent is quoted by requests, with what is in it.
+            return self.clean(text.replace(secret, MASK) if secret else text)
+
+        return translate(fault, where=f"{method} {self.base_url}{path}", reads=reads, clean=clean)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str | None] | None = None,
+        headers: Mapping[str, str] | None = None,
+        read_timeout_s: float | None = None,
+        **body: Any,
+    ) -> requests.Response:
+        return self._session.request(
+            method,
+            self.base_url + path,
+            params=_given(params),
+            # 0.11.0 answers 500 on /tasks without an Accept header.
+            headers={"Accept": "application/json", **(headers or {})},
+            auth=self._auth,
+            timeout=(self._config.connect_timeout_s, read_timeout_s or self._config.read_timeout_s),
+            verify=self._verify,
+            cert=self._cert,
+            # A redirected POST would become a GET.
+            allow_redirects=method in ("GET", "HEAD"),
+            **body,
+        )
+
+    def _open(
+        self, path: str, params: Mapping[str, str | None] | None, read_timeout_s: float | None
+    ) -> requests.Response:
+        """GET a file and leave the body unread.
+
+        A session reads the body of a redirect, however long it is, even where it does not follow it, so the
+        request goes past that.
+        """
+        request = requests.Request(
+            "GET",
+            self.base_url + path,
+            params=_given(params),
+            # The file as it is: a gzip that was added on the way could unpack to anything.
+            headers={"Accept": "application/octet-stream", "Accept-Encoding": "identity"},
+            auth=self._auth,
+        )
+        prepared = self._session.prepare_request(request)
+        url = str(prepared.url)
+        settings: Any = self._session.merge_environment_settings(url, {}, True, self._verify, self._cert)
+        timeout_s = (self._config.connect_timeout_s, read_timeout_s or self._config.read_timeout_s)
+        return self._session.get_adapter(url).send(prepared, timeout=timeout_s, **settings)
+
+    def _raise_for_status(
+        self, method: str, path: str, response: requests.Response, body: str, *, reads: bool
+    ) -> None:
+        status = response.status_code
+        if 200 <= status < 300:
+            return
+        text = self.clean(words_of(body[:_LONGEST_ANSWER]))
+        verdict = classify(method, path, status, text, read_only=reads)
+        error = verdict.error(
+            verdict.message or text or f"{method} answered {status} without a text",
+            where=f"{method} {self.base_url}{path} ({status})",
+            remedy=verdict.remedy,
+            http_status=status,
+        )
+        if reads and status in _RETRY_STATUSES:
+            raise TransientFailureError(
+                error,
+                f"status {status}",
+                retry_after_s(response.headers.get("Retry-After"), self.clock.now()),
+            )
+        raise error
+
+    def clean(self, text: str) -> str:
+        """Take credentials, in whatever form, out of a text of the peer's and cut it to a readable length."""
+        text = self._redact(text[:_LONGEST_ANSWER]).strip()
+        return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + " ..."
+
+
+def _given(params: Mapping[str, str | None] | None) -> dict[str, str]:
+    return {key: value for key, value in (params or {}).items() if value is not None}

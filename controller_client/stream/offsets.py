@@ -1,0 +1,188 @@
+"""A look at the stream itself: which offsets it has. Optional, as Pinot 0.11 does not tell them.
+
+Only Kafka, and only where the package ``confluent-kafka`` is installed (``pip install
+'pinot-plugins[kafka]'``) and this machine reaches the brokers. Nothing is consumed, no topic is made, no
+consumer group is touched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from controller_client.common.extras import extra_for, install_command
+from controller_client.common.redaction import mask_text
+from controller_client.errors import NotFoundError, SourceError
+from controller_client.stream.config import StreamConfig
+
+__all__ = [
+    "KafkaLook",
+    "OffsetRange",
+    "StreamLook",
+    "StreamUnknownError",
+    "client_settings",
+    "open_look",
+    "topic_partitions",
+]
+
+_TIMEOUT_S = 10.0
+_BROKERS = "stream.kafka.broker.list"
+# What Kafka's Java client and librdkafka call by the same name; Pinot hands all keys to its client.
+_SHARED_KEYS = ("security.protocol", "sasl.mechanism")
+_JAAS = re.compile(r'\b(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
+
+
+@dataclass(frozen=True)
+class OffsetRange:
+    """What a partition of the stream holds.
+
+    Attributes:
+        earliest: Offset of its first row.
+        latest: The offset that its next row will get.
+    """
+
+    earliest: int
+    latest: int
+
+
+class StreamLook(Protocol):
+    """Tells the offsets of a stream."""
+
+    def read(self) -> Mapping[int, OffsetRange]:
+        """Return what each partition holds now.
+
+        Raises:
+            NotFoundError: There is no such topic.
+            SourceError: The stream does not answer.
+        """
+        ...
+
+
+class StreamUnknownError(SourceError):
+    """The stream cannot be looked at from here; the message says why."""
+
+
+class TopicLister(Protocol):
+    """What the clients of ``confluent_kafka`` have in common."""
+
+    def list_topics(self, *, timeout: float) -> Any:
+        """Ask for the cluster's topics."""
+        ...
+
+
+class KafkaLook:
+    """Tells the offsets of a Kafka topic.
+
+    Args:
+        stream: The table's stream config.
+
+    Raises:
+        StreamUnknownError: The package is not installed, or the config uses what only Java's client knows.
+    """
+
+    def __init__(self, stream: StreamConfig) -> None:
+        try:
+            from confluent_kafka import KafkaException
+            from confluent_kafka.admin import AdminClient
+        except ModuleNotFoundError as error:
+            raise StreamUnknownError(
+                "the offsets of the stream are not known: the package confluent-kafka is not installed",
+                remedy=install_command(extra_for("confluent_kafka")),
+            ) from error
+        self._topic = stream.topic
+        self._brokers = stream.values.get(_BROKERS, "")
+        # librdkafka writes to stderr by itself; what matters comes back as an error of the call.
+        try:
+            self._admin = AdminClient({**client_settings(stream.values), "log_level": 0})
+        except KafkaException as error:
+            raise StreamUnknownError(
+                f"the offsets of the stream are not known: {mask_text(error.args[0].str())}",
+                expected="a stream config that librdkafka takes too",
+            ) from error
+
+    def read(self) -> Mapping[int, OffsetRange]:
+        """As of :class:`StreamLook`; two requests for all partitions."""
+        from confluent_kafka import KafkaException, TopicPartition
+        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # public by its documents
+
+        try:
+            found = topic_partitions(self._admin, self._topic, _TIMEOUT_S)
+            if not found:
+                raise NotFoundError(
+                    f"there is no topic {self._topic}",
+                    where=self._brokers,
+                    remedy="check the topic's name and the list of brokers",
+                )
+            partitions = [TopicPartition(self._topic, each) for each in found]
+            earliest, latest = (
+                self._offsets(partitions, getattr(OffsetSpec, end)()) for end in ("earliest", "latest")
+            )
+        except KafkaException as error:
+            raise SourceError(
+                f"Kafka does not tell the offsets of {self._topic}: {error.args[0].str()}",
+                where=self._brokers,
+                remedy="is Kafka up, and can this machine reach it?",
+            ) from error
+        return {each: OffsetRange(earliest[each], latest[each]) for each in sorted(earliest)}
+
+    def _offsets(self, partitions: list[Any], spec: Any) -> dict[int, int]:
+        asked = self._admin.list_offsets(dict.fromkeys(partitions, spec), request_timeout=_TIMEOUT_S)
+        return {place.partition: future.result(_TIMEOUT_S * 2).offset for place, future in asked.items()}
+
+
+def open_look(stream: StreamConfig) -> StreamLook:
+    """Return what tells a stream's offsets.
+
+    Raises:
+        StreamUnknownError: Nothing does; the message says why.
+    """
+    if stream.stream_type.lower() != "kafka":
+        raise StreamUnknownError(
+            f"the offsets of the stream are not known: it is of type {stream.stream_type!r}", expected="kafka"
+        )
+    return KafkaLook(stream)
+
+
+def topic_partitions(client: TopicLister, topic: str, timeout_s: float) -> set[int]:
+    """Return the partitions of a topic; none where there is no such topic.
+
+    Args:
+        client: Any client of ``confluent_kafka``.
+        topic: Its name.
+        timeout_s: Seconds to wait for Kafka.
+
+    Raises:
+        confluent_kafka.KafkaException: Kafka does not answer.
+    """
+    # The list of all topics: asking for one by its name would let the brokers make it.
+    found = client.list_topics(timeout=timeout_s).topics.get(topic)
+    return set(found.partitions) if found else set()
+
+
+def client_settings(values: Mapping[str, str]) -> dict[str, str]:
+    """Translate what Pinot gives to Java's Kafka client: the brokers, and the access to them.
+
+    Args:
+        values: Of a table's stream config.
+
+    Returns:
+        Settings of confluent-kafka; they may hold a password.
+
+    Raises:
+        StreamUnknownError: The config uses what only Java's client knows.
+    """
+    settings = {"bootstrap.servers": values.get(_BROKERS, "")}
+    settings.update((key, values[key]) for key in _SHARED_KEYS if key in values)
+    strange = sorted(key for key in values if key.startswith("ssl.") and not key.endswith(".algorithm"))
+    jaas = values.get("sasl.jaas.config", "")
+    if strange or (settings.get("sasl.mechanism", "PLAIN") in ("GSSAPI", "OAUTHBEARER") and jaas):
+        raise StreamUnknownError(
+            "the stream cannot be read from here: its access is set up in a way that only Java's client has "
+            f"({', '.join(strange) or settings['sasl.mechanism']})",
+            expected="no security, or SASL with a user name and a password",
+        )
+    for name, value in _JAAS.findall(jaas):
+        settings[f"sasl.{name}"] = re.sub(r"\\(.)", r"\1", value)
+    return settings

@@ -1,0 +1,176 @@
+"""The mark of an upsert table: up to which version all servers that answer queries are complete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from controller_client.errors import NotAppliedError
+from controller_client.helix import read_records_at
+from controller_client.helix.ideal_state import read_external_view
+from controller_client.upsert.columns import NIL
+from controller_client.upsert.record import ServerRecord, low_water_mark, read_servers
+from controller_client.zookeeper import PropertyStore, ZNRecord
+
+__all__ = ["MarkKeeper", "NoMarkError", "TableMark", "read_mark", "takes_queries"]
+
+_SERVING = frozenset({"ONLINE", "CONSUMING"})
+
+
+class NoMarkError(NotAppliedError):
+    """No version of the table is complete on all of its servers, so no answer would be right."""
+
+
+@dataclass(frozen=True)
+class TableMark:
+    """What was read of a table's servers at one moment.
+
+    Attributes:
+        table: Name with type.
+        servers: Those that brokers send its queries to, each with the record of its present session; None
+            where it has told none.
+    """
+
+    table: str
+    servers: Mapping[str, ServerRecord | None]
+
+    @property
+    def version(self) -> int:
+        """The low-water mark; -1 where a server has no record, or where there is no server."""
+        return low_water_mark({name: record.mark if record else NIL for name, record in self.servers.items()})
+
+    @property
+    def at_ms(self) -> int:
+        """When that version was complete at the coordinator, milliseconds since 1970; 0 without one."""
+        version = self.version
+        times = (record.at_ms for record in self.servers.values() if record and record.mark == version)
+        return max(times, default=0) if version != NIL else 0
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """Servers that have told nothing in their present session; they hold the mark."""
+        return tuple(sorted(name for name, record in self.servers.items() if record is None))
+
+    @property
+    def holders(self) -> tuple[str, ...]:
+        """Servers without which the mark would be higher."""
+        lowest = self.version
+        marks = {name: record.mark if record else NIL for name, record in self.servers.items()}
+        if len(set(marks.values())) < 2 and not self.silent:
+            return ()
+        return tuple(sorted(name for name, mark in marks.items() if mark == lowest))
+
+    @property
+    def segments(self) -> frozenset[str]:
+        """The consuming segments whose rows the records name: a broker that takes the mark queries them."""
+        return frozenset(
+            progress.segment
+            for record in self.servers.values()
+            if record
+            for progress in record.partitions.values()
+            if progress.segment
+        )
+
+    def unrouted(self, routed: Collection[str]) -> frozenset[str]:
+        """Those of the segments that a broker does not query yet, given those that it does."""
+        return self.segments - frozenset(routed)
+
+    def why_none(self) -> str:
+        """Say why there is no mark, for people."""
+        if not self.servers:
+            return "no live server serves it"
+        if self.silent:
+            return f"{', '.join(self.silent)} has not told how far it is (does it run with the hook upsert?)"
+        return f"{', '.join(self.holders) or 'no server'} has completed no version yet"
+
+    def required(self) -> int:
+        """The version.
+
+        Raises:
+            NoMarkError: There is none.
+        """
+        if self.version == NIL:
+            raise NoMarkError(
+                f"no version of {self.table} is complete on all of its servers: {self.why_none()}",
+                where=self.table,
+                remedy="look at: pinotctl upsert status; the query option skipUpsert=true shows all rows",
+            )
+        return self.version
+
+
+def read_mark(store: PropertyStore, table: str) -> TableMark:
+    """Read how far the servers are that brokers send queries of a table to.
+
+    These are servers that have a segment of it in the external view, are connected, and neither shut down
+    nor have their queries disabled.
+
+    Args:
+        store: The cluster's property store.
+        table: Name with type.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+    """
+    cluster = f"/{store.cluster_name}"
+    states = read_external_view(store, table)
+    names = sorted(
+        {name for replicas in states.values() for name, state in replicas.items() if state in _SERVING}
+    )
+    # Records last: one that is read was written after its session began.
+    live = read_records_at(store, [f"{cluster}/LIVEINSTANCES/{name}" for name in names])
+    configs = read_records_at(store, [f"{cluster}/CONFIGS/PARTICIPANT/{name}" for name in names])
+    told = read_servers(store, table)
+    servers: dict[str, ServerRecord | None] = {}
+    for name, session, config in zip(names, live, configs, strict=True):
+        if session is None or not takes_queries(config):
+            continue
+        record = told.get(name)
+        is_present = record is not None and record.session == session.simple_fields.get("SESSION_ID")
+        servers[name] = record if is_present else None
+    return TableMark(table, servers)
+
+
+def takes_queries(config: ZNRecord | None) -> bool:
+    """Whether brokers send queries to a server with this instance config, as Pinot's routing decides it."""
+    if config is None:
+        return False
+    simple = {key: value.lower() for key, value in config.simple_fields.items()}
+    refused = simple.get("shutdownInProgress") == "true" or simple.get("queriesDisabled") == "true"
+    return not refused and simple.get("HELIX_ENABLED") != "false"
+
+
+class MarkKeeper:
+    """The version at which a table's queries are answered, kept from look to look; for one thread.
+
+    It grows only when the broker queries all segments whose rows the new mark names. While a server has told
+    nothing it stays.
+    """
+
+    def __init__(self) -> None:
+        self._kept: int | None = None
+
+    def take(self, found: TableMark, routed: Callable[[], Collection[str]]) -> int:
+        """Return the version to answer at.
+
+        Args:
+            found: What was read just now.
+            routed: Returns the segments that the broker queries; asked only where the mark has grown.
+
+        Raises:
+            NoMarkError: There is none, and was none before.
+        """
+        kept = self._kept
+        if found.version == NIL:
+            return found.required() if kept is None else kept
+        if kept is None or found.version > kept:
+            missing = found.unrouted(routed())
+            if missing and kept is not None:
+                return kept
+            if missing:
+                raise NoMarkError(
+                    f"a broker does not query {', '.join(sorted(missing))} of {found.table} yet",
+                    where=found.table,
+                    remedy="ask again in a moment: brokers learn of a new segment by themselves",
+                )
+        self._kept = found.version
+        return found.version

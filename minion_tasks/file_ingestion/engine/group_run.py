@@ -1,0 +1,216 @@
+"""One group of a subtask: build what has no result yet, unit by unit, and write each result down."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from controller_client.errors import ConflictError, NotAppliedError, PinotPluginError
+from jvm_bridge.builder import UnreadableFileError
+from minion_tasks.file_ingestion.engine.staging_builder import BuiltUnit
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.session.model import FileEntry, FileGroup, FileStatus, SessionState
+from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
+
+__all__ = ["GroupRun", "SubtaskFailedError", "UnitBuilder", "merge_result"]
+
+logger = logging.getLogger(__name__)
+
+_SAVE_INTERVAL_S = 2.0
+
+
+class SubtaskFailedError(PinotPluginError):
+    """Some files of the subtask could not be turned into segments; the session's ledger says why for each."""
+
+
+class UnitBuilder(Protocol):
+    """Turns files of a session into staged segments."""
+
+    def __call__(self, entries: Sequence[FileEntry]) -> BuiltUnit:
+        """Build files together and stage the segments."""
+        ...
+
+    def empty(self, number: int) -> BuiltUnit:
+        """Build and stage a segment without rows."""
+        ...
+
+
+class GroupRun:
+    """Works through one group; in the subtask's thread.
+
+    Results are written at most every two seconds and at the end: the ledger's znode is small, but not free.
+
+    Args:
+        sessions: The table's sessions.
+        session_id: The session.
+        number: The group.
+        attempt: The session's retry count when the subtask was submitted; a later one has other subtasks.
+        build: Builds and stages.
+        params: The task's parameters.
+        is_cancelled: Whether Helix has asked for an end.
+    """
+
+    def __init__(
+        self,
+        sessions: SessionStore,
+        session_id: str,
+        number: int,
+        *,
+        attempt: int,
+        build: UnitBuilder,
+        params: FileIngestionParams,
+        is_cancelled: Callable[[], bool],
+    ) -> None:
+        self._sessions = sessions
+        self._session_id = session_id
+        self._number = number
+        self._attempt = attempt
+        self._build = build
+        self._params = params
+        self._is_cancelled = is_cancelled
+        self._unsaved: list[BuiltUnit] = []
+        self._saved_at = time.monotonic()
+        self._bytes_read = self._bytes_built = 0
+
+    def run(self) -> None:
+        """Build all files of the group that have no result yet.
+
+        Raises:
+            SubtaskFailedError: At least one file failed.
+            NotAppliedError: The session no longer wants this subtask.
+        """
+        group = self._sessions.group(self._session_id, self._number)
+        try:
+            # Another run of the subtask may have been first with a file of a unit and left the others of it.
+            while not _is_over(group) or not _is_over(group := self._flush()):
+                if self._is_cancelled():
+                    raise NotAppliedError(
+                        f"the subtask for group {self._number} of session {self._session_id} was cancelled"
+                    )
+                self._check_wanted()
+                self._unsaved.append(self._build_next(group))
+                group = self._merged(group)
+                if time.monotonic() - self._saved_at >= _SAVE_INTERVAL_S:
+                    group = self._flush()
+        except BaseException:
+            with contextlib.suppress(NotAppliedError, DamagedSessionError):
+                self._flush()
+            raise
+        failed = [entry for entry in group.entries if entry.status is FileStatus.FAILED]
+        if failed:
+            raise SubtaskFailedError(
+                f"{len(failed)} of {len(group.entries)} files failed; the first: {failed[0].error}",
+                where=failed[0].file.shown,
+            )
+
+    def _build_next(self, group: FileGroup) -> BuiltUnit:
+        if group.empty_segment:
+            return self._build.empty(0)
+        entries = self._next_unit(_pending(group))
+        try:
+            built = self._build(entries)
+        except Exception as error:
+            # Not of one file: the staging folder, the disk. It is told with each file that it kept.
+            logger.exception("the segments of %s could not be built", entries[0].file.shown)
+            return BuiltUnit(None, {entry.number: error for entry in entries})
+        if built.unit is not None:
+            self._bytes_read += sum(e.file.size_bytes for e in entries if e.number in built.unit.files)
+            self._bytes_built += sum(segment.segment_size_bytes for segment in built.unit.segments)
+        return built
+
+    def _next_unit(self, pending: Sequence[FileEntry]) -> Sequence[FileEntry]:
+        """Take files for about one segment, by what files of this group have become so far."""
+        if self._params.one_to_one:
+            return pending[:1]
+        ratio = self._bytes_built / self._bytes_read if self._bytes_read else 1.0
+        size, taken = 0.0, 0
+        for entry in pending:
+            size += entry.file.size_bytes * ratio
+            if taken and size > self._params.segment_bytes:
+                break
+            taken += 1
+        return pending[:taken]
+
+    def _check_wanted(self) -> None:
+        session = self._sessions.load(self._session_id)
+        if (
+            session.abandoned
+            or session.state is not SessionState.IN_PROGRESS
+            or session.retry_count != self._attempt
+        ):
+            state = "abandoned" if session.abandoned else f"{session.state}, attempt {session.retry_count}"
+            raise NotAppliedError(
+                f"session {self._session_id} of {session.table} is {state}: the subtask is not wanted"
+            )
+
+    def _merged(self, group: FileGroup) -> FileGroup:
+        now_ms = int(time.time() * 1000)
+        for built in self._unsaved:
+            group = merge_result(group, built, now_ms, skip_unreadable=self._params.skip_unreadable)
+        return group
+
+    def _flush(self) -> FileGroup:
+        def change(stored: FileGroup) -> FileGroup:
+            # Whoever takes the session up counts its attempt first and writes the groups then.
+            self._check_wanted()
+            return self._merged(stored)
+
+        if not self._unsaved:
+            return self._sessions.group(self._session_id, self._number)
+        group = self._sessions.change_group(self._session_id, self._number, change)
+        self._unsaved.clear()
+        self._saved_at = time.monotonic()
+        return group
+
+
+def merge_result(group: FileGroup, built: BuiltUnit, now_ms: int, *, skip_unreadable: bool) -> FileGroup:
+    """Put a result into a group, unless another run of the same subtask was first with one of the files."""
+    pending = {entry.number for entry in _pending(group)}
+    unit = built.unit
+    if group.empty_segment:
+        return group if group.units or unit is None else replace(group, units=(unit,))
+    failures = dict(built.failures)
+    names = {segment.name for segment in group.segments}
+    if unit is not None and not pending.issuperset(unit.files):
+        unit = None
+    elif unit is not None and any(segment.name in names for segment in unit.segments):
+        taken = ConflictError(f"another attempt built other files as {unit.segments[0].name}")
+        failures |= dict.fromkeys(unit.files, taken)
+        unit = None
+    done = set(unit.files) if unit is not None else set()
+
+    def merged(entry: FileEntry) -> FileEntry:
+        if entry.number in done:
+            return replace(entry, status=FileStatus.STAGED, ended_ms=now_ms)
+        error = failures.get(entry.number)
+        if error is None or entry.number not in pending:
+            return entry
+        skip = skip_unreadable and isinstance(error, UnreadableFileError)
+        return replace(
+            entry,
+            status=FileStatus.SKIPPED if skip else FileStatus.FAILED,
+            error=_described(entry, error),
+            ended_ms=now_ms,
+        )
+
+    entries = tuple(merged(entry) for entry in group.entries)
+    return replace(group, entries=entries, units=group.units if unit is None else (*group.units, unit))
+
+
+def _described(entry: FileEntry, error: Exception) -> str:
+    name = entry.file.shown
+    if not isinstance(error, PinotPluginError):
+        return f"{name}: unexpected {type(error).__name__}: {error}"
+    return str(error) if name in str(error) else f"{name}: {error}"
+
+
+def _is_over(group: FileGroup) -> bool:
+    return group.is_settled or not (group.empty_segment or _pending(group))
+
+
+def _pending(group: FileGroup) -> list[FileEntry]:
+    return [entry for entry in group.entries if entry.status is FileStatus.PENDING]

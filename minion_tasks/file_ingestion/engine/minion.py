@@ -1,0 +1,233 @@
+"""Engines: what turns a session's file groups into staged segments. The minion engine uses Helix subtasks.
+
+`engines` finds the engine that a table wants, also among those of other packages.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+from controller_client.client import ControllerClient
+from controller_client.clock import Clock
+from controller_client.errors import NotAppliedError, NotFoundError, OutcomeUnknownError
+from controller_client.helix import TaskQueues
+from controller_client.zookeeper import PropertyStore
+from minion_tasks.file_ingestion.engine.subtask import subtasks_of
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
+from minion_tasks.file_ingestion.session.model import Session
+
+logger = logging.getLogger(__name__)
+
+_RUNNING = frozenset({"NOT_STARTED", "IN_PROGRESS"})
+_ENDED = frozenset({"COMPLETED", "DROPPED", "ERROR", "STOPPED", "TASK_ABORTED", "TASK_ERROR", "TIMED_OUT"})
+
+_ENDED_SINCE = {
+    "RUNNING": "it has not ended",
+    "TIMED_OUT": "it took longer than taskTimeoutSeconds",
+    "DROPPED": "its minion has left the cluster",
+    "ERROR": "its minion cannot run this task type, or failed before it began: see its log",
+}
+"""Why a subtask is in a state of Helix, where its minion gave no reason."""
+
+
+class _Work(Enum):
+    """What Helix says of a job. STALLED: it runs, but no subtask of it does or will.
+
+    Helix leaves a job so whose subtasks were dropped more often than they may be tried. For a moment it is so
+    too, while a subtask moves from a dead minion to another.
+    """
+
+    GOING_ON = "going on"
+    STALLED = "stalled"
+    OVER = "over"
+
+
+class NoMinionError(NotAppliedError):
+    """No live minion has the tag that the subtasks are for."""
+
+
+class Engine(Protocol):
+    """Runs the subtasks of a session; the results are in the session's ledger, not in what is returned."""
+
+    def slots(self, params: FileIngestionParams) -> int:
+        """Return how many subtasks can run side by side now; at least 1."""
+        ...
+
+    def submit(self, session: Session, tasks: Sequence[Sequence[int]], params: FileIngestionParams) -> str:
+        """Start a subtask for each sequence of groups; returns the name under which they are known.
+
+        But for Helix' own names, it begins with the engine's name and a colon.
+        """
+        ...
+
+    def wait(self, task_name: str, params: FileIngestionParams, on_poll: Callable[[], bool]) -> None:
+        """Wait until no subtask runs any more, whatever came of it, or `on_poll` says that all is done.
+
+        Subtasks of a process that has ended may be waited for: where they ended with it, this returns at
+        once.
+        """
+        ...
+
+    def explain(self, task_name: str) -> Mapping[int, str]:
+        """Say of each group's subtask how it ended, in the engine's words."""
+        ...
+
+    def cancel(self, task_name: str) -> None:
+        """Take back what was not started; what runs stops after its present file."""
+        ...
+
+
+@dataclass(frozen=True)
+class EngineContext:
+    """What an engine is opened with.
+
+    Attributes:
+        client: The controller.
+        store: ZooKeeper.
+        clock: Time.
+        spark_conf: Spark's configuration, for engines that use it; it may hold secrets.
+    """
+
+    client: ControllerClient
+    store: PropertyStore
+    clock: Clock
+    spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class MinionEngine:
+    """Subtasks on Python-hosted minions, in Helix' task queue: the controller's ``/tasks`` shows them.
+
+    Args:
+        client: The controller.
+        store: ZooKeeper, for the minions that live.
+        clock: Time between polls.
+        poll_interval_s: How often the state is asked for.
+        minion_grace_s: How long no fitting minion may live before the wait is given up.
+    """
+
+    def __init__(
+        self,
+        client: ControllerClient,
+        store: PropertyStore,
+        clock: Clock,
+        *,
+        poll_interval_s: float = 0.25,
+        minion_grace_s: float = 60.0,
+    ) -> None:
+        self._client = client
+        self._store = store
+        self._clock = clock
+        self._poll_interval_s = poll_interval_s
+        self._minion_grace_s = minion_grace_s
+        self._queues = TaskQueues(store, clock=clock)
+
+    def slots(self, params: FileIngestionParams) -> int:
+        """Count the live minions of the tag, times what each of them runs side by side."""
+        return max(1, len(self._live_minions(params.minion_tag)) * params.concurrent_per_instance)
+
+    def submit(self, session: Session, tasks: Sequence[Sequence[int]], params: FileIngestionParams) -> str:
+        """Enqueue one Helix job.
+
+        A subtask's configuration names the table, the session with its attempt, and the groups, nothing more:
+        it is shown by the controller to everybody, so it holds no file system properties.
+
+        Raises:
+            NoMinionError: No minion could run it.
+        """
+        self._require_minion(params.minion_tag)
+        configs = [subtask.to_configs() for subtask in subtasks_of(session, tasks)]
+        name = self._queues.submit(
+            TASK_TYPE,
+            configs,
+            minion_tag=params.minion_tag,
+            timeout_s=params.task_timeout_s,
+            concurrent_per_instance=params.concurrent_per_instance,
+        )
+        logger.info("session %s: %d subtasks submitted as %s", session.session_id, len(configs), name)
+        return name
+
+    def wait(self, task_name: str, params: FileIngestionParams, on_poll: Callable[[], bool]) -> None:
+        """Poll until the ledger or Helix says that the job is over; Helix is the later of the two.
+
+        Raises:
+            NoMinionError: No fitting minion has lived for the grace time.
+        """
+        minion_seen_s = work_seen_s = self._clock.monotonic()
+        while True:
+            if on_poll():
+                return
+            work = self._work(task_name)
+            now_s = self._clock.monotonic()
+            if work is not _Work.STALLED:
+                work_seen_s = now_s
+            if work is _Work.OVER or now_s - work_seen_s > self._minion_grace_s:
+                return
+            if self._live_minions(params.minion_tag):
+                minion_seen_s = now_s
+            elif now_s - minion_seen_s > self._minion_grace_s:
+                raise NoMinionError(
+                    f"no minion tagged {params.minion_tag!r} lived in the last {self._minion_grace_s:.0f} s",
+                    where=task_name,
+                    remedy="start one with 'pinotctl serve minion', then run the task again",
+                )
+            self._clock.sleep(self._poll_interval_s)
+
+    def explain(self, task_name: str) -> Mapping[int, str]:
+        """Read the subtasks' ends from the controller: the minion, Helix' state and what the minion said."""
+        try:
+            subtasks = self._client.tasks.debug(task_name).get("subtaskInfos") or ()
+        except NotAppliedError as error:
+            logger.warning("the controller does not report how the subtasks ended: %s", error)
+            return {}
+        ends = {}
+        for subtask in subtasks:
+            state, minion = subtask.get("state"), subtask.get("participant")
+            reason = subtask.get("info") or _ENDED_SINCE.get(state, "its minion gave no reason: see its log")
+            end = f"{state} on {minion}: {reason}" if minion else "no minion has taken it"
+            for number in subtask["taskConfig"]["configs"]["groups"].split(","):
+                ends[int(number)] = end
+        return ends
+
+    def cancel(self, task_name: str) -> None:
+        """Delete the job from the queue; a subtask that runs finds its session abandoned."""
+        try:
+            self._queues.delete(task_name)
+        except NotFoundError:
+            return
+        except (NotAppliedError, OutcomeUnknownError) as error:
+            # Only a courtesy to the minions: what still runs ends by itself when it sees its session.
+            logger.warning("the task %s was not deleted: %s", task_name, error)
+
+    def _work(self, task_name: str) -> _Work:
+        try:
+            if self._client.tasks.state(task_name) not in _RUNNING:
+                return _Work.OVER
+            states = self._client.tasks.subtask_states(task_name).values()
+        except NotFoundError:
+            return _Work.OVER
+        except NotAppliedError as error:
+            # The controller restarts; the job is in ZooKeeper and goes on without it.
+            logger.warning("the controller does not tell the state of %s now: %s", task_name, error)
+            return _Work.GOING_ON
+        return _Work.STALLED if states and _ENDED.issuperset(states) else _Work.GOING_ON
+
+    def _live_minions(self, tag: str) -> list[str]:
+        return [name for name in self._store.live_instances() if tag in self._tags(name)]
+
+    def _tags(self, instance: str) -> list[str]:
+        try:
+            return self._store.instance_tags(instance)
+        except NotFoundError:
+            return []  # it joined a moment ago and has no config yet, or it was dropped
+
+    def _require_minion(self, tag: str) -> None:
+        if not self._live_minions(tag):
+            raise NoMinionError(
+                f"no live minion has the tag {tag!r}",
+                expected="at least one Python-hosted minion",
+                remedy="start one with 'pinotctl serve minion'",
+            )

@@ -1,0 +1,58 @@
+"""Where a session's segments wait, built but unknown to the controller, until the switch."""
+
+from __future__ import annotations
+
+from controller_client.client import ControllerClient
+from controller_client.errors import ConfigError
+from controller_client.filestore import FileStore, open_store, scheme_of
+from controller_client.publishing.staged_segment import STAGING_FOLDER
+from minion_tasks.file_ingestion.params.patterns import path_of
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+
+
+def staging_root(params: FileIngestionParams, client: ControllerClient) -> str:
+    """Return the folder below which sessions of this cluster stage their segments.
+
+    It is a folder of its own, since all in it is deleted, in ``outputDirURI`` or in the controller's deep
+    store: on the same store, the controller copies a staged segment to its place by itself.
+
+    Raises:
+        ConfigError: ``outputDirURI`` is not set and the controller does not tell where its deep store is, or
+            the input lies in the staging folder.
+    """
+    place = params.output_dir_uri or client.cluster.deep_store_uri()
+    if place is None:
+        raise ConfigError(
+            "no place to stage segments: outputDirURI is not set, nor tells the controller its data dir",
+            remedy="set outputDirURI to a folder that all minions and the controller reach",
+        )
+    root = f"{place.rstrip('/')}/{STAGING_FOLDER}"
+    if is_below(params.input_dir_uri, root):
+        raise ConfigError(
+            f"inputDirURI {params.input_dir_uri} lies in the staging folder {root}, which runs empty",
+            remedy="move the files elsewhere, or set another outputDirURI",
+        )
+    return root
+
+
+def is_below(uri: str, folder_uri: str) -> bool:
+    """Tell whether a URI is a folder's own or names something in it."""
+    return f"{path_of(uri).rstrip('/')}/".startswith(f"{path_of(folder_uri).rstrip('/')}/")
+
+
+def session_uri(root: str, table: str, session_id: str) -> str:
+    """Return a session's own folder."""
+    return f"{root}/{table}/{session_id}"
+
+
+def is_session_folder(uri: str, table: str, session_id: str) -> bool:
+    """Return whether a URI is a session's own folder, wherever the staging folder was when it began."""
+    return uri.endswith(session_uri(f"/{STAGING_FOLDER}", table, session_id))
+
+
+def open_staging(staging_uri: str, params: FileIngestionParams) -> FileStore:
+    """Open the store of a staging folder, with the output's properties or, on a like store, the input's."""
+    properties = params.output_fs
+    if not properties and scheme_of(staging_uri) == scheme_of(params.input_dir_uri):
+        properties = params.input_fs
+    return open_store(staging_uri, properties, key="outputDirURI")

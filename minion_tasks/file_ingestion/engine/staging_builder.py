@@ -1,0 +1,213 @@
+"""Builds the segments of some files of a session and puts them into its staging folder."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from controller_client.common.disk import naming_full_disks
+from controller_client.errors import PinotPluginError
+from controller_client.filestore import FileInfo, open_store
+from controller_client.publishing.staged_segment import StagedSegment, stage_segment
+from jvm_bridge.builder import BuiltSegment, FileFormat, SegmentBuilder
+from minion_tasks.file_ingestion.engine.staging import open_staging
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.plan.provenance import Provenance
+from minion_tasks.file_ingestion.session.column_notes import notes_of
+from minion_tasks.file_ingestion.session.model import (
+    ColumnNote,
+    FileEntry,
+    Session,
+    StagedUnit,
+)
+
+logger = logging.getLogger(__name__)
+
+_MAX_ROWS = 2**31 - 1  # what a segment can hold
+
+
+@dataclass(frozen=True)
+class BuiltUnit:
+    """What became of files that were to be built together.
+
+    Attributes:
+        unit: The good ones, staged; None when there was no good one.
+        failures: By file number, why it is in none of the segments.
+    """
+
+    unit: StagedUnit | None
+    failures: Mapping[int, Exception] = field(default_factory=dict)
+
+
+class StagingBuilder:
+    """Builds and stages; used by one subtask, in its thread.
+
+    Args:
+        session: The session that the files are of.
+        params: The task's parameters.
+        builder: Pinot's segment builder for the table.
+        work_dir: For local copies and tars; what is put there is deleted again.
+    """
+
+    def __init__(
+        self, session: Session, params: FileIngestionParams, builder: SegmentBuilder, work_dir: Path
+    ) -> None:
+        self._session = session
+        self._params = params
+        self._builder = builder
+        self._work_dir = work_dir
+        self._raw_table = session.table.rpartition("_")[0]
+        self._source = open_store(params.input_dir_uri, params.input_fs)
+        self._staging = open_staging(session.staging_uri, params)
+        self._attempt = uuid.uuid4().hex[:8]
+
+    def __call__(self, entries: Sequence[FileEntry]) -> BuiltUnit:
+        """Build the segments of files, the bad ones among them left out, and stage them.
+
+        Raises:
+            DiskFullError: No room is left in the folder for local copies and tars, or in the staging folder.
+        """
+        with naming_full_disks(self._work_dir):
+            return self._built(entries)
+
+    def _built(self, entries: Sequence[FileEntry]) -> BuiltUnit:
+        failures: dict[int, Exception] = {}
+        while left := [entry for entry in entries if entry.number not in failures]:
+            started = time.monotonic()
+            copies = _Copies(self._source.local_copy, self._work_dir)
+            try:
+                failures |= copies.open(left)
+                good = [entry for entry in left if entry.number not in failures]
+                built, bad, columns = self._build(good, copies) if good else ((), {}, ())
+                failures |= bad
+            finally:
+                # Only now it is certain that what was read was each file as it was listed.
+                changed = copies.close()
+            failures |= changed
+            if not changed.keys() & {entry.number for entry in good}:
+                files = tuple(entry.number for entry in good if entry.number not in failures)
+                if not built:
+                    return BuiltUnit(None, failures)
+                segments = self._stage(built, time.monotonic() - started)
+                return BuiltUnit(StagedUnit(files, segments, columns), failures)
+            for segment in built:
+                _delete(segment)
+        return BuiltUnit(None, failures)
+
+    def empty(self, number: int) -> BuiltUnit:
+        """Build and stage a segment without rows, which stands for "nothing" in a replacement."""
+        started = time.monotonic()
+        with naming_full_disks(self._work_dir), tempfile.TemporaryDirectory(dir=self._work_dir) as folder:
+            path = Path(folder) / "empty.json"
+            path.touch()
+            built = self._builder.from_file(
+                path,
+                FileFormat.JSON,
+                self._params.names.of_session(self._raw_table, self._round(), number),
+                custom_metadata=Provenance(self._session.session_id, ()).to_custom_map(),
+            )
+        return BuiltUnit(StagedUnit((), self._stage([built], time.monotonic() - started)))
+
+    def _build(
+        self, entries: Sequence[FileEntry], copies: _Copies
+    ) -> tuple[Sequence[BuiltSegment], dict[int, Exception], tuple[ColumnNote, ...]]:
+        params = self._params
+        one_each = params.one_to_one
+        first = entries[0]
+
+        def name(part: int) -> str:
+            if one_each and first.refreshes is not None:
+                return first.refreshes
+            return params.names.of_session(self._raw_table, self._round(), first.number, part)
+
+        def custom(indexes: Sequence[int]) -> Mapping[str, str]:
+            files = tuple(entries[index].file for index in indexes)
+            return Provenance(self._session.session_id, files).to_custom_map()
+
+        built = self._builder.from_files(
+            [copies.paths[entry.number] for entry in entries],
+            FileFormat.parse(params.input_format),
+            name,
+            max_rows=_MAX_ROWS if one_each else params.max_segment_rows,
+            # Any reader config, even an empty one, changes how Pinot's CSV reader treats spaces.
+            reader_config=params.record_reader or None,
+            custom_metadata=custom,
+        )
+        failures: dict[int, Exception] = {entries[i].number: error for i, error in built.failures.items()}
+        return (
+            built.segments,
+            failures,
+            notes_of({entries[i].number: mismatch for i, mismatch in built.mismatches.items()}),
+        )
+
+    def _round(self) -> str:
+        # A file that failed is built again under another name than the unit that went on without it.
+        retry = self._session.retry_count
+        return self._session.session_id + (f"r{retry}" if retry else "")
+
+    def _stage(self, built: Sequence[BuiltSegment], build_s: float) -> tuple[StagedSegment, ...]:
+        try:
+            return tuple(
+                stage_segment(
+                    self._staging,
+                    segment,
+                    f"{self._session.staging_uri}/{segment.name}.{self._attempt}",
+                    build_s / len(built),
+                )
+                for segment in built
+            )
+        finally:
+            for segment in built:
+                _delete(segment)
+
+
+LocalCopy = Callable[[FileInfo, Path], AbstractContextManager[Path]]
+
+
+class _Copies:
+    """Local copies of several files, each opened and closed by itself, so that a fault has a file."""
+
+    def __init__(self, local_copy: LocalCopy, work_dir: Path) -> None:
+        self._local_copy = local_copy
+        self._work_dir = work_dir
+        self._open: dict[int, tuple[AbstractContextManager[Path], tempfile.TemporaryDirectory[str]]] = {}
+        self.paths: dict[int, Path] = {}
+
+    def open(self, entries: Sequence[FileEntry]) -> dict[int, Exception]:
+        """Open copies; returns why some could not be."""
+        failures: dict[int, Exception] = {}
+        for entry in entries:
+            logger.info("reading %s (%d bytes)", entry.file.shown, entry.file.size_bytes)
+            folder = tempfile.TemporaryDirectory(dir=self._work_dir, prefix="copy-")
+            copy = self._local_copy(entry.file, Path(folder.name))
+            try:
+                self.paths[entry.number] = copy.__enter__()
+            except PinotPluginError as error:
+                folder.cleanup()
+                failures[entry.number] = error
+                continue
+            self._open[entry.number] = (copy, folder)
+        return failures
+
+    def close(self) -> dict[int, Exception]:
+        """Close all; returns which of the files changed while they were read."""
+        failures: dict[int, Exception] = {}
+        for number, (copy, folder) in self._open.items():
+            try:
+                copy.__exit__(None, None, None)
+            except PinotPluginError as error:
+                failures[number] = error
+            folder.cleanup()
+        self._open.clear()
+        return failures
+
+
+def _delete(built: BuiltSegment) -> None:
+    built.tar_path.unlink(missing_ok=True)
+    built.metadata_tar_path.unlink(missing_ok=True)

@@ -1,0 +1,69 @@
+"""A subtask as it is submitted: what a minion or a Spark worker has to know. No JVM here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from controller_client.config import ControllerConfig
+from minion_tasks.file_ingestion.session.model import Session
+
+__all__ = ["ClusterAddress", "Subtask", "subtasks_of"]
+
+
+@dataclass(frozen=True)
+class ClusterAddress:
+    """How the process of a subtask reaches the cluster.
+
+    Attributes:
+        controller: The controller, with credentials.
+        zookeeper: ``host:port,...[/chroot]``.
+        name: Helix' name of the cluster.
+    """
+
+    controller: ControllerConfig
+    zookeeper: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Subtask:
+    """What a subtask has to know: it reads all else from the cluster by itself.
+
+    Attributes:
+        table: Name with type.
+        session_id: The session.
+        attempt: The session's retry count when the subtask was submitted.
+        groups: Numbers of its groups.
+    """
+
+    table: str
+    session_id: str
+    attempt: int
+    groups: tuple[int, ...]
+
+    def to_configs(self) -> dict[str, str]:
+        """Write it as the configuration of a Helix task, which everybody can read: no secrets are in it."""
+        return {
+            "tableName": self.table,
+            "session": self.session_id,
+            "attempt": str(self.attempt),
+            "groups": ",".join(map(str, self.groups)),
+        }
+
+    @classmethod
+    def from_configs(cls, configs: Mapping[str, str]) -> Subtask:
+        """Read what `to_configs` wrote."""
+        return cls(
+            table=configs["tableName"],
+            session_id=configs["session"],
+            attempt=int(configs["attempt"]),
+            groups=tuple(int(number) for number in configs["groups"].split(",")),
+        )
+
+
+def subtasks_of(session: Session, tasks: Sequence[Sequence[int]]) -> list[Subtask]:
+    """Make the subtasks of a session's present attempt, one for each sequence of groups."""
+    return [
+        Subtask(session.table, session.session_id, session.retry_count, tuple(numbers)) for numbers in tasks
+    ]

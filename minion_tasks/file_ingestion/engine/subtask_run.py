@@ -1,0 +1,81 @@
+"""Runs a subtask: turns the files of its groups into staged segments. The same code on every engine.
+
+Nothing of it reaches the table. A subtask may run twice (Helix and Spark give it to another process when one
+dies), so what it stages has a name of the attempt's own, and the first result that is written for a file
+stays.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from controller_client.client import ControllerClient
+from controller_client.zookeeper import PropertyStore
+from jvm_bridge.builder import SegmentBuilder
+from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError
+from minion_tasks.file_ingestion.engine.staging_builder import StagingBuilder
+from minion_tasks.file_ingestion.engine.subtask import ClusterAddress, Subtask
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
+from minion_tasks.file_ingestion.session.store import SessionStore
+
+__all__ = ["run_subtask"]
+
+
+def run_subtask(
+    subtask: Subtask, cluster: ClusterAddress, work_dir: Path, is_cancelled: Callable[[], bool]
+) -> None:
+    """Stage the files of a subtask's groups; the JVM must run in this process.
+
+    Args:
+        subtask: What is to be done.
+        cluster: Where.
+        work_dir: For temporary files, which are deleted again.
+        is_cancelled: Asked between files, in the subtask's thread.
+
+    Raises:
+        SubtaskFailedError: At least one file failed.
+        NotAppliedError: The session no longer wants this subtask, or it was cancelled.
+    """
+    table = subtask.table
+    with (
+        ControllerClient(cluster.controller) as client,
+        PropertyStore(cluster.zookeeper, cluster.name) as store,
+        tempfile.TemporaryDirectory(dir=work_dir, prefix=f"{subtask.session_id}-") as folder,
+    ):
+        sessions = SessionStore(store, table)
+        session = sessions.load(subtask.session_id)
+        params = FileIngestionParams.from_configs(client.tables.task_config(table, TASK_TYPE) or {})
+        config = client.tables.get(table)
+        builder = StagingBuilder(
+            session,
+            params,
+            SegmentBuilder(
+                config,
+                client.schemas.of_table(config),
+                Path(folder),
+                reader=params.segment_reader,
+                rules=params.rules,
+            ),
+            Path(folder),
+        )
+        failures = []
+        for number in subtask.groups:
+            run = GroupRun(
+                sessions,
+                subtask.session_id,
+                number,
+                attempt=subtask.attempt,
+                build=builder,
+                params=params,
+                is_cancelled=is_cancelled,
+            )
+            try:
+                run.run()
+            except SubtaskFailedError as error:
+                failures.append(error)
+    if len(failures) > 1:
+        raise SubtaskFailedError(f"{len(failures)} of {len(subtask.groups)} groups failed: {failures[0]}")
+    if failures:
+        raise failures[0]

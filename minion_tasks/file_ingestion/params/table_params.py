@@ -1,0 +1,228 @@
+"""The parameters of one table's FileIngestionTask, parsed and checked once, also against each other."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+from controller_client.errors import ConfigError
+from controller_client.filestore import open_store, scheme_of
+from controller_client.filestore.local import path_in
+from jvm_bridge.input_rules import InputRules
+from minion_tasks.file_ingestion.params.parameters import PARAMETERS, PREFIXES
+from minion_tasks.file_ingestion.params.patterns import PathMatcher
+from minion_tasks.file_ingestion.session import naming
+from minion_tasks.file_ingestion.session.model import IngestionMode
+from minion_tasks.file_ingestion.session.naming import SegmentNames
+
+TASK_TYPE = "FileIngestionTask"
+
+
+_BY_KEY = {parameter.key: parameter for parameter in PARAMETERS}
+_APPEND_ONLY = ("desiredSegmentSize", "maxNumRecordsPerSegment")
+
+
+@dataclass(frozen=True)
+class FileIngestionParams:
+    """The checked parameters of one table. File system properties may hold secrets and show in no repr.
+
+    Attributes:
+        mode: What a run brings the table to.
+        atomic: Whether it becomes visible in one step.
+        one_to_one: Whether each file is one segment.
+        max_retries: Triggers that go on with a session after its first.
+        allow_empty: Whether a source without a file may empty the table.
+        max_tasks: None for no bound.
+        engine: One of `ENGINES`.
+        rules: What files may be like.
+    """
+
+    mode: IngestionMode
+    atomic: bool
+    one_to_one: bool
+    max_retries: int
+    clear_state: bool
+    allow_empty: bool
+    input_dir_uri: str
+    input_format: str
+    include: PathMatcher | None
+    exclude: PathMatcher | None
+    schedule: str | None
+    output_dir_uri: str | None
+    push_mode: str
+    max_tasks: int | None
+    max_files_per_task: int
+    max_bytes_per_task: int
+    segment_bytes: int
+    max_segment_rows: int
+    skip_unreadable: bool
+    purge_after_s: int
+    names: SegmentNames
+    engine: str
+    task_timeout_s: int
+    concurrent_per_instance: int
+    minion_tag: str
+    segment_reader: Literal["auto", "arrow", "pinot"]
+    rules: InputRules
+    input_fs: Mapping[str, str] = field(repr=False)
+    output_fs: Mapping[str, str] = field(repr=False)
+    record_reader: Mapping[str, str] = field(repr=False)
+
+    @classmethod
+    def from_configs(cls, configs: Mapping[str, str]) -> FileIngestionParams:
+        """Parse and check the task's configuration map.
+
+        Raises:
+            ConfigError: A key is unknown, missing, malformed or does not go with another; the message names
+                it.
+        """
+        values = _parse(configs)
+        input_uri = values["inputDirURI"]
+        input_fs = _with_prefix(configs, "input.fs.prop.")
+        output_fs = _with_prefix(configs, "output.fs.prop.")
+        output_uri = values["outputDirURI"]
+        # First of all, since other errors show the URI.
+        _check_uri("inputDirURI", input_uri)
+        if output_uri is not None:
+            _check_uri("outputDirURI", output_uri)
+        # Opening a store checks scheme, class and property names; nothing is contacted.
+        open_store(input_uri, input_fs, class_name=values["input.fs.className"], key="inputDirURI")
+        if output_uri is not None:
+            open_store(output_uri, output_fs, class_name=values["output.fs.className"], key="outputDirURI")
+        _check_together(configs, values)
+        swap, sync = values["consistentPushSwapEnabled"], values["enableSync"]
+        return cls(
+            mode=IngestionMode.SWAP if swap else IngestionMode.SYNC if sync else IngestionMode.APPEND,
+            atomic=swap or values["consistentPushEnabled"] or values["enableAtomicUpload"],
+            one_to_one=sync,
+            max_retries=values["consistentPushMaxRetries"],
+            clear_state=values["clearConsistentPushState"],
+            allow_empty=values["allowEmptySource"],
+            input_dir_uri=input_uri,
+            input_format=values["inputFormat"],
+            include=_pattern("includeFileNamePattern", values),
+            exclude=_pattern("excludeFileNamePattern", values),
+            schedule=values["schedule"],
+            output_dir_uri=output_uri,
+            push_mode=values["push.mode"],
+            max_tasks=values["tableMaxNumTasks"],
+            max_files_per_task=values["taskMaxNumFilesPerTask"],
+            max_bytes_per_task=values["taskMaxDataSize"],
+            segment_bytes=values["desiredSegmentSize"],
+            max_segment_rows=values["maxNumRecordsPerSegment"],
+            skip_unreadable=values["skipFileIfFailToInitReader"],
+            purge_after_s=values["replacedSegmentsRetentionPeriod"],
+            names=SegmentNames.from_configs(_with_prefix(configs, naming.PREFIX)),
+            engine=values["engine"],
+            task_timeout_s=values["taskTimeoutSeconds"],
+            concurrent_per_instance=values["numConcurrentTasksPerInstance"],
+            minion_tag=values["minionInstanceTag"],
+            segment_reader=values["segmentReader"],
+            rules=InputRules(
+                values["inputEncoding"], values["maxMissingColumns"], values["failOnUnknownColumns"]
+            ),
+            input_fs=input_fs,
+            output_fs=output_fs,
+            record_reader=_with_prefix(configs, "recordReader.prop."),
+        )
+
+
+def _check_together(configs: Mapping[str, str], values: Mapping[str, Any]) -> None:
+    """Refuse keys that do not go with each other."""
+    swap, sync, push = (
+        values[key] for key in ("consistentPushSwapEnabled", "enableSync", "consistentPushEnabled")
+    )
+    if values["enableAtomicUpload"] and not sync:
+        raise ConfigError(
+            "enableAtomicUpload is of sync mode, and enableSync is not true",
+            remedy="set consistentPushEnabled instead, or enableSync as well",
+        )
+    if "consistentPushMaxRetries" in configs and not (swap or push):
+        raise ConfigError(
+            "consistentPushMaxRetries goes with consistent push only",
+            expected="consistentPushEnabled or consistentPushSwapEnabled set to true",
+        )
+    if "allowEmptySource" in configs and not (swap or sync):
+        raise ConfigError(
+            "allowEmptySource does not go with append mode, in which no segment of the table goes",
+            expected="enableSync or consistentPushSwapEnabled set to true",
+        )
+    if "inputEncoding" in configs and values["inputFormat"] not in ("csv", "json"):
+        raise ConfigError(
+            f"inputEncoding does not go with {values['inputFormat']}, whose texts are UTF-8 always",
+            remedy="remove it",
+        )
+    for key in _APPEND_ONLY:
+        if sync and key in configs:
+            raise ConfigError(
+                f"{key} does not go with enableSync", expected="in sync mode, each file is one segment"
+            )
+
+
+def _parse(configs: Mapping[str, str]) -> dict[str, Any]:
+    for key in configs:
+        if key not in _BY_KEY and not any(key.startswith(prefix) and key != prefix for prefix in PREFIXES):
+            raise _unknown(key)
+    values: dict[str, Any] = {}
+    for parameter in PARAMETERS:
+        given = configs.get(parameter.key, parameter.default)
+        if given is None:
+            if parameter.required:
+                raise ConfigError(f"{parameter.key} is missing", expected=parameter.doc)
+            values[parameter.key] = None
+            continue
+        try:
+            values[parameter.key] = parameter.parse(given)
+        except ValueError as error:
+            raise ConfigError(f"{parameter.key} is {given!r}: {error}", expected=parameter.doc) from error
+    return values
+
+
+def _unknown(key: str) -> ConfigError:
+    if key in ("retryCount", "state"):
+        return ConfigError(
+            f"{key} is read-only: it is told by 'pinotctl task session show'", remedy="remove it"
+        )
+    names = [*_BY_KEY, *(prefix + "…" for prefix in PREFIXES)]
+    folded = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(key.lower(), folded, n=1, cutoff=0.6)
+    return ConfigError(
+        f"unknown parameter {key!r} of {TASK_TYPE}",
+        remedy=f"did you mean {folded[near[0]]!r}?" if near else "known are: " + ", ".join(names),
+    )
+
+
+def _with_prefix(configs: Mapping[str, str], prefix: str) -> Mapping[str, str]:
+    return {key[len(prefix) :]: value for key, value in configs.items() if key.startswith(prefix)}
+
+
+def _pattern(key: str, values: Mapping[str, Any]) -> PathMatcher | None:
+    if values[key] is None:
+        return None
+    matcher = PathMatcher(values[key], key=key)
+    uri: str = values["inputDirURI"]
+    scheme = scheme_of(uri)
+    if scheme == "file":
+        # As listed files are named; percent-encoding is undone where the folder is (see LocalStore).
+        path = str(Path(path_in(uri)))
+        matcher.check_reaches([f"file://{path}", f"file://{unquote(path)}"])
+    else:
+        matcher.check_reaches([scheme + uri[len(scheme) :]])
+    return matcher
+
+
+def _check_uri(key: str, uri: str) -> None:
+    try:
+        parts = urlsplit(uri)
+    except ValueError as error:  # a bracket where a host would be
+        raise ConfigError(
+            f"{key} is no URI: {error}", expected="file:///folder or s3://bucket/folder/"
+        ) from None
+    if parts.scheme == "s3" and not parts.netloc:
+        raise ConfigError(f"{key} names no bucket: {uri}", expected="s3://bucket/folder/")
+    if parts.password:
+        raise ConfigError(f"{key} carries a password", remedy="put credentials into input.fs.prop.*")

@@ -1,0 +1,26 @@
+"""How the texts of a task's parameters become values; each parser raises ValueError with what it expected."""
+
+from __future__ import annotations
+
+from controller_client.common.parsing import count
+from jvm_bridge.input_rules import text_encoding
+
+_INT_MAX = 2**31 - 1
+
+
+def count_or_no_bound(value: str) -> int | None:
+    """Read a whole number from 1, or -1 for None."""
+    return None if value.strip() == "-1" else count(value)
+
+
+def retries(value: str) -> int:
+    """Read a whole number up to Java's INT_MAX."""
+    if not value.strip().isdecimal() or int(value) > _INT_MAX:
+        raise ValueError(f"expected a whole number from 0 to {_INT_MAX}")
+    return int(value)
+
+
+def encoding(value: str) -> str:
+    """Take the name of an encoding of text."""
+    text_encoding(value)
+    return value.strip()

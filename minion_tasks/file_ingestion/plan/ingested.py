@@ -1,0 +1,61 @@
+"""What is in the table already: read from the metadata of the segments that queries see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from controller_client.client import ControllerClient
+from controller_client.filestore import FileInfo
+from controller_client.zookeeper import PropertyStore
+from minion_tasks.file_ingestion.plan.provenance import Provenance
+
+_PAGE = 1000
+
+
+@dataclass(frozen=True)
+class TableContents:
+    """The segments that queries see, and the files that this task built them from.
+
+    Segments that a lineage entry hides (replaced, or of a switch that did not complete) do not count.
+
+    Attributes:
+        files: URI to the file as it was when it was ingested.
+        uris_of: Segments of this task to the URIs of their files; none for a segment without rows.
+        foreign: Segments that others made.
+    """
+
+    files: Mapping[str, FileInfo] = field(default_factory=dict)
+    uris_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    foreign: tuple[str, ...] = ()
+
+    @property
+    def segments(self) -> list[str]:
+        """All of them."""
+        return [*self.uris_of, *self.foreign]
+
+
+def read_contents(client: ControllerClient, store: PropertyStore, table: str) -> TableContents:
+    """Read the metadata of all segments that queries see, a page at a time.
+
+    Raises:
+        DataError: A segment says unreadably where it came from.
+    """
+    names = client.segments.list(table, exclude_replaced=True)
+    files: dict[str, FileInfo] = {}
+    uris_of: dict[str, tuple[str, ...]] = {}
+    foreign: list[str] = []
+    for start in range(0, len(names), _PAGE):
+        page = names[start : start + _PAGE]
+        found = store.get_many([f"/SEGMENTS/{table}/{name}" for name in page])
+        for name, versioned in zip(page, found, strict=True):
+            if versioned is None:
+                continue  # deleted since it was listed
+            custom = versioned.record.map_fields.get("custom.map", {})
+            provenance = Provenance.from_custom_map(custom, segment=name)
+            if provenance is None:
+                foreign.append(name)
+                continue
+            inputs = [files.setdefault(file.uri, file) for file in provenance.inputs]
+            uris_of[name] = tuple(file.uri for file in inputs)
+    return TableContents(files, uris_of, tuple(foreign))

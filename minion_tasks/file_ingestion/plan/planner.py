@@ -1,0 +1,224 @@
+"""Which files to read, in which groups, into which segments: pure functions, no IO."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from controller_client.common.visible_text import visible
+from controller_client.errors import ConflictError
+from controller_client.filestore import FileInfo
+from minion_tasks.file_ingestion.params.patterns import PathMatcher
+from minion_tasks.file_ingestion.plan.ingested import TableContents
+from minion_tasks.file_ingestion.session.model import IngestionMode
+
+_LEFT_OUT_NAMED = 3
+
+
+@dataclass(frozen=True)
+class SourceDiff:
+    """A source listing held against what the table's segments say they were built from."""
+
+    new: tuple[FileInfo, ...]
+    changed: tuple[FileInfo, ...]
+    deleted: tuple[str, ...]
+    unchanged: tuple[FileInfo, ...]
+
+
+@dataclass(frozen=True)
+class SourcePlan:
+    """What a session of a mode has to do about a difference.
+
+    Attributes:
+        diff: The difference.
+        to_read: Files to build segments of, in the order of their URIs.
+        replaced: Segments of the table that go when the new ones come.
+    """
+
+    diff: SourceDiff
+    to_read: tuple[FileInfo, ...]
+    replaced: tuple[str, ...]
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the table is as the source already."""
+        return not self.to_read and not self.replaced
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A listing as the patterns divide it.
+
+    Attributes:
+        files: What they take, by URI.
+        left_out: How many files they leave out.
+        left_out_first: Some of these.
+    """
+
+    files: Mapping[str, FileInfo]
+    left_out: int = 0
+    left_out_first: tuple[FileInfo, ...] = ()
+
+
+def select(files: Iterable[FileInfo], include: PathMatcher | None, exclude: PathMatcher | None) -> Selection:
+    """Keep the files that the include pattern takes and the exclude pattern leaves."""
+    taken: dict[str, FileInfo] = {}
+    left_out = 0
+    first: list[FileInfo] = []
+    for file in files:
+        if (include is None or include.matches(file.uri)) and not (
+            exclude is not None and exclude.matches(file.uri)
+        ):
+            taken[file.uri] = file
+            continue
+        left_out += 1
+        if len(first) < _LEFT_OUT_NAMED:
+            first.append(file)
+    return Selection(taken, left_out, tuple(first))
+
+
+def compare(listed: Iterable[FileInfo], ingested: Mapping[str, FileInfo]) -> SourceDiff:
+    """Compare a listing with the files that are in the table.
+
+    Args:
+        listed: The files of the source, each URI once.
+        ingested: URI to the file as it was when it was ingested.
+    """
+    new, changed, unchanged, seen = [], [], [], set()
+    for file in listed:
+        seen.add(file.uri)
+        before = ingested.get(file.uri)
+        if before is None:
+            new.append(file)
+        elif is_same(before, file):
+            unchanged.append(file)
+        else:
+            changed.append(file)
+    deleted = tuple(sorted(uri for uri in ingested if uri not in seen))
+    return SourceDiff(tuple(new), tuple(changed), deleted, tuple(unchanged))
+
+
+def plan_source(mode: IngestionMode, listed: Sequence[FileInfo], contents: TableContents) -> SourcePlan:
+    """Decide which files are read and which segments of the table go.
+
+    - append: new files are read, nothing goes.
+    - sync: new and changed files are read; the segments of changed and deleted files go. Where a segment that
+      goes holds other files too (the table was filled in append mode), these are read again as well.
+    - swap: all files are read and all segments go, unless nothing differs at all.
+    """
+    diff = compare(listed, contents.files)
+    if mode is IngestionMode.APPEND:
+        return SourcePlan(diff, diff.new, ())
+    gone = {file.uri for file in diff.changed}.union(diff.deleted)
+    if mode is IngestionMode.SWAP:
+        if not diff.new and not gone and not contents.foreign:
+            return SourcePlan(diff, (), ())
+        return SourcePlan(diff, tuple(listed), tuple(contents.segments))
+    replaced = tuple(name for name, uris in contents.uris_of.items() if not gone.isdisjoint(uris))
+    together = {uri for name in replaced for uri in contents.uris_of[name]}
+    to_read = [*diff.new, *diff.changed, *(file for file in diff.unchanged if file.uri in together)]
+    if to_read:
+        # A segment without rows that an earlier removal left has nothing to stand for any more.
+        replaced += tuple(name for name, uris in contents.uris_of.items() if not uris)
+    return SourcePlan(diff, tuple(sorted(to_read, key=lambda file: file.uri)), replaced)
+
+
+def replaced_by(
+    mode: IngestionMode, staged: Collection[str], listed: Collection[str], contents: TableContents
+) -> list[str]:
+    """Return the segments that go when a session's staged files come, whatever happened since its plan.
+
+    Args:
+        mode: What the session brings the table to.
+        staged: URIs of the files that the session has staged.
+        listed: URIs of the source's files.
+        contents: The table as it is.
+
+    Raises:
+        ConflictError: A segment that has to go holds rows of a file that the session has not read.
+    """
+    if mode is IngestionMode.APPEND:
+        return []
+    if mode is IngestionMode.SWAP:
+        return contents.segments
+    replaced = []
+    for name, uris in contents.uris_of.items():
+        if (staged and not uris) or any(uri in staged or uri not in listed for uri in uris):
+            kept = [uri for uri in uris if uri in listed and uri not in staged]
+            if kept:
+                unread = visible(kept[0])
+                raise ConflictError(
+                    f"segment {name} must be replaced, but also holds rows of {unread}, which was not read",
+                    remedy="run the task again: it reads that file too",
+                )
+            replaced.append(name)
+    return replaced
+
+
+def read_beside(
+    mode: IngestionMode, held: Collection[str], listed: Mapping[str, FileInfo], contents: TableContents
+) -> list[FileInfo]:
+    """Return the files that a session with these files has to read too, whether they differ or not.
+
+    A session replaces what it set out to replace, also when the source has become what the table is since:
+    what goes with that has to come again.
+
+    Args:
+        mode: What the session brings the table to.
+        held: URIs of the files that the session holds.
+        listed: The source's files, by URI.
+        contents: The table as it is.
+    """
+    if mode is IngestionMode.APPEND:
+        return []
+    if mode is IngestionMode.SWAP:
+        return list(listed.values())
+    shared = {uri for uris in contents.uris_of.values() if any(uri in held for uri in uris) for uri in uris}
+    return [file for uri, file in listed.items() if uri in shared]
+
+
+def is_same(before: FileInfo, now: FileInfo) -> bool:
+    """Tell if two sightings of a URI are of one content: by etag if both have it, else by size and time."""
+    if before.etag is not None and now.etag is not None:
+        return before.etag == now.etag and before.size_bytes == now.size_bytes
+    return before.size_bytes == now.size_bytes and before.modified_ms == now.modified_ms
+
+
+def group(files: Iterable[FileInfo], *, max_files: int, max_bytes: int) -> list[tuple[FileInfo, ...]]:
+    """Cut files into groups: at most ``max_files`` files and ``max_bytes`` bytes (a larger file is alone).
+
+    Groups hold their files in the order of the URIs; every file is in exactly one.
+    """
+    groups: list[tuple[FileInfo, ...]] = []
+    current: list[FileInfo] = []
+    size = 0
+    for file in sorted(files, key=lambda f: f.uri):
+        if current and (len(current) == max_files or size + file.size_bytes > max_bytes):
+            groups.append(tuple(current))
+            current, size = [], 0
+        current.append(file)
+        size += file.size_bytes
+    if current:
+        groups.append(tuple(current))
+    return groups
+
+
+def share_out(sizes: Mapping[int, int], max_tasks: int | None) -> list[tuple[int, ...]]:
+    """Give each group to a subtask: one each, or, where that makes too many, evenly by size.
+
+    A run takes all files or none, so the number of subtasks bounds how many run, not how much is read.
+
+    Args:
+        sizes: Group number to its bytes.
+        max_tasks: Subtasks at most; None for no bound.
+    """
+    if max_tasks is None or len(sizes) <= max_tasks:
+        return [(number,) for number in sizes]
+    heap = [(0, 0, index) for index in range(max_tasks)]
+    members: list[list[int]] = [[] for _ in range(max_tasks)]
+    for number, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
+        total, count, index = heapq.heappop(heap)
+        members[index].append(number)
+        heapq.heappush(heap, (total + size, count + 1, index))
+    return [tuple(sorted(numbers)) for numbers in members]

@@ -1,0 +1,47 @@
+"""A session held against the source as a later trigger finds it: the seed's scenes 2 to 6. Pure functions.
+
+::
+
+    in the session       in the source now    what happens
+    staged               same or rewritten    stays staged; a rewritten one is for the next session (scene 4)
+    staged               gone                 leaves with its segments; what shares them is read again
+                                              (scene 5)
+    failed or pending    same or rewritten    read as it is now (scene 3)
+    failed or pending    gone                 leaves (scene 6)
+    skipped              same                 stays skipped
+    not in it            new to the table     joins (scene 2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from controller_client.filestore import FileInfo
+from minion_tasks.file_ingestion.plan.planner import is_same
+from minion_tasks.file_ingestion.session.model import FileEntry, FileGroup, FileStatus
+
+__all__ = ["reconcile_group"]
+
+
+def reconcile_group(group: FileGroup, listed: Mapping[str, FileInfo]) -> FileGroup:
+    """Return a group as a retry has to take it up.
+
+    Args:
+        group: As its last subtask left it.
+        listed: The source's files as they are now, by URI.
+    """
+    entries = tuple(entry for entry in group.entries if entry.file.uri in listed)
+    left = {entry.number for entry in entries}
+    units = tuple(unit for unit in group.units if left.issuperset(unit.files))
+    in_units = {number for unit in units for number in unit.files}
+    now = tuple(_as_now(entry, listed[entry.file.uri], entry.number in in_units) for entry in entries)
+    return replace(group, entries=now, units=units)
+
+
+def _as_now(entry: FileEntry, file: FileInfo, in_unit: bool) -> FileEntry:
+    if in_unit:
+        return entry
+    if entry.status is FileStatus.SKIPPED and is_same(entry.file, file):
+        return entry
+    return FileEntry(entry.number, file, refreshes=entry.refreshes)

@@ -1,0 +1,1 @@
+"""What a session did, for people: figures, text, a page with charts."""

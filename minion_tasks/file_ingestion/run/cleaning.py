@@ -1,0 +1,143 @@
+"""Discarding sessions (abandoned, cleared, undone, damaged), what they staged, what they replaced."""
+
+from __future__ import annotations
+
+import logging
+
+from controller_client.errors import PinotPluginError, SourceError
+from controller_client.publishing.reverting import LineageTimeouts, delete_leftovers, revert_entry
+from controller_client.rest.lineage import LineageState
+from minion_tasks.file_ingestion.engine.staging import (
+    is_session_folder,
+    open_staging,
+    session_uri,
+    staging_root,
+)
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.run.purge import purge
+from minion_tasks.file_ingestion.run.resuming import is_entry_of, why_undone
+from minion_tasks.file_ingestion.run.types import RunTools
+from minion_tasks.file_ingestion.session.model import Session, SessionState, abandon
+from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
+
+logger = logging.getLogger(__name__)
+
+
+class Cleaning:
+    """What a run that holds the table's lock deletes, and when."""
+
+    def __init__(
+        self, tools: RunTools, table: str, params: FileIngestionParams, sessions: SessionStore
+    ) -> None:
+        self._tools = tools
+        self._table = table
+        self._params = params
+        self._sessions = sessions
+        self.staging_root = staging_root(params, tools.client)
+
+    def throw_away(self, session: Session, reason: str, *, entry_gone: bool = False) -> None:
+        """Abandon a session and delete what it staged (seed: "clean up the earlier session completely")."""
+        self._sessions.save(abandon(session, reason, self._tools.now_ms, entry_gone=entry_gone))
+        logger.info("session %s of %s is thrown away: %s", session.session_id, self._table, reason)
+        if session.task_name is not None:
+            self._tools.engine.cancel(session.task_name)
+        self.delete_staging(session.session_id, session.staging_uri)
+        self._sessions.prune()
+
+    def abandon_if_undone(self, session: Session) -> bool:
+        """Throw a session in SWITCH away if it cannot be finished any more; tell whether."""
+        reason = why_undone(self._tools.client, self._sessions, session)
+        if reason is not None:
+            self.throw_away(session, reason, entry_gone=True)
+        return reason is not None
+
+    def after(self, session: Session) -> None:
+        """Delete what a session that is done does not need any more."""
+        self.delete_staging(session.session_id, session.staging_uri)
+        self._sessions.prune()
+        self.purge()
+
+    def sweep(self) -> None:
+        """Delete what sessions that are over have left: staged and replaced segments, old sessions."""
+        uri = f"{self.staging_root}/{self._table}"
+        try:
+            swept = open_staging(uri, self._params).delete_tree(uri)
+        except SourceError as error:
+            logger.warning("leftovers in the staging folder were not deleted: %s", error)
+        else:
+            if swept:
+                logger.info("%d leftover files deleted from %s", swept, uri)
+        self._sessions.prune()
+        self.purge()
+
+    def purge(self) -> None:
+        """Delete replaced segments whose grace period is over."""
+        try:
+            purge(
+                self._tools.client,
+                self._tools.store,
+                self._table,
+                now_ms=self._tools.now_ms,
+                older_than_s=self._params.purge_after_s,
+            )
+        except PinotPluginError as error:
+            logger.warning("replaced segments of %s were not purged: %s", self._table, error)
+
+    def discard_damaged(self, error: DamagedSessionError) -> None:
+        """Discard a session that cannot be read, so that the next one begins anew.
+
+        How far it was is read from the lineage. An entry of it that is open is reverted: queries never saw
+        its segments, and the table serves what it served. One that is completed stays: the session had ended.
+        """
+        logger.warning("%s: %s; the session is discarded", self._table, error.message)
+        self._delete(error.session_id, None)
+        self.delete_staging(error.session_id)
+
+    def clear_all(self) -> list[str]:
+        """Delete all sessions with what they staged, whatever their state (seed: clearConsistentPushState).
+
+        A switch that is going on is reverted first: the table serves what it served before it. One that is
+        completed already stays. Sessions whose records are damaged are deleted as well. Returns the sessions.
+        """
+        ids = self._sessions.ids()
+        for session_id in ids:
+            try:
+                session = self._sessions.load(session_id)
+            except DamagedSessionError as error:
+                self.discard_damaged(error)
+                continue
+            self._delete(session_id, session)
+            self.delete_staging(session_id, session.staging_uri)
+            logger.info("session %s of %s (%s) is cleared", session_id, self._table, session.state)
+        return ids
+
+    def _delete(self, session_id: str, session: Session | None) -> None:
+        """Delete a session, its open switch reverted first; the session is None where it cannot be read."""
+        if session is None or (session.state is SessionState.SWITCH and not session.abandoned):
+            self._undo_switch(session_id, session.entry_id if session else None)
+        if session is not None and session.is_open and session.task_name is not None:
+            self._tools.engine.cancel(session.task_name)
+        self._sessions.delete(session_id)
+
+    def _undo_switch(self, session_id: str, entry_id: str | None) -> None:
+        client, timeouts = self._tools.client, LineageTimeouts()
+        for entry in client.lineage.list(self._table):
+            if is_entry_of(entry, session_id, entry_id) and entry.state is LineageState.IN_PROGRESS:
+                revert_entry(client, self._table, entry, timeouts)
+                delete_leftovers(client, self._table, entry.segments_to, timeouts)
+
+    def delete_staging(self, session_id: str, staging_uri: str | None = None) -> None:
+        """Delete a session's staging folder; what cannot be deleted now is swept by a later run.
+
+        Args:
+            session_id: The session.
+            staging_uri: The folder, as the session names it; None where that cannot be read.
+        """
+        uri = staging_uri or session_uri(self.staging_root, self._table, session_id)
+        if not is_session_folder(uri, self._table, session_id):
+            logger.warning("session %s names a folder that is none of its own: %s", session_id, uri)
+            return
+        try:
+            open_staging(uri, self._params).delete_tree(uri)
+        except SourceError as error:
+            logger.warning("the staging folder of session %s was not deleted: %s", session_id, error)

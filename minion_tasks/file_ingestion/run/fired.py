@@ -1,0 +1,105 @@
+"""Which scheduled trigger of a table was made last, kept in ZooKeeper: several schedulers make each one once.
+
+::
+
+    /<cluster>/PROPERTYSTORE/MINION_TASK_METADATA/<tableNameWithType>/FileIngestionTask/schedule
+        firedMs    the time of the cron expression that the last trigger was made for
+        by         the scheduler that made it, for people
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+
+from controller_client.clock import Clock
+from controller_client.errors import ConflictError, DataError, NotFoundError
+from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
+
+__all__ = ["FiredTriggers", "fired_path"]
+
+logger = logging.getLogger(__name__)
+
+_ATTEMPTS = 5
+# A time further ahead than this was written by a clock that was wrong; it must not stop the schedule.
+_MAX_AHEAD_MS = 24 * 3600 * 1000
+
+
+def fired_path(table: str) -> str:
+    """Return the path of a table's record in the property store; the table's name is with type."""
+    return f"/MINION_TASK_METADATA/{table}/{TASK_TYPE}/schedule"
+
+
+class FiredTriggers:
+    """The last trigger of each table. A trigger is known by the time of the cron expression, not of its run.
+
+    Args:
+        store: ZooKeeper.
+        clock: Time.
+        owner: Who makes triggers, for people.
+    """
+
+    def __init__(self, store: PropertyStore, clock: Clock, owner: str) -> None:
+        self._store = store
+        self._clock = clock
+        self._owner = owner
+
+    def was_made(self, table: str, scheduled_s: float) -> bool:
+        """Return whether this trigger, or a later one, was made by any scheduler.
+
+        Args:
+            table: Name with type.
+            scheduled_s: The trigger's time by the cron expression, epoch seconds.
+        """
+        return self._covers(self._read(table), round(scheduled_s * 1000))
+
+    def claim(self, table: str, scheduled_s: float) -> bool:
+        """Write down that this trigger is made now; call it while holding the table's lock.
+
+        Returns:
+            False if this trigger, or a later one, was made already.
+
+        Raises:
+            ConflictError: The record kept changing.
+            OutcomeUnknownError: It is unknown whether it was written; the trigger must not be made.
+        """
+        scheduled_ms = round(scheduled_s * 1000)
+        record = ZNRecord("schedule", {"firedMs": str(scheduled_ms), "by": self._owner})
+        path = fired_path(table)
+        for _ in range(_ATTEMPTS):
+            found = self._read(table)
+            if self._covers(found, scheduled_ms):
+                return False
+            try:
+                if found is None:
+                    self._store.create(path, record)
+                else:
+                    self._store.set(path, record, found.version)
+            except (ConflictError, NotFoundError):
+                continue  # another scheduler was first: what did it write?
+            return True
+        raise ConflictError(
+            f"the time of the last trigger of {table} was changed {_ATTEMPTS} times while it was written",
+            where=path,
+            remedy="check that no more schedulers run than intended; the next trigger tries again",
+        )
+
+    def _covers(self, found: Versioned | None, scheduled_ms: int) -> bool:
+        if found is None:
+            return False
+        fired_ms = int(found.record.simple_fields["firedMs"])
+        return scheduled_ms <= fired_ms <= self._clock.now() * 1000 + _MAX_AHEAD_MS
+
+    def _read(self, table: str) -> Versioned | None:
+        path = fired_path(table)
+        try:
+            found = self._store.get(path)
+            if found is not None:
+                int(found.record.simple_fields["firedMs"])
+        except (DataError, KeyError, ValueError) as error:
+            logger.warning("the damaged record of the last trigger is deleted: %s: %s", path, error)
+            with contextlib.suppress(NotFoundError):
+                self._store.delete(path)
+            return None
+        return found

@@ -1,0 +1,344 @@
+"""What the next trigger of a table would do: looked up in the same places, decided by the same functions.
+
+Nothing here changes anything, takes a lock or starts a JVM. What is told holds for a trigger at this moment:
+files that come, change or go before it are seen by it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from controller_client.client import ControllerClient
+from controller_client.common.word_enum import WordEnum
+from controller_client.errors import ConflictError
+from controller_client.filestore import FileInfo
+from controller_client.rest.lineage import LineageState
+from minion_tasks.file_ingestion.engine.staging import staging_root
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.plan.planner import is_same, share_out
+from minion_tasks.file_ingestion.plan.reconcile import reconcile_group
+from minion_tasks.file_ingestion.plan.write import cut
+from minion_tasks.file_ingestion.run.publish import Publication
+from minion_tasks.file_ingestion.run.resuming import is_entry_of, why_over, why_undone
+from minion_tasks.file_ingestion.run.source_view import SourceView, check_not_empty, view_source
+from minion_tasks.file_ingestion.run.types import RunTools
+from minion_tasks.file_ingestion.session.model import SETTLED, FileGroup, FileStatus, Session, SessionState
+from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
+
+DAMAGED = "damaged"
+"""What stands in the place of a session's state where its record cannot be read."""
+
+_LOOKS = "looks for what differs in the source"
+_STAGED_GO = "its staged segments are deleted"
+
+
+class Action(StrEnum):
+    """What a trigger does first."""
+
+    CLEAR = "clear"
+    """It clears all sessions, then begins anew."""
+    FINISH = "finish"
+    """It finishes the switch of the last session; no file is read."""
+    RESUME = "resume"
+    """It resumes the last session: a retry."""
+    DISCARD = "discard"
+    """It discards the last session, and begins anew."""
+    BEGIN = "begin"
+    """There is no session to deal with."""
+
+
+@dataclass(frozen=True)
+class NextTrigger:
+    """What the next trigger does.
+
+    Attributes:
+        action: What it does first.
+        session: The last session; None if there is none, all are cleared, or it cannot be read.
+        reason: Why that is discarded.
+    """
+
+    action: Action
+    session: Session | None = None
+    reason: str | None = None
+
+    def sentence(self, params: FileIngestionParams, unread: int | None = None) -> str:
+        """Say it.
+
+        Args:
+            params: The task's parameters.
+            unread: How many files of the session are not staged, where it is known.
+        """
+        if self.action is Action.CLEAR:
+            return f"clears all sessions, since clearConsistentPushState is true; then {_LOOKS}"
+        if self.action is Action.FINISH:
+            return "finishes the switch; no file is read again"
+        if self.action is Action.DISCARD:
+            return f"begins anew: {self.reason}"
+        if self.action is Action.BEGIN or self.session is None:
+            return _LOOKS
+        retry = f"(retry {self.session.retry_count + 1} of {params.max_retries})"
+        if unread == 0:
+            return f"reads what has come since, then switches: all files are staged {retry}"
+        files = "the files" if unread is None else "1 file" if unread == 1 else f"{unread:,} files"
+        is_or_are = "is" if unread == 1 else "are"
+        return f"reads {files} that {is_or_are} not staged, and what has come since {retry}"
+
+
+def next_trigger(
+    client: ControllerClient, sessions: SessionStore, params: FileIngestionParams
+) -> NextTrigger:
+    """Decide as a trigger does, by the last session and the task's parameters."""
+    if params.clear_state:
+        return NextTrigger(Action.CLEAR)
+    try:
+        return _by_the_last_session(client, sessions, params)
+    except DamagedSessionError as error:
+        return NextTrigger(Action.DISCARD, None, damage_reason(error))
+
+
+def damage_reason(error: DamagedSessionError) -> str:
+    """Say why a session that cannot be read is discarded."""
+    return f"the record of session {error.session_id} is damaged ({error.fault})"
+
+
+def _by_the_last_session(
+    client: ControllerClient, sessions: SessionStore, params: FileIngestionParams
+) -> NextTrigger:
+    latest = sessions.latest()
+    if latest is None or not latest.is_open:
+        return NextTrigger(Action.BEGIN, latest)
+    if latest.state is SessionState.SWITCH:
+        reason = why_undone(client, sessions, latest)
+        return NextTrigger(Action.FINISH if reason is None else Action.DISCARD, latest, reason)
+    reason = why_over(latest, params, sessions)
+    if reason is not None:
+        return NextTrigger(Action.DISCARD, latest, reason.removeprefix("a new run began: "))
+    return NextTrigger(Action.RESUME, latest)
+
+
+class Fate(WordEnum):
+    """What becomes of one file of an open session."""
+
+    KEPT = "kept"
+    """It is staged and stays so, also if it was rewritten meanwhile."""
+    KEPT_REWRITTEN = "kept_rewritten"
+    """It is staged as it was; the rewritten one is for the next session."""
+    SKIPPED = "skipped"
+    """The session goes on without it."""
+    READ = "to_read"
+    """It is not staged yet."""
+    READ_REWRITTEN = "to_read_rewritten"
+    """It is not staged yet, and is read as it is now."""
+    READ_AGAIN = "to_read_again"
+    """It is staged in one segment with a file that is gone."""
+    DROPPED = "dropped"
+    """It is gone from the source, and leaves the session with its segments."""
+    JOINS = "joining"
+    """It is not in the session yet."""
+
+
+@dataclass(frozen=True)
+class SessionFate:
+    """What becomes of an open session: its files, each with its fate, in the order of the session."""
+
+    files: tuple[tuple[str, Fate], ...]
+
+    def counts(self) -> dict[str, int]:
+        """Count the files of each fate."""
+        counted = Counter(fate for _, fate in self.files)
+        return {fate.value: counted[fate] for fate in Fate if counted[fate]}
+
+
+@dataclass(frozen=True)
+class Preview:
+    """The plan of the next trigger.
+
+    Attributes:
+        next: What it does first.
+        view: The source and the table as they are.
+        fate: What becomes of the files of the session that it takes up.
+        to_read: Files that it reads.
+        subtasks: In how many subtasks; None where only the run can tell.
+        comes_empty: It builds a segment without rows, since Pinot replaces nothing by nothing only from 1.0.
+        replaced: Segments that go when all files can be read.
+        conflict: Why it could not replace these.
+    """
+
+    next: NextTrigger
+    view: SourceView
+    fate: SessionFate | None
+    to_read: tuple[FileInfo, ...]
+    subtasks: int | None
+    comes_empty: bool
+    replaced: tuple[str, ...]
+    conflict: str | None = None
+
+    @property
+    def not_staged(self) -> int:
+        """Files of the session that it takes up and reads."""
+        reads = (Fate.READ, Fate.READ_REWRITTEN, Fate.READ_AGAIN)
+        return sum(fate in reads for _, fate in self.fate.files) if self.fate else 0
+
+    @property
+    def bytes_to_read(self) -> int:
+        """Size of the files that it reads."""
+        return sum(file.size_bytes for file in self.to_read)
+
+
+def preview(tools: RunTools, sessions: SessionStore, params: FileIngestionParams, table: str) -> Preview:
+    """Look at session, source and table, and plan as the next trigger would.
+
+    Raises:
+        SourceError: The source cannot be listed, or the trigger would refuse it, as `check_not_empty` does.
+    """
+    now = next_trigger(tools.client, sessions, params)
+    view = view_source(tools, table, params, staging_root(params, tools.client))
+    session = now.session
+    # Only a run starts Spark, so how many subtasks it will have is not known.
+    slots = None if params.engine == "spark" else tools.engine.slots(params)
+    groups: list[FileGroup] | None = None
+    try:
+        # To finish takes no file from the source, so that may be empty by now.
+        if now.action is Action.FINISH and session is not None:
+            kept = tuple((uri, Fate.KEPT) for uri in sorted(Publication.of(sessions, session).staged_uris))
+            return Preview(now, view, SessionFate(kept), (), 0, False, tuple(sessions.read_from(session)))
+        if now.action is Action.RESUME and session is not None:
+            groups = list(sessions.groups(session))
+    except DamagedSessionError as error:
+        now = NextTrigger(Action.DISCARD, None, damage_reason(error))
+    check_not_empty(view, params)
+    if groups is not None:
+        return plan_retry(now, view, groups, params, slots=slots)
+    empty = params.atomic and not view.plan.is_nothing and not view.plan.to_read
+    tasks = None
+    if slots is not None:
+        sizes = _group_sizes([], view.plan.to_read, params, slots)
+        tasks = len(share_out(sizes, params.max_tasks)) + empty
+    return Preview(now, view, None, view.plan.to_read, tasks, empty, view.plan.replaced)
+
+
+def plan_retry(
+    now: NextTrigger,
+    view: SourceView,
+    groups: Sequence[FileGroup],
+    params: FileIngestionParams,
+    *,
+    slots: int | None,
+) -> Preview:
+    """Plan a retry of a session: the seed's scenes 2 to 6, as the retry itself will meet them.
+
+    Args:
+        now: It takes the session up.
+        view: The source and the table.
+        groups: All groups of the session.
+        params: The task's parameters.
+        slots: How many subtasks can run side by side; None where that is not known.
+    """
+    after = [reconcile_group(each, view.listed) for each in groups]
+    new = view.joining(after)
+    fates = [fate for before, then in zip(groups, after, strict=True) for fate in _fates(before, then, view)]
+    fates += [(file.uri, Fate.JOINS) for file in new]
+    left = [entry for each in after for entry in each.entries]
+    unread = [entry.file for entry in left if entry.status not in SETTLED]
+    empty = params.atomic and not left and not new
+    tasks = None
+    if slots is not None:
+        sizes = _group_sizes(after, new, params, slots)
+        if empty and not any(each.empty_segment for each in after):
+            sizes[len(after)] = 0
+        tasks = len(share_out(sizes, params.max_tasks))
+    # What goes is decided when all is staged; as the table and the source are now, it would be these.
+    staged = {entry.file.uri for entry in left if entry.status is FileStatus.STAGED}
+    staged |= {file.uri for file in (*unread, *new)}
+    conflict: str | None = None
+    replaced: tuple[str, ...] = ()
+    try:
+        replaced = tuple(view.replaced_by(staged))
+    except ConflictError as error:
+        conflict = error.message
+    return Preview(
+        next=now,
+        view=view,
+        fate=SessionFate(tuple(fates)),
+        to_read=(*unread, *new),
+        subtasks=tasks,
+        comes_empty=empty,
+        replaced=replaced,
+        conflict=conflict,
+    )
+
+
+def _fates(before: FileGroup, after: FileGroup, view: SourceView) -> Iterable[tuple[str, Fate]]:
+    then = {entry.number: entry for entry in after.entries}
+    for entry in before.entries:
+        uri, left = entry.file.uri, then.get(entry.number)
+        if left is None:
+            yield uri, Fate.DROPPED
+            continue
+        rewritten = not is_same(entry.file, view.listed[uri])
+        if left.status is FileStatus.STAGED:
+            yield uri, Fate.KEPT_REWRITTEN if rewritten else Fate.KEPT
+        elif left.status is FileStatus.SKIPPED:
+            yield uri, Fate.SKIPPED
+        elif entry.status is FileStatus.STAGED:
+            yield uri, Fate.READ_AGAIN
+        else:
+            yield uri, Fate.READ_REWRITTEN if rewritten else Fate.READ
+
+
+def _group_sizes(
+    groups: Sequence[FileGroup], new: Sequence[FileInfo], params: FileIngestionParams, slots: int
+) -> dict[int, int]:
+    """Bytes of each group that has something to read, those included that new files will make."""
+    sizes = {each.number: each.source_bytes for each in groups if not each.is_settled}
+    for offset, part in enumerate(cut(new, params, slots)):
+        sizes[len(groups) + offset] = sum(file.size_bytes for file in part)
+    return sizes
+
+
+@dataclass(frozen=True)
+class Clearing:
+    """What clearing means for one session.
+
+    Attributes:
+        state: Its state; ``damaged`` where its record cannot be read.
+        abandoned: Whether nobody goes on with it.
+        effect: What becomes of it, in words.
+    """
+
+    session_id: str
+    state: str
+    abandoned: bool
+    effect: str
+
+
+def preview_clear(client: ControllerClient, sessions: SessionStore) -> list[Clearing]:
+    """Say what `Cleaning.clear_all` would do, session by session, oldest first."""
+    return [_clearing(client, sessions, session_id) for session_id in sessions.ids()]
+
+
+def _clearing(client: ControllerClient, sessions: SessionStore, session_id: str) -> Clearing:
+    try:
+        session = sessions.load(session_id)
+    except DamagedSessionError:
+        effect = _switch_effect(client, sessions.table, session_id, None)
+        return Clearing(session_id, DAMAGED, False, effect)
+    if not session.is_open:
+        effect = "its record is deleted"
+    elif session.state is not SessionState.SWITCH:
+        effect = _STAGED_GO
+    else:
+        effect = _switch_effect(client, session.table, session_id, session.entry_id)
+    return Clearing(session_id, session.state.value, session.abandoned, effect)
+
+
+def _switch_effect(client: ControllerClient, table: str, session_id: str, entry_id: str | None) -> str:
+    for entry in client.lineage.list(table):
+        if is_entry_of(entry, session_id, entry_id) and entry.state is LineageState.IN_PROGRESS:
+            return f"its switch is reverted: the table goes on serving what it serves; {_STAGED_GO}"
+        if is_entry_of(entry, session_id, entry_id) and entry.state is LineageState.COMPLETED:
+            return f"its switch is completed already and stays; {_STAGED_GO}"
+    return f"its switch has not begun, and will not; {_STAGED_GO}"

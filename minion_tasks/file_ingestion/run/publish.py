@@ -1,0 +1,102 @@
+"""What a session in SWITCH brings to its table, in one step or, without consistent push, one by one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from controller_client.client import ControllerClient
+from controller_client.filestore import FileStore
+from controller_client.publishing.staged_segment import StagedSegment
+from controller_client.publishing.switch import push_one_by_one, switch
+from controller_client.zookeeper import PropertyStore
+from minion_tasks.file_ingestion.session.column_notes import ColumnCount, DifferingColumn
+from minion_tasks.file_ingestion.session.model import FileStatus, Session
+from minion_tasks.file_ingestion.session.store import SessionStore
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Publication:
+    """What a session has staged.
+
+    Attributes:
+        segments: What comes; a segment without rows only if nothing else does.
+        staged_uris: The files in them.
+        skipped: Files that the session went on without.
+        columns: How the columns of the files differ from the table's.
+        replaced: How many segments went, once that is known.
+    """
+
+    segments: Sequence[StagedSegment]
+    staged_uris: frozenset[str]
+    skipped: tuple[str, ...]
+    columns: tuple[DifferingColumn, ...] = ()
+    replaced: int = 0
+
+    @property
+    def names(self) -> list[str]:
+        """Of the segments that come."""
+        return [segment.name for segment in self.segments]
+
+    @classmethod
+    def of(cls, sessions: SessionStore, session: Session) -> Publication:
+        """Read it from the session's ledger."""
+        segments: list[StagedSegment] = []
+        without_rows: list[StagedSegment] = []
+        staged: set[str] = set()
+        skipped: list[str] = []
+        columns = ColumnCount()
+        for group in sessions.groups(session):
+            columns.add(group)
+            (without_rows if group.empty_segment else segments).extend(group.segments)
+            for entry in group.entries:
+                if entry.status is FileStatus.STAGED:
+                    staged.add(entry.file.uri)
+                elif entry.status is FileStatus.SKIPPED:
+                    skipped.append(entry.file.uri)
+        return cls(segments or without_rows[:1], frozenset(staged), tuple(skipped), columns.result())
+
+
+def publish(
+    client: ControllerClient,
+    store: PropertyStore,
+    session: Session,
+    publication: Publication,
+    replaced: Sequence[str],
+    staging: FileStore,
+    *,
+    push_mode: str,
+    on_entry: Callable[[str], object],
+) -> None:
+    """Bring the segments to the table and take the replaced ones away; safe to run again.
+
+    Args:
+        client: The controller.
+        store: ZooKeeper.
+        session: In SWITCH.
+        publication: What it has staged.
+        replaced: Segments that go, as written down when SWITCH began.
+        staging: The store of the staged segments.
+        push_mode: ``METADATA`` or ``TAR``.
+        on_entry: Called with the lineage entry's id as soon as it is known.
+
+    Raises:
+        NotAppliedError: The table serves what it served before (without consistent push: or part of the new).
+        OutcomeUnknownError: The controller's last word is not known; run it again.
+    """
+    segments = publication.segments
+    if not replaced and not any(segment.rows for segment in segments) and not publication.staged_uris:
+        logger.info("session %s has nothing to bring", session.session_id)
+        publication.segments = ()
+        return
+    if session.atomic:
+        publication.replaced = switch(
+            client, store, session.table, segments, replaced, staging, push_mode=push_mode, on_entry=on_entry
+        )
+    else:
+        publication.replaced = push_one_by_one(
+            client, store, session.table, segments, replaced, staging, push_mode=push_mode
+        )

@@ -1,0 +1,58 @@
+"""Whether a trigger goes on with the session that an earlier one left: the seed's "Retry Cycle"."""
+
+from __future__ import annotations
+
+from controller_client.client import ControllerClient
+from controller_client.publishing.switch import was_reverted
+from controller_client.rest.lineage import LineageEntry
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.run.publish import Publication
+from minion_tasks.file_ingestion.session.model import Session, SessionState
+from minion_tasks.file_ingestion.session.naming import is_session_id
+from minion_tasks.file_ingestion.session.store import SessionStore
+
+
+def why_over(session: Session, params: FileIngestionParams, sessions: SessionStore) -> str | None:
+    """Say why an open session before SWITCH is thrown away by the next trigger; None if that takes it up.
+
+    Args:
+        session: An open session in INIT or IN_PROGRESS.
+        params: The task's parameters as they are now.
+        sessions: The table's sessions.
+    """
+    if session.state is SessionState.INIT:
+        return "its plan was not finished"
+    if sessions.is_of_dropped_table(session):
+        return "its table was dropped"
+    began_with = (session.mode, session.atomic, session.source)
+    if began_with != (params.mode, params.atomic, params.input_dir_uri):
+        return "the task's configuration changed since it began"
+    if session.retry_count >= params.max_retries:
+        return "its retries are exhausted" if params.max_retries else "a new run began: there are no retries"
+    return None
+
+
+def why_undone(client: ControllerClient, sessions: SessionStore, session: Session) -> str | None:
+    """Say why a session in SWITCH cannot be finished any more; None if it can."""
+    if sessions.is_of_dropped_table(session):
+        # Its segments were built for a table that only had the same name.
+        return "its table was dropped"
+    if session.atomic and was_reverted(client, session.table, Publication.of(sessions, session).names):
+        return "the lineage entry of its switch was reverted"
+    return None
+
+
+def is_entry_of(entry: LineageEntry, session_id: str, entry_id: str | None) -> bool:
+    """Return whether a lineage entry is that of a session's switch.
+
+    By what the entry says, not by what the session has staged: its ledger may be damaged.
+
+    Args:
+        entry: The entry.
+        session_id: The session; its id is part of the names of its segments.
+        entry_id: The entry that the session names, if it does.
+    """
+    if entry_id is not None and entry.entry_id == entry_id:
+        return True
+    # Whatever else stands among the sessions must not match names by chance.
+    return is_session_id(session_id) and any(session_id in name for name in entry.segments_to)

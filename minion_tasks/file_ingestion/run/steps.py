@@ -1,0 +1,361 @@
+"""The steps of a run that holds its table's lock: plan, stage, switch, take up or clear away."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from controller_client.errors import ConflictError, PinotPluginError
+from controller_client.filestore import FileInfo
+from controller_client.publishing.quota import check_quota
+from controller_client.zookeeper import TableLock
+from minion_tasks.file_ingestion.engine.minion import NoMinionError
+from minion_tasks.file_ingestion.engine.staging import open_staging, session_uri
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.plan.planner import share_out
+from minion_tasks.file_ingestion.plan.reconcile import reconcile_group
+from minion_tasks.file_ingestion.plan.write import SavedSession, write_groups
+from minion_tasks.file_ingestion.run.cleaning import Cleaning
+from minion_tasks.file_ingestion.run.publish import Publication, publish
+from minion_tasks.file_ingestion.run.resuming import why_over
+from minion_tasks.file_ingestion.run.source_view import SourceView, check_not_empty, view_source
+from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport, RunTools
+from minion_tasks.file_ingestion.session.model import FileStatus, Session, SessionState, move
+from minion_tasks.file_ingestion.session.naming import new_session_id
+from minion_tasks.file_ingestion.session.progress import read_progress
+from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
+
+logger = logging.getLogger(__name__)
+
+_ERRORS_TOLD = 10
+
+
+class LockedRun:
+    """One trigger of one table."""
+
+    def __init__(
+        self,
+        tools: RunTools,
+        table: str,
+        params: FileIngestionParams,
+        sessions: SessionStore,
+        lock: TableLock,
+    ) -> None:
+        self._tools = tools
+        self._table = table
+        self._params = params
+        self._sessions = sessions
+        self._lock = lock
+        self._cleaning = Cleaning(tools, table, params, sessions)
+        self._staging_s = 0.0
+        self._tell_again_s = 0.0
+
+    def trigger(self) -> RunReport:
+        """Do what a trigger has to do (seed: "Consistent Push Retry Handling")."""
+        if self._params.clear_state:
+            logger.warning(
+                "%s: clearConsistentPushState is true: all sessions are cleared, on each run anew",
+                self._table,
+            )
+            self._cleaning.clear_all()
+        for _ in range(len(self._sessions.ids()) + 1):
+            try:
+                report = self._go_on()
+            except DamagedSessionError as error:
+                self._cleaning.discard_damaged(error)
+                continue  # the one before it is the last now
+            if report is not None:
+                return report
+            break
+        self._cleaning.sweep()
+        return self._start()
+
+    def _go_on(self) -> RunReport | None:
+        """Go on with the last session; None if there is none, or it is discarded.
+
+        Raises:
+            DamagedSessionError: It cannot be read.
+        """
+        latest = self._sessions.latest()
+        if latest is None or not latest.is_open:
+            return None
+        if latest.state is SessionState.SWITCH:
+            if self._cleaning.abandon_if_undone(latest):
+                return None
+            publication = Publication.of(self._sessions, latest)
+            return self._finish(latest, publication, RunOutcome.SWITCH_FINISHED, None)
+        reason = why_over(latest, self._params, self._sessions)
+        if reason is None:
+            return self._take_up(latest)
+        self._cleaning.throw_away(latest, reason)
+        return None
+
+    def _start(self) -> RunReport:
+        """Start a new session for what differs, and take it to its end."""
+        view = self._view()
+        if view.plan.is_nothing:
+            logger.info("%s: nothing new in %s", self._table, self._params.input_dir_uri)
+            return self._report(RunOutcome.NOTHING_NEW, None, None, view)
+        # Before there is a session: an engine that does not start leaves nothing behind.
+        session = self._create(view, self._tools.engine.slots(self._params))
+        return self._stage_and_finish(session, view)
+
+    def _create(self, view: SourceView, slots: int) -> Session:
+        """Write the session and its plan; the session leaves INIT only after all of the plan is there."""
+        latest = self._sessions.latest()
+        # Sessions are in the order of their ids, also when this machine's clock is behind another's.
+        now = max(self._tools.now_ms, latest.created_ms + 1 if latest is not None else 0)
+        session_id = new_session_id(now)
+        session = self._sessions.create(
+            Session(
+                session_id=session_id,
+                table=self._table,
+                state=SessionState.INIT,
+                created_ms=now,
+                updated_ms=now,
+                owner=self._tools.owner,
+                mode=self._params.mode,
+                atomic=self._params.atomic,
+                source=self._params.input_dir_uri,
+                staging_uri=session_uri(self._cleaning.staging_root, self._table, session_id),
+                attempts_ms=(now,),
+            )
+        )
+        session = self._write_groups(session, view.plan.to_read, slots, view.in_place)
+        logger.info(
+            "session %s of %s: %d files in %d groups", session_id, self._table, session.files, session.groups
+        )
+        return self._sessions.save(move(session, SessionState.IN_PROGRESS, self._tools.now_ms))
+
+    def _take_up(self, session: Session) -> RunReport:
+        """Go on with a session whose files failed or whose run was killed: a retry."""
+        self._await_earlier(session)
+        view = self._view()
+        slots = self._tools.engine.slots(self._params)
+        now = self._tools.now_ms
+        # First the attempt is counted: a subtask of an earlier one, if it still runs, is then unwanted.
+        session = self._sessions.save(
+            replace(
+                move(session, SessionState.IN_PROGRESS, now),
+                retry_count=session.retry_count + 1,
+                attempts_ms=(*session.attempts_ms, now),
+                owner=self._tools.owner,
+                task_name=None,
+            )
+        )
+        logger.info("session %s of %s: retry %d", session.session_id, self._table, session.retry_count)
+        for number in range(session.groups):
+            self._sessions.change_group(
+                session.session_id, number, lambda group: reconcile_group(group, view.listed)
+            )
+        new = view.joining(self._sessions.groups(session))
+        session = self._sessions.save(self._write_groups(session, new, slots))
+        return self._stage_and_finish(session, view)
+
+    def _write_groups(
+        self,
+        session: Session,
+        files: Sequence[FileInfo],
+        slots: int,
+        in_place: Mapping[str, str] | None = None,
+    ) -> Session:
+        refreshed = in_place if self._params.one_to_one and not session.atomic else None
+        return write_groups(self._sessions, session, files, self._params, slots=slots, in_place=refreshed)
+
+    def _await_earlier(self, session: Session) -> None:
+        """Let subtasks of a run that was killed come to their end: what they stage counts."""
+        if session.task_name is None:
+            return
+        try:
+            self._tools.engine.wait(session.task_name, self._params, lambda: self._tell(session))
+        except NoMinionError:
+            self._tools.engine.cancel(session.task_name)
+
+    def _view(self) -> SourceView:
+        view = view_source(self._tools, self._table, self._params, self._cleaning.staging_root)
+        check_not_empty(view, self._params)
+        return view
+
+    def _stage_and_finish(self, session: Session, view: SourceView) -> RunReport:
+        started = self._tools.clock.monotonic()
+        with self._kept_or_thrown_away(session) as saved:
+            self._stage(saved)
+            failures = self._failures(saved.session)
+            if failures and session.atomic:
+                raise self._files_failed(saved.session, failures)
+            if self._lock.lost:
+                raise ConflictError(
+                    f"the lock of {self._table} was lost while subtasks ran", remedy="run the task again"
+                )
+            publication = Publication.of(self._sessions, saved.session)
+            check_quota(self._tools.client, self._table, publication.segments)
+            replaced = view.replaced_by(publication.staged_uris)
+            pages = self._sessions.write_from(session.session_id, replaced)
+            message = _summary(failures) if failures else None
+            # Compare-and-set: if another run took the table meanwhile, it abandoned this session and this
+            # fails.
+            session = saved.save(
+                replace(
+                    move(saved.session, SessionState.SWITCH, self._tools.now_ms),
+                    from_pages=pages,
+                    message=message,
+                )
+            )
+        self._staging_s = self._tools.clock.monotonic() - started
+        report = self._finish(session, publication, RunOutcome.SWITCHED, view)
+        if failures:
+            raise FilesFailedError(
+                f"{len(failures)} of {session.files} files could not be ingested, the others are in"
+                f" {self._table}:\n  {_summary(failures)}",
+                remedy="remove what each of them names; the next trigger reads them again",
+            )
+        return report
+
+    def _stage(self, saved: SavedSession) -> None:
+        self._run_subtasks(saved)
+        if self._params.skip_unreadable:
+            # Where all files were skipped, a segment without rows has to come.
+            session = self._write_groups(saved.session, (), slots=1)
+            if session.groups > saved.session.groups:
+                saved.save(session)
+                self._run_subtasks(saved)
+
+    def _run_subtasks(self, saved: SavedSession) -> None:
+        """Run subtasks for all groups that have files to read."""
+        unsettled = {
+            group.number: group.source_bytes
+            for group in self._sessions.groups(saved.session)
+            if not group.is_settled
+        }
+        if not unsettled:
+            return
+        tasks = share_out(unsettled, self._params.max_tasks)
+        task_name = self._tools.engine.submit(saved.session, tasks, self._params)
+        session = saved.save(replace(saved.session, task_name=task_name))
+        self._tools.engine.wait(task_name, self._params, lambda: self._tell(session))
+        self._tell_again_s = 0.0
+        self._tell(session)
+
+    def _failures(self, session: Session) -> list[str]:
+        """Say of each file that is not staged why."""
+        failures: list[str] = []
+        ends = None
+        for group in self._sessions.groups(session):
+            if group.is_settled:
+                continue
+            if ends is None:
+                ends = self._tools.engine.explain(session.task_name) if session.task_name else {}
+            end = ends.get(group.number, "see the log of the process that ran it")
+            if group.empty_segment:
+                failures.append(f"the segment without rows: its subtask ended without a result ({end})")
+            for entry in group.entries:
+                if entry.status is FileStatus.FAILED:
+                    failures.append(entry.error or entry.file.shown)
+                elif entry.status is FileStatus.PENDING:
+                    failures.append(f"{entry.file.shown}: its subtask ended without a result ({end})")
+        return failures
+
+    def _files_failed(self, session: Session, failures: list[str]) -> FilesFailedError:
+        left = self._params.max_retries - session.retry_count
+        if left > 0:
+            remedy = (
+                f"remove what each of them names; the next trigger reads what is not staged ({left} left)"
+            )
+        else:
+            remedy = "remove what each of them names, then run the task again: it begins anew"
+        return FilesFailedError(
+            f"{len(failures)} of {session.files} files could not be ingested; {self._table} is unchanged:\n"
+            f"  {_summary(failures)}",
+            remedy=remedy,
+        )
+
+    def _finish(
+        self, session: Session, publication: Publication, outcome: RunOutcome, view: SourceView | None
+    ) -> RunReport:
+        """Publish a session in SWITCH; safe to run again after a crash at any point."""
+        started = self._tools.clock.monotonic()
+        saved = SavedSession(self._sessions, session)
+        publish(
+            self._tools.client,
+            self._tools.store,
+            session,
+            publication,
+            self._sessions.read_from(session),
+            open_staging(session.staging_uri, self._params),
+            push_mode=self._params.push_mode,
+            on_entry=lambda entry_id: saved.save(replace(saved.session, entry_id=entry_id)),
+        )
+        switch_s = self._tools.clock.monotonic() - started
+        saved.save(move(saved.session, SessionState.DONE, self._tools.now_ms))
+        self._cleaning.after(saved.session)
+        return self._report(outcome, saved.session, publication, view, switch_s)
+
+    @contextmanager
+    def _kept_or_thrown_away(self, session: Session) -> Iterator[SavedSession]:
+        """On a failure, keep the session for the next trigger while it has retries left."""
+        saved = SavedSession(self._sessions, session)
+        try:
+            yield saved
+        except (PinotPluginError, KeyboardInterrupt) as error:
+            reason = str(error) or type(error).__name__
+            try:
+                if session.atomic and session.retry_count < self._params.max_retries:
+                    saved.save(replace(saved.session, message=reason, updated_ms=self._tools.now_ms))
+                    if not isinstance(error, FilesFailedError) and saved.session.task_name is not None:
+                        self._tools.engine.cancel(saved.session.task_name)
+                else:
+                    exhausted = "its retries are exhausted: " if self._params.max_retries else ""
+                    self._cleaning.throw_away(saved.session, exhausted + reason)
+            except PinotPluginError as second:
+                # The first error matters to the caller; the next run clears what is left.
+                logger.warning("session %s could not be put away: %s", session.session_id, second)
+            raise
+
+    def _tell(self, session: Session) -> bool:
+        """Report how far the session is; returns whether all its files are settled."""
+        # The ledger of a large session takes a while to read: a tenth of the time goes into that, not more.
+        clock = self._tools.clock
+        started_s = clock.monotonic()
+        if started_s < self._tell_again_s:
+            return False
+        progress = read_progress(self._sessions, session)
+        self._tools.on_progress(progress)
+        self._tell_again_s = clock.monotonic() + 10 * (clock.monotonic() - started_s)
+        return progress.is_settled
+
+    def _report(
+        self,
+        outcome: RunOutcome,
+        session: Session | None,
+        publication: Publication | None,
+        view: SourceView | None,
+        switch_s: float = 0.0,
+    ) -> RunReport:
+        segments = publication.segments if publication is not None else ()
+        return RunReport(
+            table=self._table,
+            outcome=outcome,
+            mode=self._params.mode,
+            session_id=session.session_id if session else None,
+            retry_count=session.retry_count if session else 0,
+            files=session.files if session else 0,
+            rows=sum(segment.rows for segment in segments),
+            segments=len(segments),
+            replaced=publication.replaced if publication is not None else 0,
+            bytes_read=session.total_bytes if session else 0,
+            staging_s=self._staging_s,
+            switch_s=switch_s,
+            left_out=view.left_out if view is not None else 0,
+            left_out_first=view.left_out_first if view is not None else (),
+            columns=publication.columns if publication is not None else (),
+            changed=view.left_as_they_are if view is not None else (),
+            skipped=publication.skipped if publication is not None else (),
+            fallback_reasons=tuple(sorted({s.fallback_reason for s in segments if s.fallback_reason})),
+        )
+
+
+def _summary(failures: list[str]) -> str:
+    more = f"\n  ... and {len(failures) - _ERRORS_TOLD} more" if len(failures) > _ERRORS_TOLD else ""
+    return "\n  ".join(failures[:_ERRORS_TOLD]) + more

@@ -1,0 +1,92 @@
+"""What a run works with, what it reports, how it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from controller_client.client import ControllerClient
+from controller_client.clock import Clock
+from controller_client.common.word_enum import WordEnum
+from controller_client.errors import InputError
+from controller_client.filestore import FileInfo
+from controller_client.zookeeper import PropertyStore, process_name
+from minion_tasks.file_ingestion.engine.minion import Engine
+from minion_tasks.file_ingestion.session.column_notes import DifferingColumn
+from minion_tasks.file_ingestion.session.model import IngestionMode
+from minion_tasks.file_ingestion.session.progress import SessionProgress
+
+
+class FilesFailedError(InputError):
+    """Files of the session could not be turned into segments; the table is as it was."""
+
+
+class RunOutcome(WordEnum):
+    """How a run ended well."""
+
+    SWITCHED = "switched"
+    SWITCH_FINISHED = "switch_finished"
+    """It finished the switch of an earlier run."""
+    NOTHING_NEW = "nothing_new"
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What a run did.
+
+    Attributes:
+        replaced: Segments that went.
+        left_out: How many files of the source the patterns left out; 0 where the source was not listed.
+        left_out_first: Some of these.
+        columns: How the columns of its files differ from the table's.
+        changed: Files that are in the table in an older version: append mode does not read them again.
+        skipped: Files that the run went on without.
+    """
+
+    table: str
+    outcome: RunOutcome
+    mode: IngestionMode
+    session_id: str | None
+    retry_count: int
+    files: int
+    rows: int
+    segments: int
+    replaced: int
+    bytes_read: int
+    staging_s: float
+    switch_s: float
+    left_out: int
+    left_out_first: tuple[FileInfo, ...]
+    columns: tuple[DifferingColumn, ...]
+    changed: tuple[str, ...]
+    skipped: tuple[str, ...]
+    fallback_reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RunTools:
+    """What a run works with.
+
+    Attributes:
+        client: The controller.
+        store: ZooKeeper's property store of the cluster.
+        engine: What runs the subtasks.
+        clock: Time.
+        on_progress: Called while subtasks run, in the run's own thread.
+    """
+
+    client: ControllerClient
+    store: PropertyStore
+    engine: Engine
+    clock: Clock
+    on_progress: Callable[[SessionProgress], None] = lambda _progress: None
+
+    @property
+    def now_ms(self) -> int:
+        """The time, epoch milliseconds."""
+        return int(self.clock.now() * 1000)
+
+    @property
+    def owner(self) -> str:
+        """Who runs it: user, host and process."""
+        return process_name()

@@ -1,0 +1,207 @@
+"""Sessions as ZooKeeper holds them: to records and back, each field checked. No IO.
+
+What is read may be damaged, or written by somebody else: whatever is wrong with it raises one of
+`UNREADABLE`, which the store turns into an error that names the znode.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from typing import Any, TypeVar, get_type_hints
+
+from controller_client.filestore import FileInfo
+from controller_client.publishing.staged_segment import StagedSegment
+from controller_client.zookeeper import ZNRecord
+from minion_tasks.file_ingestion.session.column_notes import notes_from, rows_of
+from minion_tasks.file_ingestion.session.model import (
+    FileEntry,
+    FileGroup,
+    FileStatus,
+    IngestionMode,
+    Session,
+    SessionState,
+    StagedUnit,
+)
+
+__all__ = [
+    "UNREADABLE",
+    "group_from",
+    "group_record",
+    "names_from",
+    "names_record",
+    "session_from",
+    "session_record",
+]
+
+T = TypeVar("T")
+
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What reading a record that is none of these raises."""
+
+_MAX_TEXT = 1000
+_BOOLEANS = {"true": True, "false": False}
+
+
+def session_record(session: Session) -> ZNRecord:
+    """Write a session without its groups."""
+    fields = {
+        "state": session.state.value,
+        "retryCount": str(session.retry_count),
+        "createdMs": str(session.created_ms),
+        "updatedMs": str(session.updated_ms),
+        "owner": session.owner,
+        "mode": session.mode.value,
+        "atomic": "true" if session.atomic else "false",
+        "inputDirURI": session.source,
+        "stagingURI": session.staging_uri,
+        "files": str(session.files),
+        "totalBytes": str(session.total_bytes),
+        "groups": str(session.groups),
+        "numbers": str(session.numbers),
+        "fromPages": str(session.from_pages),
+        "attemptsMs": ",".join(map(str, session.attempts_ms)),
+        "taskName": session.task_name,
+        "segmentLineageEntryId": session.entry_id,
+        "abandoned": "true" if session.abandoned else "false",
+        "message": session.message[:_MAX_TEXT] if session.message else None,
+    }
+    return ZNRecord(session.session_id, {key: value for key, value in fields.items() if value is not None})
+
+
+def session_from(fields: dict[str, str], table: str, session_id: str, version: int) -> Session:
+    """Read what `session_record` wrote."""
+    return Session(
+        session_id=session_id,
+        table=table,
+        state=SessionState(fields["state"]),
+        created_ms=int(fields["createdMs"]),
+        updated_ms=int(fields["updatedMs"]),
+        owner=fields["owner"],
+        mode=IngestionMode(fields["mode"]),
+        atomic=_BOOLEANS[fields["atomic"]],
+        source=fields["inputDirURI"],
+        staging_uri=fields["stagingURI"],
+        files=_count(fields["files"]),
+        total_bytes=_count(fields["totalBytes"]),
+        groups=_count(fields["groups"]),
+        numbers=_count(fields["numbers"]),
+        from_pages=_count(fields["fromPages"]),
+        attempts_ms=tuple(int(text) for text in fields["attemptsMs"].split(",") if text),
+        retry_count=_count(fields["retryCount"]),
+        task_name=fields.get("taskName"),
+        entry_id=fields.get("segmentLineageEntryId"),
+        abandoned=_BOOLEANS[fields.get("abandoned", "false")],
+        message=fields.get("message"),
+        version=version,
+    )
+
+
+def group_record(group: FileGroup) -> ZNRecord:
+    """Write a group of files, compressed."""
+    fields: dict[str, Any] = {
+        "entries": [_entry_row(entry) for entry in group.entries],
+        "units": [
+            {
+                "files": unit.files,
+                "segments": [_segment_row(s) for s in unit.segments],
+                "columns": rows_of(unit.columns),
+            }
+            for unit in group.units
+        ],
+    }
+    content = {name: json.dumps(value, separators=(",", ":")) for name, value in fields.items()}
+    if group.empty_segment:
+        content["emptySegment"] = "true"
+    return ZNRecord(f"{group.number:05d}", {**content, "enableCompression": "true"})
+
+
+def _entry_row(entry: FileEntry) -> dict[str, Any]:
+    file = entry.file
+    row: dict[str, Any] = {"n": entry.number, "f": [file.uri, file.size_bytes, file.modified_ms, file.etag]}
+    if entry.status is not FileStatus.PENDING:
+        row["status"] = entry.status.value
+    if entry.error is not None:
+        row["error"] = entry.error[:_MAX_TEXT]
+    if entry.ended_ms is not None:
+        row["ended"] = entry.ended_ms
+    if entry.refreshes is not None:
+        row["refreshes"] = entry.refreshes
+    return row
+
+
+def _segment_row(segment: StagedSegment) -> list[Any]:
+    return [getattr(segment, field.name) for field in dataclasses.fields(StagedSegment)]
+
+
+def group_from(record: ZNRecord, number: int, version: int) -> FileGroup:
+    """Read what `group_record` wrote."""
+    rows, units = (_of(list, json.loads(record.simple_fields[name])) for name in ("entries", "units"))
+    return FileGroup(
+        number,
+        tuple(_entry_from(row) for row in rows),
+        tuple(
+            StagedUnit(
+                tuple(_of(int, file) for file in row["files"]),
+                tuple(_segment_from(segment) for segment in row["segments"]),
+                notes_from(row.get("columns", [])),
+            )
+            for row in units
+        ),
+        _BOOLEANS[record.simple_fields.get("emptySegment", "false")],
+        version,
+    )
+
+
+def names_record(number: int, names: Sequence[str]) -> ZNRecord:
+    """Write a page of segment names, compressed."""
+    return ZNRecord(f"{number:05d}", {"segments": json.dumps(names), "enableCompression": "true"})
+
+
+def names_from(record: ZNRecord) -> list[str]:
+    """Read what `names_record` wrote."""
+    return [_of(str, name) for name in _of(list, json.loads(record.simple_fields["segments"]))]
+
+
+def _entry_from(row: Any) -> FileEntry:
+    uri, size_bytes, modified_ms, etag = row["f"]
+    return FileEntry(
+        number=_of(int, row["n"]),
+        file=FileInfo(_of(str, uri), _of(int, size_bytes), _of(int, modified_ms), _maybe(str, etag)),
+        status=FileStatus(row.get("status", FileStatus.PENDING)),
+        error=_maybe(str, row.get("error")),
+        ended_ms=_maybe(int, row.get("ended")),
+        refreshes=_maybe(str, row.get("refreshes")),
+    )
+
+
+_SEGMENT_TYPES = tuple(
+    get_type_hints(StagedSegment)[field.name] for field in dataclasses.fields(StagedSegment)
+)
+
+
+def _segment_from(row: Any) -> StagedSegment:
+    values = _of(list, row)
+    for value, wanted in zip(values, _SEGMENT_TYPES, strict=True):
+        # JSON has no float that is a whole number.
+        if not isinstance(value, int | float if wanted is float else wanted):
+            raise TypeError(f"{value!r} in a segment's row")
+    return StagedSegment(*values)
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError(f"{number} where a count belongs")
+    return number
+
+
+def _of(kind: type[T], value: Any) -> T:
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"{type(value).__name__} where {kind.__name__} belongs")
+    return value
+
+
+def _maybe(kind: type[T], value: Any) -> T | None:
+    return None if value is None else _of(kind, value)

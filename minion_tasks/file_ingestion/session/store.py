@@ -1,0 +1,243 @@
+"""Sessions in ZooKeeper, at the seed's path, each change by compare-and-set.
+
+::
+
+    /<cluster>/PROPERTYSTORE/MINION_TASK_METADATA/<tableNameWithType>/FileIngestionTask/consistentPush/
+        <session>                    the session: state, retryCount, ... (simple fields)
+        <session>/groups/00000       some of its files and what became of them (compressed)
+        <session>/from/00000         some of the segments that its switch replaces (compressed)
+
+A session's files are spread over groups, so that no znode grows with the whole source, and a subtask writes
+only its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from controller_client.errors import ConflictError, DataError, NotFoundError
+from controller_client.helix.table_config import table_config_path
+from controller_client.zookeeper import PropertyStore, Versioned
+from minion_tasks.file_ingestion.session.model import FileGroup, Session
+from minion_tasks.file_ingestion.session.records import (
+    UNREADABLE,
+    group_from,
+    group_record,
+    names_from,
+    names_record,
+    session_from,
+    session_record,
+)
+
+_GROUPS_PAGE = 50
+_FROM_PAGE = 5000
+
+
+def sessions_path(table: str) -> str:
+    """Return the path of a table's sessions in the property store."""
+    return f"/MINION_TASK_METADATA/{table}/FileIngestionTask/consistentPush"
+
+
+class DamagedSessionError(DataError):
+    """A session's record in ZooKeeper, or a part of it, is not what this task writes, or is gone.
+
+    Args:
+        session_id: The session.
+        table: Name with type.
+        fault: What is wrong.
+        path: The znode, in the property store.
+    """
+
+    def __init__(self, session_id: str, table: str, fault: str, path: str) -> None:
+        super().__init__(
+            f"the record of session {session_id} of {table} is damaged: {fault}",
+            where=path,
+            remedy="run the task: it discards the session, and reverts its switch unless that is completed;"
+            f" or clear all sessions with 'pinotctl task session clear {table}'",
+        )
+        self.session_id = session_id
+        self.table = table
+        self.fault = fault
+
+
+class SessionStore:
+    """The sessions of one table.
+
+    What is read is checked: whatever reads a session may raise `DamagedSessionError`, but neither `ids` nor
+    `delete` read any.
+    """
+
+    def __init__(self, store: PropertyStore, table: str) -> None:
+        self._store = store
+        self._table = table
+        self._root = sessions_path(table)
+
+    @property
+    def table(self) -> str:
+        """The table's name with type."""
+        return self._table
+
+    def ids(self) -> list[str]:
+        """List the sessions, oldest first."""
+        return sorted(self._store.children(self._root))
+
+    def latest(self) -> Session | None:
+        """Return the newest session."""
+        ids = self.ids()
+        return self.load(ids[-1]) if ids else None
+
+    def load(self, session_id: str) -> Session:
+        """Read a session.
+
+        Raises:
+            NotFoundError: There is none of this id.
+        """
+        path = f"{self._root}/{session_id}"
+        (found,) = self._read(session_id, [path])
+        if found is None and session_id not in self.ids():
+            raise NotFoundError(f"the table {self._table} has no session {session_id}", where=self._root)
+        if found is None:
+            raise DamagedSessionError(session_id, self._table, "it is empty", path)
+        with self._readable(session_id, path):
+            return session_from(found.record.simple_fields, self._table, session_id, found.version)
+
+    def create(self, session: Session) -> Session:
+        """Write a new session, whose groups are written before it moves on."""
+        self._store.create(f"{self._root}/{session.session_id}", session_record(session))
+        return self.load(session.session_id)
+
+    def save(self, session: Session) -> Session:
+        """Write a session if nobody changed it since it was read.
+
+        Raises:
+            ConflictError: It was changed meanwhile.
+        """
+        path = f"{self._root}/{session.session_id}"
+        version = self._store.set(path, session_record(session), expected_version=session.version)
+        return replace(session, version=version)
+
+    def is_of_dropped_table(self, session: Session) -> bool:
+        """Tell whether the table was dropped after the session began (Pinot keeps the sessions then)."""
+        table = self._store.creation_order(table_config_path(self._table))
+        began = self._store.creation_order(f"{self._root}/{session.session_id}")
+        return table is None or (began is not None and began < table)
+
+    def create_group(self, session_id: str, group: FileGroup) -> None:
+        """Write a new group of files."""
+        self._store.create(self._group_path(session_id, group.number), group_record(group))
+
+    def group(self, session_id: str, number: int) -> FileGroup:
+        """Read a group.
+
+        Raises:
+            NotFoundError: The session, or the group in it, is gone.
+        """
+        path = self._group_path(session_id, number)
+        (found,) = self._read(session_id, [path])
+        return self._group(session_id, number, path, found)
+
+    def save_group(self, session_id: str, group: FileGroup) -> FileGroup:
+        """Write a group if nobody changed it since it was read.
+
+        Raises:
+            ConflictError: It was changed meanwhile.
+        """
+        path = self._group_path(session_id, group.number)
+        version = self._store.set(path, group_record(group), expected_version=group.version)
+        return replace(group, version=version)
+
+    def groups(self, session: Session) -> Iterator[FileGroup]:
+        """Read all groups of a session, some at a time."""
+        for start in range(0, session.groups, _GROUPS_PAGE):
+            numbers = range(start, min(start + _GROUPS_PAGE, session.groups))
+            paths = [self._group_path(session.session_id, number) for number in numbers]
+            pages = self._read(session.session_id, paths)
+            for number, path, found in zip(numbers, paths, pages, strict=True):
+                yield self._group(session.session_id, number, path, found)
+
+    def change_group(
+        self, session_id: str, number: int, change: Callable[[FileGroup], FileGroup]
+    ) -> FileGroup:
+        """Change a group as it is now, again if somebody else changes it meanwhile."""
+        while True:
+            group = self.group(session_id, number)
+            changed = change(group)
+            if changed == group:
+                return group
+            try:
+                return self.save_group(session_id, changed)
+            except ConflictError:
+                continue
+
+    def drop_group(self, session_id: str, number: int) -> None:
+        """Delete a group that a run wrote and did not live to count."""
+        self._delete_if_there(self._group_path(session_id, number))
+
+    def write_from(self, session_id: str, names: Sequence[str]) -> int:
+        """Write down the segments that the switch replaces; returns the number of pages."""
+        pages = [names[start : start + _FROM_PAGE] for start in range(0, len(names), _FROM_PAGE)]
+        for number, page in enumerate(pages):
+            path = self._from_path(session_id, number)
+            self._delete_if_there(path)  # of a run that was killed before it counted its pages
+            self._store.create(path, names_record(number, page))
+        return len(pages)
+
+    def read_from(self, session: Session) -> list[str]:
+        """Read the segments that the switch replaces, as written down."""
+        names: list[str] = []
+        for number in range(session.from_pages):
+            path = self._from_path(session.session_id, number)
+            (found,) = self._read(session.session_id, [path])
+            if found is None:
+                raise self._lost(session.session_id, f"page {number} of the segments that it replaces", path)
+            with self._readable(session.session_id, path):
+                names += names_from(found.record)
+        return names
+
+    def delete(self, session_id: str) -> None:
+        """Delete a session with all that is written of it."""
+        self._delete_if_there(f"{self._root}/{session_id}", recursive=True)
+
+    def prune(self, keep: int = 2) -> None:
+        """Delete all but the newest sessions (seed: the default retains two)."""
+        for session_id in self.ids()[:-keep]:
+            self.delete(session_id)
+
+    def _delete_if_there(self, path: str, *, recursive: bool = False) -> None:
+        with contextlib.suppress(NotFoundError):
+            self._store.delete(path, recursive=recursive)
+
+    def _from_path(self, session_id: str, number: int) -> str:
+        return f"{self._root}/{session_id}/from/{number:05d}"
+
+    def _group_path(self, session_id: str, number: int) -> str:
+        return f"{self._root}/{session_id}/groups/{number:05d}"
+
+    def _read(self, session_id: str, paths: Sequence[str]) -> Sequence[Versioned | None]:
+        try:
+            return self._store.get_many(paths)
+        except DataError as error:
+            where = error.where or paths[0]
+            raise DamagedSessionError(session_id, self._table, error.message, where) from error
+
+    def _group(self, session_id: str, number: int, path: str, found: Versioned | None) -> FileGroup:
+        if found is None:
+            raise self._lost(session_id, f"group {number}", path)
+        with self._readable(session_id, path):
+            return group_from(found.record, number, found.version)
+
+    def _lost(self, session_id: str, part: str, path: str) -> DataError | NotFoundError:
+        """Make the error for a part that is not there; that is no damage if the whole session is gone."""
+        if session_id in self.ids():
+            return DamagedSessionError(session_id, self._table, f"{part} is not there", path)
+        return NotFoundError(f"session {session_id} of {self._table} is gone, and {part} with it", where=path)
+
+    @contextlib.contextmanager
+    def _readable(self, session_id: str, path: str) -> Iterator[None]:
+        try:
+            yield
+        except UNREADABLE as error:
+            fault = f"{type(error).__name__}: {error}"[:200]
+            raise DamagedSessionError(session_id, self._table, fault, path) from error

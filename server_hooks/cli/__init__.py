@@ -1,1 +1,0 @@
-"""Commands that belong to server_hooks."""

@@ -1,0 +1,151 @@
+"""Where settings come from, which one wins, and what is shown of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from controller_client.cli.context import CliContext
+from controller_client.cli.settings import SETTINGS, Settings
+from controller_client.config import BasicAuth, BearerToken
+from controller_client.errors import ConfigError
+from tests.unit.controller_client.cli.conftest import Run
+
+PROFILES = """
+[default]
+controller = "http://profile:9000"
+
+[staging]
+controller = "https://staging:9443"
+user = "somebody"
+"""
+
+
+def shown(result: Result) -> dict[str, tuple[str | None, str]]:
+    assert result.exit_code == 0, result.output
+    return {row["setting"]: (row["value"], row["source"]) for row in json.loads(result.stdout)}
+
+
+def test_flag_before_environment_before_profile_before_default(run: Run, config_file: Path) -> None:
+    show = ("config", "show", "--output", "json")
+    env = {"PINOT_CONTROLLER_URL": "http://env:9000"}
+    assert shown(run(*show))["controller"] == ("http://localhost:9000", "default")
+    config_file.write_text(PROFILES)
+    assert shown(run(*show))["controller"] == ("http://profile:9000", f"profile default in {config_file}")
+    assert shown(run(*show, env=env))["controller"] == ("http://env:9000", "env PINOT_CONTROLLER_URL")
+    flagged = run("--controller", "http://flag:9000", *show, env=env)
+    assert shown(flagged)["controller"] == ("http://flag:9000", "flag --controller")
+
+
+def test_a_profile_is_chosen_by_flag_or_environment(run: Run, config_file: Path) -> None:
+    config_file.write_text(PROFILES)
+    show = ("config", "show", "--output", "json")
+    assert shown(run("--profile", "staging", *show))["controller"][0] == "https://staging:9443"
+    assert shown(run(*show, env={"PINOT_PROFILE": "staging"}))["user"][0] == "somebody"
+
+
+def test_an_empty_variable_counts_as_not_set(run: Run) -> None:
+    result = run("config", "show", "--output", "json", env={"PINOT_CONTROLLER_URL": "", "PINOT_TOKEN": ""})
+    assert shown(result)["controller"][1] == "default"
+    assert shown(result)["token"] == (None, "not set")
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_secrets_are_masked(run: Run, tmp_path: Path, output: str) -> None:
+    token = tmp_path / "token"
+    token.write_text("hush-token\n")
+    result = run(
+        *("--token-file", str(token), "--controller", "http://me:hush-url@host:9000"),
+        *("config", "show", "--output", output),
+        env={"PINOT_PASSWORD": "hush-password"},
+    )
+    assert result.exit_code == 0
+    assert "hush" not in result.output
+    assert result.stdout.count("***") == 3
+    assert "flag --token-file" in result.stdout
+    assert "env PINOT_PASSWORD" in result.stdout
+
+
+def test_no_flag_takes_a_secret_itself() -> None:
+    for setting in SETTINGS:
+        if setting.secret:
+            assert setting.flag.endswith("-file")
+
+
+def test_the_repr_of_a_setting_masks_it() -> None:
+    settings = Settings({}, {"PINOT_TOKEN": "hush"})
+    assert "hush" not in repr(settings["token"])
+    assert settings.value("token") == "hush"
+
+
+@pytest.mark.parametrize(
+    ("toml", "arguments", "message"),
+    [
+        ("x = [", (), "cannot be read"),
+        (PROFILES, ("--profile", "prod"), "there is no profile prod"),
+        (None, ("--profile", "prod"), "no file of profiles"),
+        ('[default]\ncontroler = "x"', (), "did you mean controller?"),
+        ('[default]\npassword = "hush"', (), "did you mean password_file?"),
+        ("[default]\ncontroller = 9000", (), "of type int"),
+        ('[default]\ntoken_file = "/no/such/file"', (), "the file of token cannot be read"),
+    ],
+)
+def test_a_wrong_file_of_profiles_is_a_usage_error(
+    run: Run, config_file: Path, toml: str | None, arguments: tuple[str, ...], message: str
+) -> None:
+    if toml is not None:
+        config_file.write_text(toml)
+    result = run(*arguments, "config", "show")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert str(config_file) in result.stderr
+    assert "hush" not in result.stderr
+
+
+def test_an_empty_secret_file_is_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("\n")
+    result = run("--token-file", str(tmp_path / "empty"), "config", "show")
+    assert result.exit_code == 2
+    assert "is empty" in result.stderr
+
+
+def context(env: dict[str, str], **flags: str) -> CliContext:
+    made = CliContext({"PINOTCTL_CONFIG": "/no/such/file", **env})
+    made.configure(flags, None, 0)
+    return made
+
+
+def test_user_and_password_become_basic_authentication() -> None:
+    config = context({"PINOT_USERNAME": "me", "PINOT_PASSWORD": "hush"}).controller_config()
+    assert isinstance(config.auth, BasicAuth)
+    assert (config.auth.username, config.auth.password.reveal()) == ("me", "hush")
+
+
+def test_a_token_from_a_stronger_place_wins_over_a_user(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("t")
+    env = {"PINOT_USERNAME": "me", "PINOT_PASSWORD": "hush"}
+    config = context(env, token_file=str(tmp_path / "token")).controller_config()
+    assert isinstance(config.auth, BearerToken)
+    weaker = context({"PINOT_TOKEN": "t"}, user="me", password_file=str(tmp_path / "token"))
+    assert isinstance(weaker.controller_config().auth, BasicAuth)
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        ({"PINOT_USERNAME": "me"}, "but no password"),
+        ({"PINOT_PASSWORD": "hush"}, "but no user"),
+        ({"PINOT_USERNAME": "me", "PINOT_PASSWORD": "hush", "PINOT_TOKEN": "t"}, "both a token and"),
+    ],
+)
+def test_half_or_double_credentials_are_refused(env: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        context(env).controller_config()
+    assert "hush" not in str(caught.value)
+
+
+def test_brokers_and_certificates_reach_the_clients_configuration() -> None:
+    made = context({"PINOT_CA_FILE": "/ca.pem"}, broker="http://a:1, http://b:2")
+    assert made.broker_config().urls == ("http://a:1", "http://b:2")
+    assert made.controller_config().tls.ca_file == "/ca.pem"

@@ -1,0 +1,138 @@
+"""What all commands have in common: --output, --dry-run, names in snake_case, exit codes."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from controller_client.cli import cli
+from controller_client.common.word_enum import WordEnum
+
+ROOT = Path(__file__).parents[4]
+PACKAGES = ("controller_client", "jvm_bridge", "minion_tasks", "server_hooks", "spark_connectors")
+
+WITHOUT_OUTPUT = {
+    "deepstore watch": "runs until it is stopped; programs read its metrics",
+    "scheduler": "runs until it is stopped",
+    "serve broker": "runs until it is stopped",
+    "serve minion": "runs until it is stopped",
+    "serve server": "runs until it is stopped",
+    "task session report": "writes an HTML page",
+    "upsert coordinate": "runs until it is stopped",
+}
+"""Commands without --output, and why."""
+
+KEYS_OF_OTHERS = {
+    "controller_client/cli/options.py": {"spark.master"},  # Spark's setting
+    "controller_client/cli/commands/zk.py": {"simpleFields", "mapFields", "listFields"},  # a ZNRecord's own
+    "jvm_bridge/cli/serve/minion.py": {"zk.session.timeout", "pinotPlugins.log.level"},  # Java's properties
+}
+"""Keys in dicts that are no names of ours, by module."""
+
+SNAKE_CASE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+
+def all_commands(
+    command: click.Command = cli, ctx: click.Context | None = None
+) -> Iterator[tuple[str, click.Command]]:
+    ctx = ctx or click.Context(command, info_name="")
+    if not isinstance(command, click.Group):
+        yield ctx.command_path.strip(), command
+        return
+    for name in command.list_commands(ctx):
+        below = command.get_command(ctx, name)
+        assert below is not None
+        if not below.hidden:
+            yield from all_commands(below, click.Context(below, info_name=name, parent=ctx))
+
+
+COMMANDS = dict(all_commands())
+
+
+def options(name: str) -> set[str]:
+    return {option for parameter in COMMANDS[name].params for option in parameter.opts}
+
+
+def test_the_exceptions_are_commands_without_output() -> None:
+    assert WITHOUT_OUTPUT.keys() <= COMMANDS.keys()
+    assert not [name for name in WITHOUT_OUTPUT if "--output" in options(name)]
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - WITHOUT_OUTPUT.keys()))
+def test_every_command_writes_json_on_request(name: str) -> None:
+    (output,) = (each for each in COMMANDS[name].params if "--output" in each.opts)
+    assert isinstance(output.type, click.Choice)
+    assert {"table", "json"} <= set(output.type.choices)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if "--yes" in options(name)])
+def test_what_asks_can_be_tried_out_before(name: str) -> None:
+    assert "--dry-run" in options(name)
+
+
+def test_columns_and_keys_are_in_snake_case() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {name!r}"
+        for path in _modules_that_print()
+        for line, name in _names_in(path)
+        if not SNAKE_CASE.fullmatch(name)
+        and name not in KEYS_OF_OTHERS.get(str(path.relative_to(ROOT)), set())
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_check_of_names_sees_columns_and_keys(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(
+        'COLUMNS = ("ok", "not ok")\n'
+        'def f(out, rows):\n    out.table(("a", "b c"), rows)\n    return {"d e": 1, **{"f": {"gH": 2}}}\n'
+    )
+    assert {name for _, name in _names_in(path)} == {"ok", "not ok", "a", "b c", "d e", "f", "gH"}
+
+
+def test_values_of_enumerations_are_in_snake_case() -> None:
+    for package in PACKAGES:
+        for module in pkgutil.walk_packages([str(ROOT / package)], f"{package}."):
+            importlib.import_module(module.name)
+    found = WordEnum.__subclasses__()
+    assert len(found) >= 4
+    assert not [value for each in found for value in each if not SNAKE_CASE.fullmatch(value)]
+
+
+def _modules_that_print() -> Iterator[Path]:
+    for package in PACKAGES:
+        yield from sorted((ROOT / package / "cli").rglob("*.py"))
+    yield ROOT / "controller_client" / "deepstore" / "report.py"
+    yield ROOT / "controller_client" / "consumption" / "jumps.py"
+    yield ROOT / "controller_client" / "consumption" / "resuming.py"
+    yield ROOT / "controller_client" / "upsert" / "status.py"
+
+
+def _names_in(path: Path) -> Iterator[tuple[int, str]]:
+    """The keys of dict displays, the columns of tables, and constants that hold columns."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Dict):
+            yield from _texts(node.keys)
+        elif (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "table"
+        ):
+            yield from _texts(node.args[:1])
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(each, ast.Name) and each.id.lower().endswith("columns") for each in targets):
+                yield from _texts([node.value])
+
+
+def _texts(nodes: list[ast.expr] | list[ast.expr | None]) -> Iterator[tuple[int, str]]:
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+        elif isinstance(node, ast.Tuple | ast.List):
+            yield from _texts(node.elts)

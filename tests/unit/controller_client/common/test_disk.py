@@ -1,0 +1,102 @@
+"""A full disk is said as such, whatever error it ended in."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import uuid
+from pathlib import Path
+
+import pytest
+
+from controller_client.common.disk import disk_full, naming_full_disks
+from controller_client.errors import DataError, DiskFullError, SourceError
+from controller_client.filestore.local import LocalStore
+
+
+class JavaError(Exception):
+    """Stands for a Java exception: its text is what ``toString`` gives."""
+
+
+def caused(error: Exception, cause: BaseException) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FULL,
+        OSError(errno.EDQUOT, "quota"),
+        OSError(errno.EFBIG, "limit"),
+        JavaError("java.io.IOException: No space left on device"),
+        caused(
+            DataError("row 7"), JavaError("java.lang.RuntimeException: java.io.IOException: File too large")
+        ),
+        caused(SourceError("x cannot be written"), FULL),
+    ],
+)
+def test_a_full_disk_is_known_by_what_it_ended_in(error: Exception, tmp_path: Path) -> None:
+    found = disk_full(error, tmp_path / "not" / "there")
+    assert found is not None
+    text = str(found)
+    assert f"no room is left on the disk of {tmp_path}/not/there; the disk has " in text
+    assert "of them free now" in text
+    assert "make room there" in text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EACCES, "denied"),
+        DataError("row 7 is wrong: 'No space left on device'"),
+        JavaError("java.io.EOFException"),
+    ],
+)
+def test_other_errors_are_left_as_they_are(error: Exception, tmp_path: Path) -> None:
+    assert disk_full(error, tmp_path) is None
+    with pytest.raises(type(error)) as caught, naming_full_disks(tmp_path):
+        raise error
+    assert caught.value is error
+
+
+def test_a_mapped_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
+    fault = "java.lang.InternalError: a fault occurred in a recent unsafe memory access operation"
+    error = caused(DataError("No segment could be built from big.csv"), JavaError(fault))
+    assert "no room is left, or its disk has failed" in str(disk_full(error, tmp_path))
+
+
+def test_the_first_folder_that_was_named_stays() -> None:
+    inner = DiskFullError("no room is left on the disk of /staging")
+    with pytest.raises(DiskFullError) as caught, naming_full_disks(Path("/work")):
+        raise inner
+    assert caught.value is inner
+
+
+def test_a_limit_of_file_sizes_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _what: (4096, 4096))
+    assert "4,096 bytes at most (ulimit -f)" in str(disk_full(OSError(errno.EFBIG, "limit"), tmp_path))
+
+
+def test_a_full_staging_folder_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written to /dev/full finds no room."""
+    source, target = tmp_path / "source", tmp_path / "staging" / "segment.tar.gz"
+    source.write_bytes(b"x" * 100)
+    target.parent.mkdir()
+    monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=0))
+    (target.parent / f".segment.tar.gz.{'0' * 32}.part").symlink_to("/dev/full")
+    with pytest.raises(DiskFullError, match=f"no room is left on the disk of {target.parent}"):
+        LocalStore().upload(source, f"file://{target}")
+    assert list(target.parent.iterdir()) == []
+
+
+def test_a_full_folder_of_a_download_is_reported(tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_bytes(b"x" * 100)
+    target.symlink_to("/dev/full")
+    with pytest.raises(DiskFullError, match=f"no room is left on the disk of {tmp_path}"):
+        LocalStore().download(f"file://{source}", target)

@@ -1,0 +1,101 @@
+"""Every optional module names the extra that brings it."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import sys
+from pathlib import Path
+
+import pytest
+
+from controller_client.common.extras import extra_for, install_command, missing_module
+
+ROOT = Path(__file__).parents[4]
+PACKAGES = (
+    *("controller_client", "jvm_bridge", "minion_tasks"),
+    *("pyspark_pinot", "server_hooks", "spark_connectors"),
+)
+ALWAYS_THERE = {"click", "kazoo", "pydantic", "requests", "rich", "tenacity", "urllib3"}
+FOR_TYPES_ALONE = {"mypy_boto3_s3"}
+
+SMALLEST_EXTRA = {
+    "boto3": "s3",
+    "botocore": "s3",
+    "confluent_kafka": "kafka",
+    "google": "executor",
+    "grpc": "executor",
+    "isal": "jvm",
+    "jgo": "jvm",
+    "jpype": "jvm",
+    "numpy": "upsert",
+    "pandas": "executor",
+    "psutil": "jvm",
+    "py4j": "spark",
+    "pyarrow": "jvm",
+    "pyspark": "spark",
+}
+
+BROUGHT_BY = {"botocore": "boto3", "py4j": "pyspark"}
+"""Distributions that no extra names: the requirements of others."""
+
+
+def optional_modules() -> set[str]:
+    """The top-level modules of others that our packages import, but for those that are always there."""
+    imported: set[str] = set()
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    imported |= {alias.name.partition(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                    imported.add(node.module.partition(".")[0])
+    java = {"java", "javax", "org"}  # Java's packages, which JPype makes importable
+    return imported - set(sys.stdlib_module_names) - set(PACKAGES) - ALWAYS_THERE - FOR_TYPES_ALONE - java
+
+
+def test_all_optional_modules_are_known() -> None:
+    assert optional_modules() == SMALLEST_EXTRA.keys()
+
+
+@pytest.mark.parametrize("module", sorted(SMALLEST_EXTRA))
+def test_a_module_names_the_smallest_extra_that_brings_it(module: str) -> None:
+    extra = extra_for(f"{module}.inner")
+    assert extra == SMALLEST_EXTRA[module]
+    distributions = {name.lower() for name in importlib.metadata.packages_distributions()[module]}
+    distributions |= {BROUGHT_BY[name] for name in distributions if name in BROUGHT_BY}
+    requirements = [
+        line for line in importlib.metadata.requires("pinot-plugins") or () if f"extra == '{extra}'" in line
+    ]
+    assert any(line.lower().startswith(name) for line in requirements for name in distributions)
+
+
+@pytest.mark.parametrize(
+    ("module", "declared", "extra"),
+    [
+        ("jpype", ["minion"], "minion"),
+        ("jpype", ["server"], "server"),
+        ("pyspark", ["minion"], "spark"),
+        ("confluent_kafka", ["jvm"], "kafka"),
+        ("no_such_module", ["jvm"], "jvm"),
+        ("no_such_module", [], None),
+    ],
+)
+def test_a_declared_extra_is_named_where_it_brings_the_module(
+    module: str, declared: list[str], extra: str | None
+) -> None:
+    assert extra_for(module, declared) == extra
+
+
+@pytest.mark.parametrize(
+    ("extra", "command"),
+    [("minion", "pip install 'pinot-plugins[minion]'"), (None, "pip install pinot-plugins")],
+)
+def test_the_command_that_installs_it(extra: str | None, command: str) -> None:
+    assert install_command(extra) == command
+
+
+def test_the_error_says_who_needs_what() -> None:
+    error = missing_module(ModuleNotFoundError(name="jpype"), "the command cluster", ["jvm"])
+    assert error.message == "the command cluster needs the Python module jpype, which is not installed here"
+    assert error.remedy == "pip install 'pinot-plugins[jvm]'"

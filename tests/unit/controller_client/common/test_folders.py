@@ -1,0 +1,85 @@
+"""Folders that are locked by a process, and swept when it was killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from controller_client.common.folders import FolderLock, scratch_folder
+
+HOLDS = """
+import sys
+from pathlib import Path
+from controller_client.common.folders import scratch_folder
+
+with scratch_folder("x-", Path(sys.argv[1])) as folder:
+    (folder / "large").write_text("1")
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_folder_is_locked_once_and_names_its_holder(tmp_path: Path) -> None:
+    first, second = FolderLock(tmp_path / "new"), FolderLock(tmp_path / "new")
+    assert first.holder() is None
+    assert first.try_acquire()
+    assert not second.try_acquire()
+    assert second.holder() == os.getpid()
+    first.release()
+    first.release()
+    assert second.try_acquire()
+    second.release()
+
+
+def fail_in_a_folder(parent: Path) -> None:
+    with scratch_folder("x-", parent) as folder:
+        assert folder.parent == parent
+        (folder / "file").touch()
+        raise ZeroDivisionError
+
+
+def test_a_scratch_folder_goes_with_its_block(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        fail_in_a_folder(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_leaves_is_swept_by_the_next_of_the_prefix(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HOLDS, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        left = Path(holder.stdout.readline().strip())
+        with scratch_folder("x-", tmp_path) as own:
+            assert (left / "large").exists(), "its process lives"
+            holder.send_signal(signal.SIGKILL)
+            holder.wait()
+            with scratch_folder("y-", tmp_path):
+                assert left.exists(), "another prefix"
+            with scratch_folder("x-", tmp_path) as other:
+                assert sorted(tmp_path.iterdir()) == sorted([own, other])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_what_is_known_to_be_left_is_swept(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / ".lock").touch()
+    (tmp_path / "x-link").symlink_to(elsewhere)
+    (tmp_path / "x-file").touch()
+    (tmp_path / "x-new").mkdir()
+    old = tmp_path / "x-old"
+    old.mkdir()
+    full = tmp_path / "x-full"
+    full.mkdir()
+    (full / "somebody's").touch()
+    for folder in (old, full):
+        os.utime(folder, (0, 0))
+    with scratch_folder("x-", tmp_path) as own:
+        left = {path.name for path in tmp_path.iterdir()} - {own.name}
+    assert left == {"elsewhere", "x-link", "x-file", "x-new", "x-full"}
+    assert (elsewhere / ".lock").exists()

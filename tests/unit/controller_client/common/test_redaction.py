@@ -1,0 +1,122 @@
+"""What is secret, and how it is taken out of text."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.common.redaction import MASK, Redactor, is_secret, mask_text, masked
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("pinot.server.storage.factory.s3.secretKey", "pinot.server.storage.factory.s3.accessKey"),
+        *("sasl.jaas.config", "ssl.keystore.password", "ssl.keystore.key", "basic.auth.user.info"),
+        *("stream.pulsar.authenticationToken", "connectionString", "accountKey", "PASSWD", "clientSecret"),
+    ],
+)
+def test_keys_of_secrets(key: str) -> None:
+    assert is_secret(key)
+    assert masked({key: "hush"}) == {key: MASK}
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "stream.kafka.topic.name",
+        "key.deserializer",
+        "sasl.mechanism",
+        "primaryKeyColumns",
+        "ssl.keystore.location",
+    ],
+)
+def test_keys_of_other_settings(key: str) -> None:
+    assert not is_secret(key, "a", None)
+    assert masked({key: "http://me:hush@host/x"}) == {key: f"http://{MASK}@host/x"}
+    assert is_secret(key, "a", "http://me:hush@host/x")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "InstanceDataManagerConfig, key: pinot.server.storage.factory.s3.secretKey , value: hush, hush}",
+        "External config key: storage.factory.s3.SECRETKEY, value: hush hush",
+        "Start running FileIngestionTask: x with configs: {input.fs.prop.secretKey=hush, b=c}",
+        'Invalid table config: {"secretKey":"hush\\"hush","b":1}',
+        r'{"error":"Invalid: {\"secretKey\":\"hush\",\"b\":1}"}',
+        'sasl.jaas.config=org.example.Login required username="me" password="hush hush";',
+        "Authorization: Basic aHVzaDpodXNo1",
+        "authorization: bearer aHVzaDpodXNo1.aHVzaDpodXNo2",
+        "GET http://me:hush@host/x",
+        "https://bucket/key?X-Amz-Signature=hush&X-Amz-Credential=hush%2F2020&x=1",
+        "secretKey -> hush",
+        "password: hush",
+    ],
+)
+def test_what_looks_secret_in_a_text_is_masked(text: str) -> None:
+    shown = mask_text(text)
+    assert "hush" not in shown
+    assert "aHVzaDpodXNo" not in shown
+    assert MASK in shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Unexpected token: FROM at line 1",
+        "Basic authentication failed for user me",
+        "Basic Authentication is required",
+        "no such column: key",
+        "Cannot find AwsCredentialsProvider=[X] in the chain",
+        "http://host/x@y",
+        "{primaryKeyColumns=[a, b], tableName=t}",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert mask_text(text) == text
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "secret", "secret.", "secret=", "://", "Basic ", '"', "token\\", "secret ", " ", "\\"]
+)
+def test_the_search_grows_with_the_text_and_no_faster(piece: str) -> None:
+    # A search that is quadratic takes minutes here.
+    mask_text('secret="' + piece * 200_000)
+    mask_text(piece * 200_000)
+
+
+def _lower(quoted: str) -> str:
+    return re.sub("%..", lambda match: match[0].lower(), quoted)
+
+
+_SECRETS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), min_size=8).filter(
+    str.strip
+)
+
+
+@given(_SECRETS)
+def test_a_known_secret_is_masked_in_all_its_forms(secret: str) -> None:
+    redact = Redactor((secret, f"me:{secret}"))
+    data = f"me:{secret}".encode()
+    for form in (
+        *(secret, quote(secret), quote(secret, safe=""), quote_plus(secret), _lower(quote(secret, safe=""))),
+        *(json.dumps(secret), json.dumps(secret, ensure_ascii=False), html.escape(secret)),
+        *(base64.b64encode(data).decode(), base64.urlsafe_b64encode(data).decode().rstrip("=")),
+        base64.b64encode(secret.encode()).decode(),
+    ):
+        bare = form.strip('"').strip()
+        assert bare not in redact(f"the header was {form}, sorry")
+    assert secret not in repr(redact)
+
+
+def test_nothing_known_leaves_a_text_as_it_is() -> None:
+    assert Redactor()("some text") == "some text"
+    assert Redactor(["", ""])("some text") == "some text"

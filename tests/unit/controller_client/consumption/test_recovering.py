@@ -1,0 +1,46 @@
+"""A reset whose end Helix' controller misses."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_client.consumption import recovering as module
+from controller_client.consumption.table_control import TableControl
+from controller_client.errors import WaitTimeoutError
+from controller_client.rest.segments import SegmentsApi
+from tests.unit.controller_client.consumption.worlds import IDEAL_PATH, World, segment
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    """A table with a segment that its server has in ERROR until it is reset, and then OFFLINE."""
+    world = World()
+    world.ideal({segment(0, 0): "CONSUMING"})
+    in_error = [segment(0, 0)]
+    monkeypatch.setattr(module, "failed_segments", lambda _control: list(in_error))
+    monkeypatch.setattr(SegmentsApi, "reset", lambda _self, _table, name: in_error.remove(name))
+    return world
+
+
+def _ideal_version(world: World) -> int:
+    return world.zookeeper.znodes[IDEAL_PATH][1]
+
+
+def test_helix_is_made_to_look_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = world.zookeeper.znodes[IDEAL_PATH]
+
+    def consume(_self: TableControl) -> dict[str, tuple[str, ...]]:
+        # Helix sends the segment's next transition when the ideal state is written, and not before.
+        return {segment(0, 0): ("s1",)} if _ideal_version(world) > before[1] else {}
+
+    monkeypatch.setattr(TableControl, "servers_consume", consume)
+    module._reset_failed(world.control, [segment(0, 0)], 120, lambda _line: None)
+    assert world.zookeeper.znodes[IDEAL_PATH] == (before[0], before[1] + 1)
+
+
+def test_it_is_not_made_to_look_all_the_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = _ideal_version(world)
+    monkeypatch.setattr(TableControl, "servers_consume", lambda _self: {})
+    with pytest.raises(WaitTimeoutError, match="no server consumes the partitions 0"):
+        module._reset_failed(world.control, [segment(0, 0)], 60, lambda _line: None)
+    assert 4 <= _ideal_version(world) - before <= 6

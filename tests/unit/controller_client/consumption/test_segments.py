@@ -1,0 +1,86 @@
+from controller_client.consumption.offset_jumps import OffsetJump, find_jumps
+from controller_client.consumption.orphans import find_orphans
+from controller_client.helix.stream_segments import StreamSegment, newest_by_partition, read_partitions
+from tests.unit.controller_client.consumption.worlds import TABLE, World, segment
+
+
+def test_names_of_stream_segments_are_told_from_others() -> None:
+    assert StreamSegment.parse("a__b__3__12__20260101T0000Z") == StreamSegment(
+        3, 12, "a__b__3__12__20260101T0000Z"
+    )
+    for name in ("flights_0", "t__0__x__20260101T0000Z", "t__0__1", ""):
+        assert StreamSegment.parse(name) is None
+
+
+def test_sequence_numbers_are_compared_as_numbers() -> None:
+    names = [segment(0, 9), segment(0, 10), segment(1, 2), "uploaded"]
+    assert {key: each.sequence for key, each in newest_by_partition(names).items()} == {0: 10, 1: 2}
+
+
+def test_the_last_segments_of_each_partition_are_read() -> None:
+    world = World()
+    world.committed(0, 0, 0, 10)
+    world.committed(0, 1, 10, 25)
+    world.open(0, 2, 25)
+    world.open(1, 0, 0)
+    world.record("uploaded_segment")
+    found = read_partitions(world.store, TABLE)
+    assert found.keys() == {0, 1}
+    assert (found[0].newest.segment.sequence, found[0].next_offset) == (2, "25")
+    assert (found[1].newest.committed, found[1].last_committed, found[1].next_offset) == (False, None, None)
+
+
+def test_a_forgotten_segment_is_one_that_nobody_takes_up() -> None:
+    world = World()
+    world.committed(0, 0, 0, 10)
+    world.open(0, 1, 10)
+    states = {segment(0, 0): "ONLINE"}
+    assert find_orphans(world.control, world.ideal(states, paused=True)) == [segment(0, 1)]
+    # Its writer may still be at work; without the flag it is only told by its age.
+    assert find_orphans(world.control, world.ideal(states)) == []
+    world.clock.advance(19)
+    assert find_orphans(world.control, world.ideal(states)) == []
+    world.clock.advance(2)
+    assert find_orphans(world.control, world.ideal(states)) == [segment(0, 1)]
+    # Pinot itself takes it up after five minutes.
+    world.clock.advance(270)
+    assert find_orphans(world.control, world.ideal(states)) == []
+
+
+def test_a_segment_whose_commit_is_under_way_is_not_forgotten() -> None:
+    world = World()
+    world.committed(0, 0, 0, 10)
+    world.open(0, 1, 10)
+    # Pinot has written the next one's record, and not yet the ideal state.
+    assert find_orphans(world.control, world.ideal({segment(0, 0): "CONSUMING"}, paused=True)) == []
+    both = {segment(0, 0): "ONLINE", segment(0, 1): "CONSUMING"}
+    assert find_orphans(world.control, world.ideal(both)) == []
+    # The ideal state was read before; what is there now counts.
+    old = world.ideal({segment(0, 0): "ONLINE"}, paused=True)
+    world.ideal(both)
+    assert find_orphans(world.control, old) == []
+
+
+def test_a_jump_is_told_from_the_first_segment_after_the_pause() -> None:
+    world = World()
+    for partition in range(4):
+        world.committed(partition, 0, 0, 10)
+    before = read_partitions(world.store, TABLE)
+    world.committed(0, 1, 10, 30)
+    world.open(0, 2, 30)
+    world.open(1, 1, 25)
+    placeholder = {"pinotPluginsPlaceholder": "true", "segment.realtime.startOffset": "4"}
+    world.record(segment(2, 1), "IN_PROGRESS", placeholder)
+    world.open(2, 2, 4)
+    assert find_jumps(world.control, before) == (OffsetJump(1, "10", "25"), OffsetJump(2, "10", "4"))
+
+
+def test_what_a_jump_says() -> None:
+    assert str(OffsetJump(1, "10", "25")) == (
+        "partition 1 went on at offset 25: the 15 offsets 10 to 24 are not in the table"
+    )
+    assert (
+        str(OffsetJump(2, "10", "4"))
+        == "partition 2 went on at offset 4: the 6 offsets 4 to 9 are read again"
+    )
+    assert str(OffsetJump(0, "abc", "def")) == "partition 0 went on at def instead of abc"

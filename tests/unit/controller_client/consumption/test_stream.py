@@ -1,0 +1,180 @@
+"""The stream config, places to consume from, and what Kafka's clients are told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.consumption import ConsumeFrom
+from controller_client.consumption.offsets import parse_consume_from, stands_behind_end
+from controller_client.consumption.stream_change import StreamChange
+from controller_client.errors import ConfigError
+from controller_client.helix.stream_segments import read_partitions
+from controller_client.models import TableConfig
+from controller_client.stream.config import StreamConfig, with_stream
+from controller_client.stream.offsets import (
+    OffsetRange,
+    StreamUnknownError,
+    client_settings,
+    open_look,
+)
+from tests.unit.controller_client.consumption.worlds import TABLE, World
+
+STREAM = {"streamType": "kafka", "stream.kafka.topic.name": "a", "stream.kafka.broker.list": "k:9092"}
+OLD_PLACE: dict[str, Any] = {
+    "tableName": TABLE,
+    "tableType": "REALTIME",
+    "tableIndexConfig": {"streamConfigs": STREAM, "loadMode": "MMAP"},
+}
+NEW_PLACE: dict[str, Any] = {
+    "tableName": TABLE,
+    "tableType": "REALTIME",
+    "tableIndexConfig": {"loadMode": "MMAP"},
+    "ingestionConfig": {"streamIngestionConfig": {"streamConfigMaps": [STREAM]}, "x": 1},
+}
+
+
+@pytest.mark.parametrize("document", [OLD_PLACE, NEW_PLACE])
+def test_the_stream_is_found_and_replaced_in_either_place(document: dict[str, Any]) -> None:
+    table = TableConfig.from_json(document)
+    stream = StreamConfig.of(table)
+    assert (stream.stream_type, stream.topic) == ("kafka", "a")
+    new = stream.changed({"stream.kafka.topic.name": "b", "stream.kafka.broker.list": None})
+    assert stream.differences(new) == ["stream.kafka.broker.list", "stream.kafka.topic.name"]
+    changed = with_stream(table, new)
+    assert dict(StreamConfig.of(changed).values) == {"streamType": "kafka", "stream.kafka.topic.name": "b"}
+    assert with_stream(changed, stream) == table, "all else stays"
+    assert StreamConfig.of(table) == stream, "the given config is not changed"
+
+
+def test_a_table_with_none_or_many_streams_is_refused() -> None:
+    with pytest.raises(ConfigError, match="0 stream configs"):
+        StreamConfig.of(TableConfig.from_json({"tableName": TABLE, "tableType": "REALTIME"}))
+    maps = {"streamIngestionConfig": {"streamConfigMaps": [STREAM, STREAM]}}
+    with pytest.raises(ConfigError, match="2 stream configs"):
+        StreamConfig.of(TableConfig.from_json({**OLD_PLACE, "ingestionConfig": maps}))
+
+
+_SECRET_KEYS = ("sasl.jaas.config", "ssl.truststore.password", "stream.pulsar.authenticationToken")
+_KEYS = ("stream.kafka.topic.name", "flush.rows", "key.deserializer", *_SECRET_KEYS)
+_URL = "schema.registry.url"
+
+
+@st.composite
+def _streams(draw: st.DrawFn) -> dict[str, str]:
+    found = draw(st.dictionaries(st.sampled_from(_KEYS), st.sampled_from(("one", "two", "three"))))
+    values = {key: f"hush-{value}" if key in _SECRET_KEYS else value for key, value in found.items()}
+    return {**values, _URL: draw(st.sampled_from(("http://r/", "http://u:hush-a@r/", "http://u:hush-b@r/")))}
+
+
+@pytest.mark.parametrize("document", [OLD_PLACE, NEW_PLACE], ids=["old place", "new place"])
+@given(old=_streams(), new=_streams())
+def test_a_change_goes_there_and_back_and_its_plan_has_no_secret(
+    document: dict[str, Any], old: dict[str, str], new: dict[str, str]
+) -> None:
+    table = with_stream(TableConfig.from_json(document), StreamConfig(old))
+    asked = {key: new.get(key) for key in (*_KEYS, _URL)}
+    begun = StreamChange.between(StreamConfig(old), StreamConfig(new))
+    text = json.dumps(begun.to_data())
+    assert "hush" not in text
+    change = StreamChange.from_data(json.loads(text))
+    assert change == begun
+    assert not (change.keys and change.is_applied(table))
+    assert change.is_repeated({key: asked[key] for key in change.keys}, table)
+    applied = change.applied(table, asked)
+    assert StreamConfig.of(applied).values == new
+    assert change.is_applied(applied)
+    assert not (change.keys and change.is_undone(applied))
+    finished = change.finished(applied)
+    assert StreamConfig.of(finished).values == new
+    assert change.is_finished(finished)
+    assert "hush" not in json.dumps(finished.to_json().get("metadata", {}))
+    undone = change.undone(applied)
+    assert change.is_undone(undone)
+    assert with_stream(undone, StreamConfig(STREAM)).to_json() | {"metadata": None} == with_stream(
+        table, StreamConfig(STREAM)
+    ).to_json() | {"metadata": None}
+    assert StreamConfig.of(undone).values == old
+
+
+def test_a_stream_config_shows_no_credentials() -> None:
+    assert "hunter2" not in repr(StreamConfig({"sasl.jaas.config": "hunter2"}))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("smallest", ConsumeFrom.SMALLEST),
+        ("LARGEST", ConsumeFrom.LARGEST),
+        ("lastConsumed", ConsumeFrom.LAST_CONSUMED),
+        ("0=5", {0: 5}),
+        ("0=5, 12=0", {0: 5, 12: 0}),
+    ],
+)
+def test_places_to_consume_from(text: str, expected: object) -> None:
+    assert parse_consume_from(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "first", "0", "0=", "=5", "0=-1", "0=1,0=2", "a=1"])
+def test_a_place_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="tells no place to consume from"):
+        parse_consume_from(text)
+
+
+def test_an_offset_behind_the_streams_end_is_told() -> None:
+    world = World()
+    for partition, end in enumerate((10, 20, 30)):
+        world.committed(partition, 0, 0, end)
+    stream = {0: OffsetRange(0, 10), 1: OffsetRange(0, 19)}
+    assert stands_behind_end(read_partitions(world.store, TABLE), stream) == [
+        "partition 1 ends at 19, the table goes on at 20"
+    ]
+
+
+def test_credentials_for_java_are_given_to_the_other_client() -> None:
+    jaas = (
+        "org.apache.kafka.common.security.scram.ScramLoginModule required "
+        r'username="me" password="a\"b\\c";'
+    )
+    values = {
+        **STREAM,
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.jaas.config": jaas,
+    }
+    assert client_settings(values) == {
+        "bootstrap.servers": "k:9092",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "me",
+        "sasl.password": r'a"b\c',
+    }
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"ssl.truststore.location": "/x.jks"},
+        {
+            "sasl.mechanism": "GSSAPI",
+            "sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;",
+        },
+    ],
+)
+def test_access_that_only_java_has_leaves_the_offsets_unknown(values: dict[str, str]) -> None:
+    with pytest.raises(StreamUnknownError, match="only Java's client"):
+        client_settings(values)
+
+
+def test_settings_that_the_other_client_refuses_leave_the_offsets_unknown() -> None:
+    with pytest.raises(StreamUnknownError, match="offsets of the stream are not known"):
+        open_look(StreamConfig({**STREAM, "security.protocol": "no such"}))
+
+
+def test_other_streams_are_not_looked_at() -> None:
+    with pytest.raises(StreamUnknownError, match="'kinesis'"):
+        open_look(StreamConfig({"streamType": "kinesis"}))

@@ -1,0 +1,326 @@
+"""A server that gives something else than the segment, beside one that has it right: that one is taken.
+
+The servers are real HTTP listeners, asked as their admin APIs are.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import struct
+import tarfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller_client.deepstore.fetching import SegmentFetcher
+from controller_client.deepstore.judge import Replica
+from controller_client.deepstore.listing import open_deep_store
+from controller_client.deepstore.rate import RateLimit
+from controller_client.deepstore.repair import Outcome, Repaired, Repairer
+from controller_client.deepstore.servers import ServerAdmins
+from controller_client.errors import NotFoundError
+from controller_client.segment_tar import Proof, TarLimits, content_crc
+from controller_client.zookeeper import ZNRecord, segment_path
+from tests.unit.controller_client.deepstore.samples import (
+    TABLE,
+    crc_of,
+    segment_files,
+    write_files,
+    write_tar,
+)
+from tests.unit.controller_client.deepstore.world import World
+from tests.unit.controller_client.scripted_server import ScriptedServer, Step, answer, truncate
+from tests.unit.controller_client.segment_tar.corpus import add, expected_of, header
+from tests.unit.fake_clock import FakeClock
+
+# Larger than what a tar may be here.
+_MOST = 1 << 20
+_BLOCK = 512
+CRC = crc_of(7)
+LABEL = struct.pack(">qq", CRC, 1)
+
+
+def good() -> dict[str, bytes]:
+    return {**segment_files(7), "v3/creation.meta": LABEL}
+
+
+class Peers(ServerAdmins):
+    """Servers at given addresses."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.client, RateLimit(1e9, FakeClock()))
+        self.addresses: dict[str, str] = {}
+
+    def address(self, server: str) -> str:
+        return self.addresses[server]
+
+
+class Scene:
+    """A segment without a copy in the store, and servers that give what a test says."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.world = World(folder)
+        self.world.add()
+        stack.callback(self.world.client.close)
+        self.peers = stack.enter_context(Peers(self.world))
+        self._folder = folder
+        self._stack = stack
+
+    def serve(self, name: str, step: Step) -> None:
+        server = self._stack.enter_context(ScriptedServer())
+        server.answers = lambda _seen: step
+        self.peers.addresses[name] = server.url
+
+    def serve_tar(self, name: str, files: dict[str, bytes], *, top: str = "s") -> None:
+        write_files(self._folder / "tar", files, top=top)
+        self.serve(name, answer(200, (self._folder / "tar").read_bytes()))
+
+    def repair(self, *, accept_agreeing: bool = False) -> Repaired:
+        fetcher = SegmentFetcher(
+            self.world.client,
+            self.peers,
+            limits=TarLimits(max_tar_bytes=_MOST),
+            accept_agreeing=accept_agreeing,
+        )
+        repairer = Repairer(self.world.properties, self.world.layout, fetcher, self.world.work)
+        replicas = [Replica(name, "ONLINE", CRC) for name in self.peers.addresses]
+        return repairer.repair(self.world.judged(*replicas))
+
+    @property
+    def stored_crc(self) -> int:
+        return content_crc(self.world.stored(), TarLimits())
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    with ExitStack() as stack:
+        scene = Scene(tmp_path, stack)
+        yield scene
+        assert not list(scene.world.work.iterdir()), "files of repairs are left behind"
+
+
+def _tar(*entries: tuple[str, bytes, str]) -> bytes:
+    """The segment's tar with more entries."""
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        add(tar, "s", kind=tarfile.DIRTYPE)
+        add(tar, "s/v3", kind=tarfile.DIRTYPE)
+        for path, data in good().items():
+            add(tar, f"s/{path}", data)
+        for name, kind, link in entries:
+            add(tar, name, b"x" if kind == tarfile.REGTYPE else b"", kind=kind, link=link)
+    return gzip.compress(target.getvalue())
+
+
+def _changed(path: str, change: Callable[[bytes], bytes]) -> dict[str, bytes]:
+    return {**good(), path: change(good()[path])}
+
+
+def _flipped(data: bytes) -> bytes:
+    return data[:40] + bytes([data[40] ^ 1]) + data[41:]
+
+
+def _raw(files: dict[str, bytes], top: str = "s") -> Callable[[Path], bytes]:
+    def make(folder: Path) -> bytes:
+        write_files(folder / "raw", files, top=top)
+        return (folder / "raw").read_bytes()
+
+    return make
+
+
+def _endless(handler: Any) -> None:
+    handler.send_response(200)
+    handler.end_headers()
+    handler.close_connection = True
+    for _ in range(1000):
+        handler.wfile.write(bytes(1 << 16))
+
+
+def _huge(size: bytes) -> bytes:
+    return gzip.compress(header("s", bytes(12), tarfile.DIRTYPE) + header("s/v3", size) + bytes(4 * _BLOCK))
+
+
+PACKED: dict[str, Callable[[Path], bytes]] = {
+    "path out of the folder": lambda _: _tar(("../../x", tarfile.REGTYPE, "")),
+    "absolute path": lambda _: _tar(("/tmp/x", tarfile.REGTYPE, "")),
+    "symbolic link": lambda _: _tar(("s/v3/l", tarfile.SYMTYPE, "/etc/passwd")),
+    "hard link": lambda _: _tar(("s/v3/l", tarfile.LNKTYPE, "s/v3/index_map")),
+    "device": lambda _: _tar(("s/v3/d", tarfile.CHRTYPE, "")),
+    "fifo": lambda _: _tar(("s/v3/f", tarfile.FIFOTYPE, "")),
+    "second folder": lambda _: _tar(("other/x", tarfile.REGTYPE, "")),
+    "creation.meta alone": _raw({"v3/creation.meta": LABEL}),
+    "foreign folder": _raw({"etc/passwd": b"root", "creation.meta": LABEL}),
+    "another segment under this label": _raw({**segment_files(8), "v3/creation.meta": LABEL}),
+    "another segment": _raw({**segment_files(8), "v3/creation.meta": struct.pack(">qq", crc_of(8), 1)}),
+    "another label": _raw({**good(), "v3/creation.meta": struct.pack(">qq", 5, 1)}),
+    "flipped bit of the rows": _raw(_changed("v3/columns.psf", _flipped)),
+    "flipped bit of the map": _raw(_changed("v3/index_map", _flipped)),
+    "flipped bit of the properties": _raw(_changed("v3/metadata.properties", _flipped)),
+    "a file is missing": _raw({path: data for path, data in good().items() if path != "v3/columns.psf"}),
+    "rows cut off": _raw(_changed("v3/columns.psf", lambda data: data[:-10])),
+    "tail cut": lambda folder: _raw(good())(folder)[:-20],
+    "sum cut": lambda folder: _raw(good())(folder)[:-4],
+    "trailing garbage": lambda folder: _raw(good())(folder) + b"garbage",
+    "second member": lambda folder: _raw(good())(folder) * 2,
+    "declares 2^36": lambda _: _huge(b"\x80" + (2**36).to_bytes(11, "big")),
+    "declares 2^50": lambda _: _huge(b"\x80" + (2**50).to_bytes(11, "big")),
+    "bomb": lambda _: gzip.compress(header("s", bytes(12), tarfile.DIRTYPE) + bytes(1 << 26)),
+    "empty": lambda _: b"",
+    "no tar": lambda _: b"<html>not here</html>",
+    "larger than it may be": lambda _: bytes(_MOST + 1),
+}
+
+STEPS: dict[str, Step] = {
+    "endless": _endless,
+    "breaks off": truncate,
+    "does not have it": answer(404, {"error": "no"}),
+    "fails": answer(500, "boom"),
+    "sends elsewhere": answer(302, "", {"Location": "http://127.0.0.9:1/x"}),
+}
+
+
+@pytest.mark.parametrize("kind", [*PACKED, *STEPS])
+def test_the_good_replica_is_taken(scene: Scene, tmp_path: Path, kind: str) -> None:
+    scene.serve("a", STEPS[kind] if kind in STEPS else answer(200, PACKED[kind](tmp_path)))
+    done = scene.repair()
+    assert done.outcome is Outcome.NO_SOURCE
+    assert done.message is not None
+    assert "a: " in done.message
+    assert not scene.world.stored().exists()
+    assert scene.world.record().version == 0
+
+    scene.serve_tar("b", good())
+    done = scene.repair()
+    assert (done.outcome, done.source, done.proof) == (Outcome.REPAIRED, "b", Proof.CONTENT)
+    assert [each.place for each in done.refused] == ["a"]
+    assert scene.stored_crc == CRC
+    assert {str(each.relative_to(tmp_path)) for each in tmp_path.rglob("x")} == set()
+
+
+def test_what_lies_in_the_store_unproven_is_replaced(scene: Scene, tmp_path: Path) -> None:
+    scene.serve_tar("b", good())
+    for kind in ("flipped bit of the rows", "tail cut", "creation.meta alone"):
+        scene.world.stored().parent.mkdir(exist_ok=True)
+        scene.world.stored().write_bytes(PACKED[kind](tmp_path))
+        done = scene.repair()
+        assert (done.outcome, done.source) == (Outcome.REPAIRED, "b")
+        assert scene.stored_crc == CRC
+    assert scene.repair().outcome is Outcome.GOOD
+
+
+def test_what_a_server_added_is_not_uploaded(scene: Scene) -> None:
+    files = good()
+    index = bytes.fromhex("deadbeefdeafbead") + b"an index"
+    size = len(files["v3/columns.psf"])
+    more = f"a.inverted_index.startOffset = {size}\na.inverted_index.size = {len(index)}\n"
+    changed = {
+        **files,
+        "v3/columns.psf": files["v3/columns.psf"] + index,
+        "v3/index_map": files["v3/index_map"] + more.encode(),
+        "pinotPlugins.upsert": bytes(32),
+    }
+    scene.serve_tar("a", changed, top="other")
+    done = scene.repair()
+    assert (done.outcome, done.source, done.proof) == (Outcome.REPAIRED, "a", Proof.CONTENT)
+    assert scene.stored_crc == CRC
+    with tarfile.open(scene.world.stored()) as tar:
+        assert {name for name in tar.getnames() if "upsert" in name or not name.startswith("s")} == set()
+    assert scene.world.record().size_bytes == scene.world.stored().stat().st_size
+
+
+def _upserted(version: int, row: int = 0) -> dict[str, bytes]:
+    """A segment into whose version column a server has written; ``row`` changes another column."""
+    marker = bytes.fromhex("deadbeefdeafbead")
+    entries = {
+        "$validUntil.forward_index": marker + struct.pack(">q", version),
+        "a.forward_index": marker + struct.pack(">q", row),
+    }
+    lines, start = "", 0
+    for name, data in entries.items():
+        lines += f"{name}.startOffset = {start}\n{name}.size = {len(data)}\n"
+        start += len(data)
+    return {
+        "v3/columns.psf": b"".join(entries.values()),
+        "v3/index_map": lines.encode(),
+        "v3/metadata.properties": b"segment.name = s\n",
+        "v3/creation.meta": LABEL,
+        "pinotPlugins.upsert": bytes([version]) * 32,
+    }
+
+
+def test_servers_that_agree_are_accepted_on_wish_alone(scene: Scene) -> None:
+    scene.serve_tar("a", _upserted(1))
+    scene.serve_tar("b", _upserted(2, row=5))
+    assert scene.repair(accept_agreeing=True).outcome is Outcome.NO_SOURCE
+    scene.serve_tar("c", _upserted(3))
+    refused = scene.repair()
+    assert refused.outcome is Outcome.NO_SOURCE
+    assert refused.message is not None
+    assert "the record says" in refused.message
+    done = scene.repair(accept_agreeing=True)
+    assert (done.outcome, done.source, done.proof) == (Outcome.REPAIRED, "a", Proof.SERVERS)
+    assert [each.place for each in done.refused] == ["b"]
+    with tarfile.open(scene.world.stored()) as tar:
+        assert "s/v3/columns.psf" in tar.getnames()
+        assert "s/pinotPlugins.upsert" not in tar.getnames()
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_a_server_with_a_label_of_its_own_may_be_the_second(scene: Scene, first: str) -> None:
+    """Each server that builds a segment for itself has written other versions into it by then."""
+    own = {**_upserted(2), "v3/creation.meta": struct.pack(">qq", 5, 1)}
+    for name in "ab":
+        scene.serve_tar(name, _upserted(1) if name == first else own)
+    done = scene.repair(accept_agreeing=True)
+    assert (done.outcome, done.source, done.proof) == (Outcome.REPAIRED, first, Proof.SERVERS)
+
+
+def test_agreeing_about_another_segment_is_nothing(scene: Scene) -> None:
+    for name in "ab":
+        scene.serve_tar(name, {**_upserted(1), "v3/creation.meta": struct.pack(">qq", 5, 1)})
+    assert scene.repair(accept_agreeing=True).outcome is Outcome.NO_SOURCE
+
+
+def test_a_copy_of_which_only_the_data_is_proven_is_the_last_choice(tmp_path: Path) -> None:
+    """As Pinot 1.5 has it: the record has a data crc, and a reload has removed a committed index."""
+    with ExitStack() as stack:
+        scene = Scene(tmp_path, stack)
+        pinot = Path(__file__).parents[1] / "segment_tar" / "pinot_1_5"
+        changed, whole = (
+            (pinot / name).read_bytes() for name in ("committed_index_removed.tar.gz", "indexes_added.tar.gz")
+        )
+        expected = expected_of(pinot / "committed_index_removed.tar.gz")
+        fields = {
+            "segment.crc": str(expected.crc),
+            "segment.data.crc": str(expected.data_crc),
+            "segment.realtime.status": "DONE",
+        }
+        node = ZNRecord("seg", simple_fields=fields)
+        scene.world.properties.create(segment_path(TABLE, "seg"), node)
+        scene.serve("a", answer(200, changed))
+        fetcher = SegmentFetcher(scene.world.client, scene.peers)
+        replicas = [Replica("a", "ONLINE", expected.crc)]
+        record = scene.world.record("seg")
+        found = fetcher.fetch(record, replicas, tmp_path / "x.tar.gz")
+        assert (found.place, found.proof) == ("a", Proof.DATA)
+        assert "the rest is not proven" in str(found)
+        scene.serve("b", answer(200, whole))
+        found = fetcher.fetch(record, [*replicas, Replica("b", "ONLINE")], tmp_path / "x.tar.gz")
+        assert (found.place, found.proof) == ("b", Proof.CONTENT)
+        assert "without what was added to it later: a.inverted_index, m.inverted_index" in str(found)
+
+
+def test_a_stored_tar_larger_than_it_may_be_is_not_fetched(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    size = write_tar(world.stored(), content=7)
+    world.add(url=world.layout.object_uri(TABLE, "s"))
+    fetcher = SegmentFetcher(
+        world.client, world.servers, open_store=open_deep_store, limits=TarLimits(size - 1)
+    )
+    with pytest.raises(NotFoundError, match="more than the"):
+        fetcher.fetch(world.record(), [], tmp_path / "x")
+    world.client.close()

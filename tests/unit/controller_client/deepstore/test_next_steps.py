@@ -1,0 +1,78 @@
+"""Each fault has a next step, with commands that exist."""
+
+from __future__ import annotations
+
+import shlex
+
+import click
+import pytest
+
+from controller_client.cli import cli
+from controller_client.deepstore.audit import TableAudit
+from controller_client.deepstore.judge import Fault, Finding, Judgement
+from controller_client.deepstore.next_steps import next_steps
+from controller_client.deepstore.report import AuditReport
+from tests.unit.controller_client.deepstore.samples import TABLE, record
+
+
+def judgement(*faults: Fault) -> Judgement:
+    findings = tuple(Finding(fault, "why") for fault in faults)
+    return Judgement(record(), (), findings, stored_well=False, copies=1)
+
+
+def audit(*faults: Fault, table: str = TABLE) -> TableAudit:
+    return TableAudit(table, 3, 0, (judgement(*faults),) if faults else (), ())
+
+
+SILENT = TableAudit(TABLE, 3, 0, (), (("Server_a_8098", "down"),))
+FAULTY_REPORT = AuditReport("s3://b/x", 2, 0, 1.5, (audit(*Fault), SILENT))
+
+
+def test_without_findings_there_is_nothing_to_do() -> None:
+    assert next_steps([audit()]) == []
+    assert "What to do next" not in AuditReport("s3://b/x", 2, 0, 1.5, (audit(),)).page()
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_every_fault_has_a_step_and_ends_with_another_audit(fault: Fault) -> None:
+    first, *_, last = next_steps([audit(fault)])
+    assert first != last
+    assert last.commands == ("pinotctl deepstore audit",)
+
+
+def test_a_repair_is_tried_out_before() -> None:
+    step = next_steps([audit(Fault.NO_URL), audit(Fault.OBJECT_GONE, table="u_OFFLINE")])[0]
+    assert step.commands == (
+        f"pinotctl deepstore repair {TABLE} u_OFFLINE --dry-run",
+        f"pinotctl deepstore repair {TABLE} u_OFFLINE",
+    )
+
+
+def test_of_many_tables_all_are_repaired() -> None:
+    step = next_steps([audit(Fault.NO_URL, table=f"t{number}_OFFLINE") for number in range(50)])[0]
+    assert step.commands[-1] == "pinotctl deepstore repair"
+
+
+def test_a_table_s_name_is_one_word_of_the_shell() -> None:
+    step = next_steps([audit(Fault.NO_URL, table="a; rm -rf ~")])[0]
+    assert shlex.split(step.commands[-1]) == ["pinotctl", "deepstore", "repair", "a; rm -rf ~"]
+
+
+def test_the_commands_are_those_of_pinotctl() -> None:
+    for command in (line for step in next_steps(FAULTY_REPORT.tables) for line in step.commands):
+        program, *words = shlex.split(command)
+        if program == "pinotctl":
+            below: click.Command | None = cli
+            context = click.Context(cli)
+            while isinstance(below, click.Group):
+                below = below.get_command(context, words.pop(0))
+            assert below is not None
+            options = {option for parameter in below.params for option in parameter.opts}
+            assert {word for word in words if word.startswith("--")} <= options
+
+
+def test_the_page_has_the_steps() -> None:
+    page = FAULTY_REPORT.page()
+    assert "What to do next" in page
+    assert f"<pre>pinotctl deepstore repair {TABLE} --read-tars --dry-run\n" in page
+    assert "Server_a_8098" in page

@@ -1,0 +1,198 @@
+"""A repair that is killed, raced or given wrong copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from controller_client.deepstore.judge import Replica
+from controller_client.deepstore.repair import Outcome
+from controller_client.deepstore.repair_many import repair_all
+from controller_client.errors import ConfigError, SourceError
+from controller_client.segment_tar import TarLimits, content_crc
+from controller_client.zookeeper import segment_path
+from tests.unit.controller_client.deepstore.samples import TABLE, crc_of, write_tar
+from tests.unit.controller_client.deepstore.world import Killed, World
+
+A, B, C = (Replica(name, "ONLINE") for name in "abc")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    world = World(tmp_path)
+    yield world
+    world.client.close()
+    assert not list(world.work.iterdir()), "files of repairs are left behind"
+
+
+LIMITS = TarLimits()
+
+
+def assert_right(world: World, content: int = 7) -> None:
+    record = world.record()
+    assert record.crc == crc_of(content)
+    assert record.url == world.layout.url(TABLE, "s")
+    assert content_crc(world.stored(), LIMITS) == record.crc
+    assert record.size_bytes == world.stored().stat().st_size
+
+
+def test_a_replica_with_another_crc_is_named_and_passed_over(world: World) -> None:
+    world.add()
+    world.give("a", content=8)
+    world.give("c", content=7)
+    done = world.repairer.repair(world.judged(A, Replica("b", "ONLINE", 9), C))
+    assert (done.outcome, done.source) == (Outcome.REPAIRED, "c")
+    assert {each.place: each.reason for each in done.refused} == {
+        "a": f"its tar has crc {crc_of(8)}, not {crc_of(7)}",
+        "b": f"it has crc 9, not {crc_of(7)}",
+    }
+    assert world.servers.downloads == ["a", "c"]
+    assert_right(world)
+
+
+def test_a_server_that_said_the_right_crc_is_asked_first(world: World) -> None:
+    world.add()
+    world.give("a", content=7)
+    world.give("b", content=7)
+    world.repairer.repair(world.judged(A, Replica("b", "ONLINE", crc_of(7))))
+    assert world.servers.downloads == ["b"]
+
+
+def test_no_good_replica_changes_nothing(world: World) -> None:
+    world.add()
+    world.give("a", content=8)
+    done = world.repairer.repair(world.judged(A, Replica("b", "OFFLINE"), C))
+    assert done.outcome is Outcome.NO_SOURCE
+    assert done.message is not None
+    for word in (f"a: its tar has crc {crc_of(8)}", "b: it is OFFLINE", "c: c does not have s"):
+        assert word in done.message
+    assert world.record().version == 0
+    assert not world.stored().exists()
+
+
+@pytest.mark.parametrize("step", ["before upload", "after upload", "before the url"])
+def test_a_killed_repair_is_finished_by_the_next(world: World, step: str) -> None:
+    world.add()
+    world.give("a", content=7)
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    if step == "before upload":
+        world.files.before = die
+    elif step == "after upload":
+        world.files.after = die
+    else:
+        world.zookeeper.before_set = die
+    with suppress(Killed):
+        world.repairer.repair(world.judged(A))
+    assert world.record().url == ""
+    world.files.before = world.files.after = lambda: None
+    world.zookeeper.before_set = lambda _path: None
+    uploads = world.files.uploads
+    assert world.new_repairer().repair(world.judged(A)).outcome is Outcome.REPAIRED
+    assert_right(world)
+    assert world.files.uploads == (1 if step == "before upload" else uploads), "uploaded again"
+
+
+def test_a_repair_that_is_overtaken_finds_it_good(world: World) -> None:
+    world.add()
+    world.give("a", content=7)
+
+    def overtake(_path: str) -> None:
+        world.zookeeper.before_set = lambda _path: None
+        assert world.new_repairer().repair(world.judged(A)).outcome is Outcome.REPAIRED
+
+    world.zookeeper.before_set = overtake
+    assert world.repairer.repair(world.judged(A)).outcome is Outcome.GOOD
+    assert world.record().version == 1
+    assert_right(world)
+
+
+@pytest.mark.parametrize("moment", ["before upload", "after upload", "before the url"])
+def test_a_segment_that_is_pushed_anew_meanwhile_ends_with_its_new_copy(world: World, moment: str) -> None:
+    world.add()
+    world.give("a", content=7)
+
+    def push(*_: object) -> None:
+        world.files.before = world.files.after = lambda: None
+        world.zookeeper.before_set = lambda _path: None
+        write_tar(world.stored(), content=8)
+        world.give("a", content=8)
+        world.change("s", content=8, url=world.layout.url(TABLE, "s"))
+
+    if moment == "before upload":
+        world.files.before = push
+    elif moment == "after upload":
+        world.files.after = push
+    else:
+        world.zookeeper.before_set = push
+    done = world.repairer.repair(world.judged(A))
+    assert done.outcome in (Outcome.REPAIRED, Outcome.GOOD)
+    assert content_crc(world.stored(), LIMITS) == world.record().crc == crc_of(8)
+
+
+@pytest.mark.parametrize("moment", ["before", "after upload"])
+def test_a_segment_that_is_deleted_meanwhile_leaves_nothing(world: World, moment: str) -> None:
+    world.add()
+    world.give("a", content=7)
+    judged = world.judged(A)
+
+    def delete() -> None:
+        world.properties.delete(segment_path(TABLE, "s"))
+
+    if moment == "before":
+        delete()
+    else:
+        world.files.after = delete
+    assert world.repairer.repair(judged).outcome is Outcome.GONE
+    assert not world.stored().exists()
+
+
+def test_a_wrong_object_is_replaced_and_its_size_told(world: World) -> None:
+    world.add(url=world.layout.url(TABLE, "s"), size=12345)
+    write_tar(world.stored(), content=99)
+    world.give("a", content=7)
+    assert world.repairer.repair(world.judged(A)).outcome is Outcome.REPAIRED
+    assert_right(world)
+
+
+def test_a_right_object_of_another_size_is_kept(world: World) -> None:
+    world.add(url=world.layout.url(TABLE, "s"), size=12345)
+    write_tar(world.stored(), content=7)
+    assert world.repairer.repair(world.judged()).outcome is Outcome.REPAIRED
+    assert_right(world)
+    assert world.files.uploads == 0
+
+
+def test_a_store_that_fails_is_told(world: World) -> None:
+    world.add()
+    world.give("a", content=7)
+
+    def refuse() -> None:
+        raise SourceError("the store refuses")
+
+    world.files.before = refuse
+    done = world.repairer.repair(world.judged(A))
+    assert (done.outcome, done.message) == (Outcome.FAILED, "the store refuses")
+    assert world.record().version == 0
+
+
+def test_many_at_once_and_a_stop_begins_no_more(world: World) -> None:
+    names = [f"s{number}" for number in range(12)]
+    for name in names:
+        world.add(name)
+        world.give("a", content=7, name=name)
+    judged = [world.judged(A, name=name) for name in names]
+    dry = list(repair_all(world.repairer, judged, parallel=5, dry_run=True))
+    assert {each.outcome for each in dry} == {Outcome.WOULD_REPAIR}
+    assert world.files.uploads == 0
+    assert list(repair_all(world.repairer, judged, parallel=5, stopped=lambda: True)) == []
+    done = list(repair_all(world.repairer, judged, parallel=5))
+    assert sorted(each.segment for each in done) == sorted(names)
+    assert {each.outcome for each in done} == {Outcome.REPAIRED}
+    with pytest.raises(ConfigError):
+        list(repair_all(world.repairer, judged, parallel=0))

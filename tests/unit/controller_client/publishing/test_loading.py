@@ -1,0 +1,237 @@
+"""What is done about pushed segments that do not load, how often, and what is said when it does not help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.client import ControllerClient
+from controller_client.config import ControllerConfig
+from controller_client.errors import RejectedError, WaitTimeoutError
+from controller_client.publishing.loading import SegmentLoading
+from controller_client.rest.segment_states import Unloaded
+from controller_client.zookeeper import ZNRecord
+from tests.unit.fake_clock import FakeClock
+from tests.unit.memory_zookeeper import memory_store
+
+TABLE = "t_OFFLINE"
+IDEAL_PATH = f"/c/IDEALSTATES/{TABLE}"
+
+
+class World:
+    """A table that segments were pushed to: what servers say of them, and what was done about it."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.store, self.zookeeper = memory_store()
+        self.zookeeper.znodes[IDEAL_PATH] = (b"as it is", 3)
+        self.states: dict[str, str] = {}
+        self.unassigned: set[str] = set()
+        self.reasons: dict[tuple[str, str], str] = {}
+        self.on_reset: Callable[[str], None] = lambda _name: None
+        self.resets: list[tuple[str, str | None]] = []
+        self.pushed: list[set[str]] = []
+        self.client = ControllerClient(ControllerConfig("http://127.0.0.1:1"), clock=self.clock)
+        segments: Any = self.client.segments
+        segments.unloaded = self._unloaded
+        segments.reset = self._reset
+        segments.load_errors = lambda _table: self.reasons
+
+    def _unloaded(self, table: str, names: Iterable[str]) -> list[Unloaded]:
+        assert table == TABLE
+        return [
+            Unloaded(name) if name in self.unassigned else Unloaded(name, "S1", "ONLINE", self.states[name])
+            for name in names
+            if name in self.unassigned or self.states[name] != "ONLINE"
+        ]
+
+    def _reset(self, table: str, name: str, *, server: str | None) -> None:
+        assert table == TABLE
+        self.resets.append((name, server))
+        self.on_reset(name)
+
+    def segment(self, state: str, name: str = "a") -> None:
+        self.states[name] = state
+        self.store.create(f"/SEGMENTS/{TABLE}/{name}", ZNRecord(name))
+
+    def push(self, names: Collection[str]) -> None:
+        for name in names:
+            assert self.store.get(f"/SEGMENTS/{TABLE}/{name}") is None, "a push of it would change nothing"
+            self.segment(self.states[name], name)
+        self.pushed.append(set(names))
+
+    def wait(self, timeout_s: float = 600, *, push: Callable[[Collection[str]], None] | None = None) -> None:
+        SegmentLoading(self.client, TABLE, self.store, push or self.push).wait(sorted(self.states), timeout_s)
+
+    @property
+    def woken(self) -> int:
+        content, version = self.zookeeper.znodes[IDEAL_PATH]
+        assert content == b"as it is"
+        return version - 3
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def wake_brings(world: World, state: str = "ONLINE") -> None:
+    """Let Helix do what Helix does when an ideal state is written: send what is OFFLINE on its way."""
+
+    def before_set(path: str) -> None:
+        assert path == IDEAL_PATH
+        for name, seen in world.states.items():
+            if seen == "OFFLINE":
+                world.states[name] = state
+
+    world.zookeeper.before_set = before_set
+
+
+def reset_brings(world: World, *states: str) -> None:
+    """Let resets bring a segment into these states in turn, the last one for good."""
+    left = list(states)
+
+    def on_reset(name: str) -> None:
+        world.states[name] = left.pop(0) if len(left) > 1 else left[0]
+
+    world.on_reset = on_reset
+
+
+def test_a_segment_in_error_is_reset_and_helix_woken(world: World) -> None:
+    world.segment("ERROR")
+    world.segment("ONLINE", "b")
+    reset_brings(world, "OFFLINE")
+    wake_brings(world)
+    world.wait()
+    assert world.resets == [("a", "S1")]
+    assert world.woken == 1
+    assert world.clock.monotonic() < 10
+    assert world.pushed == []
+
+
+def test_a_segment_that_fails_again_is_pushed_again(world: World) -> None:
+    world.segment("ERROR")
+    reset_brings(world, "ERROR", "ONLINE")
+    world.wait()
+    assert world.resets == [("a", "S1")] * 2
+    assert world.pushed == [{"a"}]
+
+
+def test_a_segment_that_fails_for_good_is_named_with_the_servers_reason(world: World) -> None:
+    world.segment("ERROR")
+    world.segment("ONLINE", "b")
+    world.reasons["a", "S1"] = "java.io.EOFException: Unexpected end of ZLIB input stream"
+    reset_brings(world, "ERROR")
+    with pytest.raises(WaitTimeoutError) as caught:
+        world.wait()
+    text = str(caught.value)
+    assert "1 of 2 segments of t_OFFLINE do not load, though they were reset and pushed again" in text
+    assert "a ERROR on S1 (should be ONLINE): java.io.EOFException: Unexpected end" in text
+    assert len(world.resets) == 3
+    assert len(world.pushed) == 2
+    assert world.clock.monotonic() < 60
+
+
+def test_where_nothing_can_be_pushed_a_segment_is_reset_once(world: World) -> None:
+    world.segment("ERROR")
+    reset_brings(world, "ERROR")
+    with pytest.raises(WaitTimeoutError, match=r"were reset: a ERROR on S1 .*: the server gives no reason"):
+        SegmentLoading(world.client, TABLE, world.store).wait(["a"], 600)
+    assert len(world.resets) == 1
+
+
+def test_a_segment_that_is_not_in_the_ideal_state_is_pushed_as_a_new_one(world: World) -> None:
+    world.segment("absent")
+    world.unassigned.add("a")
+
+    def push(names: Collection[str]) -> None:
+        world.push(names)
+        world.unassigned.clear()
+        world.states["a"] = "ONLINE"
+
+    world.wait(push=push)
+    assert world.pushed == [{"a"}]
+    assert 10 <= world.clock.monotonic() < 20  # a push may be on its way
+    assert world.resets == []
+
+
+def test_a_segment_whose_record_pinot_took_back_is_pushed_again(world: World) -> None:
+    """A push that failed half way is cleaned up by the controller some seconds later, whatever came since."""
+    world.states["a"] = "absent"
+    world.unassigned.add("a")
+
+    def push(names: Collection[str]) -> None:
+        world.push(names)
+        if len(world.pushed) == 2:
+            world.unassigned.clear()
+            world.states["a"] = "ONLINE"
+
+    world.wait(push=push)
+    assert world.pushed == [{"a"}, {"a"}]
+
+
+def test_helix_is_woken_for_a_segment_that_was_reset_by_hand(world: World) -> None:
+    world.segment("OFFLINE")
+    wake_brings(world)
+    world.wait()
+    assert world.woken == 1
+    assert 10 <= world.clock.monotonic() < 15
+    assert (world.resets, world.pushed) == ([], [])
+
+
+def test_a_server_that_needs_long_is_left_alone(world: World) -> None:
+    world.segment("OFFLINE")
+
+    def later(_now: float) -> None:
+        if world.clock.monotonic() > 300:
+            world.states["a"] = "ONLINE"
+
+    world.clock.on_sleep = later
+    world.wait()
+    assert (world.resets, world.pushed) == ([], [])
+    assert world.woken <= 7  # at growing intervals
+
+
+def test_a_server_that_is_away_is_waited_for(world: World) -> None:
+    world.segment("absent")
+    with pytest.raises(WaitTimeoutError, match="waited 60 s for 1 segments of t_OFFLINE online"):
+        world.wait(60)
+    assert (world.resets, world.pushed) == ([], [])
+
+
+def test_a_reset_that_is_refused_does_not_count(world: World) -> None:
+    """Pinot refuses it while a transition is under way."""
+    world.segment("ERROR")
+
+    def on_reset(_name: str) -> None:
+        if len(world.resets) < 3:
+            raise RejectedError("a pending message exists")
+        world.states["a"] = "ONLINE"
+
+    world.on_reset = on_reset
+    world.wait()
+    assert len(world.resets) == 3
+    assert world.pushed == []
+
+
+STATES = st.sampled_from(["ERROR", "OFFLINE", "absent", "ONLINE"])
+
+
+@given(resets=st.lists(STATES, min_size=1, max_size=4), first=STATES, woken=STATES)
+def test_repairs_are_bounded_whatever_comes(resets: list[str], first: str, woken: str) -> None:
+    world = World()
+    world.segment(first)
+    reset_brings(world, *resets)
+    wake_brings(world, woken)
+    try:
+        world.wait(120)
+    except WaitTimeoutError:
+        assert world.states["a"] != "ONLINE"
+    else:
+        assert world.states["a"] == "ONLINE"
+    assert len(world.resets) <= 3
+    assert len(world.pushed) <= 2

@@ -1,0 +1,348 @@
+"""The replacement protocol when replies are lost, runs are interrupted and others interfere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from controller_client.client import ControllerClient
+from controller_client.common.retry import RetryPolicy
+from controller_client.config import ControllerConfig
+from controller_client.errors import (
+    AppliedError,
+    ConfigError,
+    ConflictError,
+    NotAppliedError,
+    OutcomeUnknownError,
+    UnsupportedError,
+    WaitTimeoutError,
+)
+from controller_client.publishing.replacement import LineageTimeouts, SegmentReplacement
+from controller_client.rest.lineage import LineageState
+from tests.unit.controller_client.publishing.lineage_server import TABLE, Fault, LineageServer
+from tests.unit.controller_client.scripted_server import ScriptedServer
+from tests.unit.fake_clock import FakeClock
+
+OLD = ["old_1", "old_2"]
+NEW = ["new_1", "new_2"]
+
+
+class World:
+    """A client, the lineage it sees, and the clock."""
+
+    def __init__(self, client: ControllerClient, lineage: LineageServer, clock: FakeClock) -> None:
+        self.client = client
+        self.lineage = lineage
+        self.clock = clock
+
+    def replacement(self, old: list[str] = OLD, new: list[str] = NEW) -> SegmentReplacement:
+        return SegmentReplacement(
+            self.client, TABLE, old, new, timeouts=LineageTimeouts(online_s=30, gone_s=30)
+        )
+
+    def push_and_fail(self) -> None:
+        self.push()
+        raise ZeroDivisionError
+
+    def push(self, names: list[str] = NEW) -> None:
+        self.lineage.segments.update(dict.fromkeys(names, "ONLINE"))
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    clock = FakeClock()
+    with ScriptedServer() as server:
+        lineage = LineageServer(server)
+        lineage.segments = dict.fromkeys(OLD, "ONLINE")
+        config = ControllerConfig(server.url, read_timeout_s=5.0, retry=RetryPolicy(attempts=1))
+        with ControllerClient(config, clock=clock) as client:
+            yield World(client, lineage, clock)
+
+
+def test_a_body_without_an_error_swaps(world: World) -> None:
+    with world.replacement() as replacement:
+        assert replacement.state is LineageState.IN_PROGRESS
+        world.push()
+    assert world.lineage.states() == ["COMPLETED"]
+    assert world.lineage.calls == ["start", "end"]
+
+
+def test_a_body_with_an_error_reverts_and_cleans_up(world: World) -> None:
+    with pytest.raises(ZeroDivisionError), world.replacement():
+        world.push_and_fail()
+    assert world.lineage.states() == ["REVERTED"]
+    assert set(world.lineage.segments) == set(OLD)
+    assert world.lineage.calls == ["start", "revert", "delete"]
+
+
+def test_a_lost_reply_to_start_is_read_back(world: World) -> None:
+    world.lineage.faults["start"].append(Fault.LOST_AFTER)
+    with world.replacement():
+        world.push()
+    assert world.lineage.calls == ["start", "end"]
+    assert world.lineage.states() == ["COMPLETED"]
+
+
+def test_a_start_that_never_shows_is_unknown_and_not_made_again(world: World) -> None:
+    world.lineage.faults["start"].append(Fault.LOST_BEFORE)
+    replacement = world.replacement()
+    with pytest.raises(OutcomeUnknownError):
+        replacement.start()
+    assert world.lineage.calls == ["start"]
+    assert world.clock.monotonic() >= LineageTimeouts().settle_s
+
+
+def test_a_start_that_shows_late_is_adopted(world: World) -> None:
+    world.lineage.faults["start"].append(Fault.LOST_BEFORE)
+
+    def late(_: float) -> None:
+        if len(world.clock.sleeps) == 3:
+            world.lineage.add_entry("IN_PROGRESS", OLD, NEW)
+
+    world.clock.on_sleep = late
+    assert world.replacement().start() is LineageState.IN_PROGRESS
+    assert world.lineage.calls == ["start"]
+
+
+def test_a_refused_start_is_made_again_after_reading_back(world: World) -> None:
+    world.lineage.faults["start"].append(Fault.REFUSED)
+    assert world.replacement().start() is LineageState.IN_PROGRESS
+    assert world.lineage.calls == ["start", "start"]
+    assert len(world.lineage.entries) == 1
+
+
+def test_a_start_that_is_always_refused_is_not_applied(world: World) -> None:
+    world.lineage.faults["start"].extend([Fault.REFUSED] * 9)
+    with pytest.raises(NotAppliedError, match="Failed to update the segment lineage"):
+        world.replacement().start()
+    assert world.lineage.calls == ["start"] * 3
+
+
+@pytest.mark.parametrize("fault", [Fault.LOST_AFTER, Fault.REFUSED])
+def test_an_end_without_a_clear_answer_is_read_back(world: World, fault: Fault) -> None:
+    world.lineage.faults["end"].append(fault)
+    with world.replacement():
+        world.push()
+    assert world.lineage.states() == ["COMPLETED"]
+    assert world.lineage.calls == ["start", "end"] + (["end"] if fault is Fault.REFUSED else [])
+
+
+def test_an_end_that_stays_unknown_is_not_reverted(world: World) -> None:
+    world.lineage.faults["end"].append(Fault.LOST_BEFORE)
+    with pytest.raises(OutcomeUnknownError), world.replacement():
+        world.push()
+    # It may still run in the controller: a revert now could throw away what was just swapped in.
+    assert world.lineage.calls == ["start", "end"]
+    assert world.lineage.states() == ["IN_PROGRESS"]
+
+
+@pytest.mark.parametrize("call", ["start", "end"])
+def test_a_lost_reply_that_cannot_be_read_back_is_unknown(world: World, call: str) -> None:
+    world.lineage.faults[call].append(Fault.LOST_AFTER)
+    world.lineage.unreadable_after = call
+    with pytest.raises(OutcomeUnknownError), world.replacement():
+        world.push()
+    assert world.lineage.calls == ["start", "end"][: 1 + (call == "end")]
+
+
+def test_an_end_that_is_refused_for_good_is_reverted(world: World) -> None:
+    world.lineage.faults["end"].extend([Fault.REFUSED] * 9)
+    with pytest.raises(NotAppliedError), world.replacement():
+        world.push()
+    assert world.lineage.states() == ["REVERTED"]
+    assert set(world.lineage.segments) == set(OLD)
+
+
+def test_segments_that_do_not_come_online_are_named_and_reverted(world: World) -> None:
+    with pytest.raises(WaitTimeoutError, match="new_2 OFFLINE on Server_1"), world.replacement():
+        world.lineage.segments.update(new_1="ONLINE", new_2="OFFLINE")
+    assert "end" not in world.lineage.calls
+    assert world.lineage.states() == ["REVERTED"]
+
+
+def test_a_segment_in_error_is_told_before_the_time_is_over(world: World) -> None:
+    replacement = world.replacement()
+    replacement.start()
+    world.push()
+    world.lineage.segments["new_1"] = "ERROR"
+    with pytest.raises(WaitTimeoutError, match="do not load: new_1 ERROR on Server_1"):
+        replacement.end()
+    assert world.clock.monotonic() < 20
+
+
+def test_a_segment_that_was_not_pushed_is_named(world: World) -> None:
+    replacement = world.replacement()
+    replacement.start()
+    world.push(["new_1"])
+    with pytest.raises(WaitTimeoutError, match="new_2 is not in the ideal state"):
+        replacement.end()
+
+
+def test_an_interrupted_run_is_gone_on_with(world: World) -> None:
+    entry_id = world.lineage.add_entry("IN_PROGRESS", OLD, NEW[::-1])
+    world.push(["new_1"])
+    with world.replacement() as replacement:
+        assert replacement.entry_id == entry_id
+        world.push(["new_2"])
+    assert world.lineage.calls == ["end"]
+
+
+def test_a_finished_run_has_nothing_to_do(world: World) -> None:
+    world.lineage.add_entry("COMPLETED", OLD, NEW)
+    world.push()
+    with world.replacement() as replacement:
+        assert replacement.state is LineageState.COMPLETED
+    assert world.lineage.calls == []
+
+
+def test_an_error_after_a_finished_run_does_not_revert_it(world: World) -> None:
+    world.lineage.add_entry("COMPLETED", OLD, NEW)
+    world.push()
+    with pytest.raises(ZeroDivisionError), world.replacement():
+        raise ZeroDivisionError
+    assert world.lineage.calls == []
+
+
+@pytest.mark.parametrize(
+    ("state", "old", "new"), [("REVERTED", OLD, ["new_2"]), ("COMPLETED", ["new_2"], ["other"])]
+)
+def test_names_that_pinot_would_hide_are_used_up(
+    world: World, state: str, old: list[str], new: list[str]
+) -> None:
+    world.lineage.add_entry(state, old, new)
+    with pytest.raises(ConflictError, match=r"never see them: \['new_2'\]"):
+        world.replacement().start()
+    assert world.lineage.calls == []
+
+
+def test_an_entry_is_kept_for_the_next_run_when_asked_for(world: World) -> None:
+    def replacement() -> SegmentReplacement:
+        return SegmentReplacement(world.client, TABLE, OLD, NEW, keep_on_error=True)
+
+    with pytest.raises(ZeroDivisionError), replacement():
+        world.push_and_fail()
+    assert world.lineage.states() == ["IN_PROGRESS"]
+    assert world.client.segments.list(TABLE) == OLD
+    with replacement():
+        pass
+    assert world.lineage.calls == ["start", "end"]
+    assert world.client.segments.list(TABLE) == NEW
+
+
+def test_the_same_new_segments_for_other_old_ones_are_a_conflict(world: World) -> None:
+    world.lineage.add_entry("IN_PROGRESS", ["old_1"], NEW)
+    with pytest.raises(ConflictError, match="same new segments"):
+        world.replacement().start()
+    assert world.lineage.calls == []
+
+
+def test_missing_old_segments_are_named_before_anything_is_sent(world: World) -> None:
+    with pytest.raises(ConflictError, match=r"not visible.*'gone_1', 'gone_2'"):
+        world.replacement(old=["old_1", "gone_2", "gone_1"]).start()
+    assert world.lineage.calls == []
+
+
+def test_taken_new_names_are_named_before_anything_is_sent(world: World) -> None:
+    world.push(["new_2"])
+    with pytest.raises(ConflictError, match=r"names that t_OFFLINE has already: \['new_2'\]"):
+        world.replacement().start()
+    assert world.lineage.calls == []
+
+
+def test_another_live_entry_is_named(world: World) -> None:
+    other = world.lineage.add_entry("IN_PROGRESS", ["old_2"], ["other"])
+    with pytest.raises(ConflictError, match=rf"{other} \(IN_PROGRESS\).*old_2"):
+        world.replacement().start()
+    assert world.lineage.calls == []
+
+
+def test_an_entry_that_another_first_writer_erased_is_a_conflict(world: World) -> None:
+    world.clock.on_sleep = lambda _: world.lineage.entries.clear()
+    with pytest.raises(ConflictError, match="another writer"):
+        world.replacement().start()
+
+
+def test_an_entry_that_somebody_reverted_cannot_be_ended(world: World) -> None:
+    replacement = world.replacement()
+    replacement.start()
+    world.push()
+    next(iter(world.lineage.entries.values()))["state"] = "REVERTED"
+    with pytest.raises(ConflictError, match="reverted by somebody else"):
+        replacement.end()
+    assert world.lineage.calls == ["start"]
+
+
+@pytest.mark.parametrize("fault", [Fault.LOST_AFTER, Fault.NONE])
+def test_a_revert_is_read_back(world: World, fault: Fault) -> None:
+    world.lineage.faults["revert"].append(fault)
+    replacement = world.replacement()
+    replacement.start()
+    world.push()
+    replacement.revert()
+    assert world.lineage.states() == ["REVERTED"]
+    assert set(world.lineage.segments) == set(OLD)
+
+
+def test_a_refused_revert_is_not_applied_and_deletes_nothing(world: World) -> None:
+    world.lineage.faults["revert"].append(Fault.REFUSED)
+    replacement = world.replacement()
+    replacement.start()
+    world.push()
+    with pytest.raises(NotAppliedError, match="refused to revert"):
+        replacement.revert()
+    assert set(NEW) <= set(world.lineage.segments)
+
+
+def test_a_revert_that_fails_is_a_note_on_the_first_error(world: World) -> None:
+    world.lineage.faults["revert"].append(Fault.REFUSED)
+    with pytest.raises(ZeroDivisionError) as caught, world.replacement():
+        raise ZeroDivisionError
+    assert "could not be reverted" in caught.value.__notes__[0]
+
+
+def test_segments_that_stay_after_a_revert_are_an_applied_error(world: World) -> None:
+    replacement = world.replacement()
+    replacement.start()
+    world.push()
+    world.clock.on_sleep = lambda _: world.push()
+    world.lineage.segments["new_1"] = "OFFLINE"
+    with pytest.raises(AppliedError, match="not cleaned up"):
+        # The deletion is undone by each sleep: somebody pushes the segments again.
+        _push_again_on_delete(world, replacement)
+    assert world.lineage.states() == ["REVERTED"]
+
+
+def _push_again_on_delete(world: World, replacement: SegmentReplacement) -> None:
+    original = world.client.segments.delete
+
+    def delete(table: str, names: set[str]) -> None:
+        original(table, names)
+        world.push()
+
+    world.client.segments.delete = delete  # type: ignore[method-assign,assignment]
+    replacement.revert()
+
+
+def test_replacing_by_nothing_needs_a_newer_pinot(world: World) -> None:
+    with pytest.raises(UnsupportedError, match=r"Pinot 0\.11\.0 lacks replacing segments by nothing"):
+        world.replacement(new=[]).start()
+    assert world.lineage.calls == []
+
+
+def test_replacing_by_nothing_on_a_newer_pinot(world: World) -> None:
+    world.lineage.version = "1.0.0"
+    # Another removal that is over: it has the same (no) new segments, but is not this one.
+    world.lineage.add_entry("COMPLETED", ["long_gone"], [])
+    with world.replacement(new=[]):
+        pass
+    assert world.lineage.calls == ["start", "end"]
+    assert world.client.segments.list(TABLE) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [([], []), (["a", "a"], ["b"]), (["a"], ["b", "b"]), (["a", "b"], ["b", "c"])]
+)
+def test_wrong_lists_are_refused(world: World, old: list[str], new: list[str]) -> None:
+    with pytest.raises(ConfigError):
+        world.replacement(old, new)

@@ -1,0 +1,58 @@
+"""What a version can."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_client.errors import PinotPluginError, UnsupportedError
+from controller_client.rest.capabilities import SINCE, Capabilities, Capability, PinotVersion
+
+
+@pytest.mark.parametrize(
+    ("text", "release"),
+    [
+        ("0.11.0-1b4d6b6b0a27422c1552ea1a936ad145056f7033", "0.11.0"),
+        ("1.6.0-SNAPSHOT-abc", "1.6.0"),
+        ("1.5.1", "1.5.1"),
+        ("2.0", "2.0.0"),
+    ],
+)
+def test_versions_are_read(text: str, release: str) -> None:
+    assert str(PinotVersion.parse(text)) == release
+
+
+def test_versions_are_ordered_by_number() -> None:
+    texts = ["1.10.0", "0.9.3", "1.2.0", "0.11.0-x", "0.11.0"]
+    assert [str(version) for version in sorted(map(PinotVersion.parse, texts))] == [
+        "0.9.3",
+        "0.11.0",
+        "0.11.0",
+        "1.2.0",
+        "1.10.0",
+    ]
+    assert PinotVersion.parse("0.11.0-x") == PinotVersion(0, 11)
+
+
+def test_the_controllers_version_counts() -> None:
+    components = {"pinot-avro": "9.9.9", "pinot-controller": "0.11.0-1b4d", "pinot-common": "1.0.0"}
+    assert str(PinotVersion.from_components(components)) == "0.11.0"
+    with pytest.raises(PinotPluginError, match="does not tell"):
+        PinotVersion.from_components({"pinot-controller": "UNKNOWN"})
+
+
+def test_each_capability_has_a_version() -> None:
+    assert set(SINCE) == set(Capability)
+
+
+def test_a_lack_says_since_when() -> None:
+    old, new = Capabilities(PinotVersion(0, 11)), Capabilities(PinotVersion(1, 5, 1))
+    for capability, since in SINCE.items():
+        assert new.has(capability)
+        assert old.has(capability) is (since <= PinotVersion(0, 11))
+    with pytest.raises(
+        UnsupportedError, match=r"Pinot 0\.11\.0 lacks replacing segments by nothing"
+    ) as caught:
+        old.require(Capability.EMPTY_SEGMENTS_TO, remedy="take one without rows")
+    assert "Pinot 1.0.0 or later" in str(caught.value)
+    assert "take one without rows" in str(caught.value)
+    new.require(Capability.EMPTY_SEGMENTS_TO)

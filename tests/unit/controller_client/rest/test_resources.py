@@ -1,0 +1,222 @@
+"""What single resource groups send, and how they read answers that mean something else than they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from controller_client.client import ControllerClient
+from controller_client.common.retry import RetryPolicy
+from controller_client.config import ControllerConfig
+from controller_client.errors import ConfigError, ConflictError, NotFoundError, UnsupportedError
+from controller_client.models import TableConfig
+from tests.unit.controller_client.scripted_server import ScriptedServer, Step, answer
+from tests.unit.fake_clock import FakeClock
+
+Make = Callable[..., tuple[ControllerClient, ScriptedServer]]
+V11 = answer(200, {"pinot-controller": "0.11.0-1b4d"})
+V15 = answer(200, {"pinot-controller": "1.5.1-abc"})
+TABLE = {"OFFLINE": {"tableName": "t_OFFLINE", "tableType": "OFFLINE", "new": {"a": [1]}}}
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    with ExitStack() as stack:
+
+        def build(*script: Step) -> tuple[ControllerClient, ScriptedServer]:
+            server = stack.enter_context(ScriptedServer(*script))
+            config = ControllerConfig(server.url, retry=RetryPolicy(attempts=1))
+            return stack.enter_context(ControllerClient(config, clock=FakeClock())), server
+
+        yield build
+
+
+def test_the_schema_of_a_table_has_its_name_or_the_one_in_its_config(make: Make) -> None:
+    named = TableConfig.from_json(
+        {"tableName": "t_OFFLINE", "tableType": "OFFLINE", "segmentsConfig": {"schemaName": "s"}}
+    )
+    missing = answer(404, {"error": "Schema not found"})
+    client, server = make(missing, answer(200, {"schemaName": "s"}), answer(200, {"schemaName": "t"}))
+    assert client.schemas.of_table(named).schema_name == "s"
+    # Pinot takes that of the table's own name where both are there.
+    assert client.schemas.of_table(named).schema_name == "t"
+    assert [seen.path for seen in server.requests] == ["/schemas/t", "/schemas/s", "/schemas/t"]
+    client, _ = make(missing, missing)
+    with pytest.raises(NotFoundError, match="no schema t nor s for the table t_OFFLINE"):
+        client.schemas.of_table(named)
+
+
+def test_an_unknown_table_is_answered_with_an_empty_document(make: Make) -> None:
+    client, _ = make(
+        answer(200, {}), answer(200, {}), answer(200, TABLE), answer(200, TABLE), answer(200, TABLE)
+    )
+    with pytest.raises(NotFoundError, match="no table t_OFFLINE"):
+        client.tables.get("t_OFFLINE")
+    assert not client.tables.exists("t")
+    assert client.tables.exists("t")
+    assert client.tables.exists("t_OFFLINE")
+    assert not client.tables.exists("t_REALTIME")
+
+
+def test_a_new_table_has_an_ideal_state_before_its_external_view(make: Make) -> None:
+    missing = answer(404, {"code": 404, "error": "Table not found"})
+    client, _ = make(missing, answer(200, {"OFFLINE": {}, "REALTIME": None}), missing, missing)
+    assert client.tables.external_view("t_OFFLINE") == {}
+    with pytest.raises(NotFoundError):
+        client.tables.external_view("t_OFFLINE")
+
+
+def test_lists_with_a_type_have_the_type_in_every_version(make: Make) -> None:
+    client, server = make(answer(200, {"tables": ["b_OFFLINE", "a"]}))
+    assert client.tables.list("offline") == ["a_OFFLINE", "b_OFFLINE"]
+    assert server.requests[0].target == "/tables?type=offline"
+
+
+@pytest.mark.parametrize(
+    ("version", "target"), [(V11, "/tables/t_OFFLINE"), (V15, "/tables/t_OFFLINE?validationTypesToSkip=TASK")]
+)
+def test_a_task_config_is_set_by_reading_and_writing_the_whole(
+    make: Make, version: Step, target: str
+) -> None:
+    task = {"taskTypeConfigsMap": {"T": {"schedule": "x"}}}
+    after = {"OFFLINE": {**TABLE["OFFLINE"], "task": task}}
+    client, server = make(answer(200, TABLE), version, answer(200, {"status": "ok"}), answer(200, after))
+    client.tables.set_task_config("t_OFFLINE", "T", {"schedule": "x"})
+    put = next(seen for seen in server.requests if seen.method == "PUT")
+    assert put.target == target
+    assert put.json() == after["OFFLINE"]
+
+
+def test_a_task_config_that_somebody_else_wrote_is_a_conflict(make: Make) -> None:
+    client, _ = make(answer(200, TABLE), V11, answer(200, {}), answer(200, TABLE))
+    with pytest.raises(ConflictError, match="somebody else"):
+        client.tables.set_task_config("t_OFFLINE", "T", {"a": "b"})
+
+
+@pytest.mark.parametrize(
+    ("place", "uri"),
+    [
+        ("/var/pinot/data", "file:///var/pinot/data"),
+        ("s3://bucket/pinot/", "s3://bucket/pinot"),
+        ("file:///x", "file:///x"),
+        (None, None),
+        ("  ", None),
+    ],
+)
+def test_the_deep_store_as_a_uri(make: Make, place: str | None, uri: str | None) -> None:
+    config = {} if place is None else {"controller.data.dir": place}
+    client, _ = make(answer(200, {"pinotConfig": config}))
+    assert client.cluster.deep_store_uri() == uri
+
+
+def test_the_controllers_configuration_comes_without_secrets(make: Make) -> None:
+    document = {
+        "pinotConfig": {
+            "controller.port": 9000,
+            "pinot.controller.storage.factory.s3.secretKey": "hidden",
+            "pinot.controller.storage.factory.s3.accessKey": "hidden",
+            "controller.admin.access.control.principals.admin.password": "hidden",
+            "controller.zk.str": "zk:2181",
+        },
+        "jvmConfig": {"envVariables": {"AWS_SECRET_ACCESS_KEY": "hidden"}},
+    }
+    client, _ = make(answer(200, document), answer(200, document))
+    config = client.cluster.app_config()
+    assert "hidden" not in str(config)
+    assert config["controller.port"] == "9000"
+    assert client.cluster.zookeeper_address() == "zk:2181"
+
+
+def test_brokers_are_listed_once(make: Make) -> None:
+    broker = {"host": "h", "port": 8099, "instanceName": "Broker_h_8099"}
+    client, server = make(
+        answer(200, {"tenants": {"a": [broker], "b": [broker]}, "tables": {}}), answer(200, [broker])
+    )
+    assert client.cluster.broker_urls() == ["http://h:8099"]
+    assert client.cluster.broker_urls("t", scheme="https") == ["https://h:8099"]
+    assert [seen.target for seen in server.requests] == [
+        "/v2/brokers?state=ONLINE",
+        "/v2/brokers/tables/t?state=ONLINE",
+    ]
+
+
+def test_the_version_is_asked_once(make: Make) -> None:
+    client, server = make(V11)
+    client.cluster.version()
+    with pytest.raises(UnsupportedError, match=r"Pinot 1\.2\.0 or later"):
+        client.instances.live()
+    assert len(server.requests) == 1
+
+
+def test_health_asks_for_plain_text(make: Make) -> None:
+    client, server = make(answer(200, "OK"), answer(503, "no"))
+    assert client.cluster.healthy()
+    assert server.requests[0].headers["Accept"] == "text/plain"
+    assert not client.cluster.healthy()
+
+
+def test_a_metadata_push(make: Make, tmp_path: Path) -> None:
+    tar = tmp_path / "s.metadata.tar.gz"
+    tar.write_bytes(b"tar")
+    client, server = make(V11, answer(200, {}), answer(200, {}))
+    client.segments.push_metadata("t_OFFLINE", tar, "s3://b/s.tar.gz", copy_to_deep_store=True)
+    client.segments.push_metadata("t_OFFLINE", tar, "s3://b/s.tar.gz", copy_to_deep_store=False)
+    first, second = server.requests[1:]
+    assert first.target == "/v2/segments?tableName=t&tableType=OFFLINE&allowRefresh=true"
+    assert first.headers["UPLOAD_TYPE"] == "METADATA"
+    assert first.headers["DOWNLOAD_URI"] == "s3://b/s.tar.gz"
+    assert first.headers["COPY_SEGMENT_TO_DEEP_STORE"] == "true"
+    assert "COPY_SEGMENT_TO_DEEP_STORE" not in second.headers
+
+
+def test_a_push_by_address(make: Make) -> None:
+    client, server = make(answer(200, {}))
+    client.segments.upload_uri("t_OFFLINE", "s3://b/s.tar.gz", allow_refresh=False)
+    seen = server.requests[0]
+    assert seen.target == "/v2/segments?tableName=t&tableType=OFFLINE&allowRefresh=false"
+    assert (seen.headers["UPLOAD_TYPE"], seen.headers["DOWNLOAD_URI"]) == ("URI", "s3://b/s.tar.gz")
+    assert seen.headers["Content-Type"] == "application/json"
+    with pytest.raises(ConfigError, match="file"):
+        client.segments.upload_uri("t_OFFLINE", "file:///tmp/s.tar.gz")
+
+
+def test_deleting_nothing_asks_nothing(make: Make) -> None:
+    client, server = make()
+    client.segments.delete("t_OFFLINE", [])
+    assert server.requests == []
+
+
+def test_an_empty_answer_is_no_lineage(make: Make) -> None:
+    client, _ = make(V11, answer(200))
+    assert client.lineage.list("t_OFFLINE") == []
+
+
+TRACE = """org.apache.pinot.spi.utils.retry.AttemptsExceededException: Operation failed after 1 attempts
+\tat org.apache.pinot.spi.utils.retry.BaseRetryPolicy.attempt(BaseRetryPolicy.java:65)
+Caused by: java.io.IOException: in the middle
+\t... 7 more
+Caused by: java.io.EOFException: Unexpected end of ZLIB input stream
+\t... 9 more
+"""
+
+
+def test_why_a_segment_does_not_load_is_the_exception_and_its_last_cause(make: Make) -> None:
+    def info(segment: str, **states: object) -> dict[str, object]:
+        return {"segmentName": segment, "serverState": states}
+
+    infos = [
+        info("a", S1={"externalView": "ERROR", "errorInfo": {"errorMessage": "x", "stackTrace": TRACE}}),
+        info("b", S1={"externalView": None, "errorInfo": None}, S2=None),
+        info("c", S2={"errorInfo": {"errorMessage": "m" * 1000, "stackTrace": None}}),
+    ]
+    client, server = make(answer(200, [{"segmentDebugInfos": infos}]), answer(200, []))
+    assert client.segments.load_errors("t_OFFLINE") == {
+        ("a", "S1"): "org.apache.pinot.spi.utils.retry.AttemptsExceededException: Operation failed after 1"
+        " attempts Caused by: java.io.EOFException: Unexpected end of ZLIB input stream",
+        ("c", "S2"): "m" * 300,
+    }
+    assert client.segments.load_errors("t_OFFLINE") == {}
+    assert server.requests[0].target == "/debug/tables/t?type=OFFLINE"

@@ -1,0 +1,24 @@
+"""What the client keeps of the queries that it rewrites."""
+
+from __future__ import annotations
+
+from controller_client.broker.client import BrokerClient
+from controller_client.upsert.queries import UpsertQueries
+from tests.unit.controller_client.scripted_server import ScriptedServer, answer
+from tests.unit.fake_clock import FakeClock
+from tests.unit.memory_zookeeper import memory_store
+
+
+def test_names_of_old_queries_are_not_kept() -> None:
+    store, _ = memory_store()
+    clock = FakeClock()
+    empty = answer(200, {"exceptions": []})
+    with (
+        ScriptedServer(*[empty] * 20) as server,
+        BrokerClient([server.url]) as broker,
+        UpsertQueries(broker, store, mark_ttl_s=1.0, clock=clock) as queries,
+    ):
+        for number in range(20):
+            queries.query(f"select 1 from unknown{number}")
+            clock.sleep(2.0)
+        assert len(vars(queries)["_tables"]) == 1

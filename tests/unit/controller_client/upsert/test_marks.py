@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from controller_client.upsert.low_water_mark import MarkKeeper, NoMarkError, TableMark, read_mark
+from controller_client.upsert.record import PartitionProgress, ServerRecord, write_server
+from controller_client.zookeeper import PropertyStore
+from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
+
+TABLE = "t_REALTIME"
+
+
+def put(zookeeper: MemoryZooKeeper, path: str, **fields: object) -> None:
+    zookeeper.znodes[f"/c/{path}"] = (json.dumps({"id": path, **fields}).encode(), 0)
+
+
+def server(zookeeper: MemoryZooKeeper, name: str, session: str = "s", **config: str) -> None:
+    put(zookeeper, f"LIVEINSTANCES/{name}", simpleFields={"SESSION_ID": session})
+    put(zookeeper, f"CONFIGS/PARTICIPANT/{name}", simpleFields=config)
+
+
+def view(zookeeper: MemoryZooKeeper, **states: str) -> None:
+    put(zookeeper, f"EXTERNALVIEW/{TABLE}", mapFields={"t__0__0__x": states})
+
+
+def tell(store: PropertyStore, name: str, mark: int, session: str = "s", segment: str | None = None) -> None:
+    progress = {0: PartitionProgress(segment, 7, mark)}
+    write_server(store, TABLE, ServerRecord(name, session, mark, 1000 + mark, progress))
+
+
+def test_the_least_of_all_that_serve() -> None:
+    store, zookeeper = memory_store()
+    view(zookeeper, A="ONLINE", B="CONSUMING")
+    for name, mark in (("A", 1200), ("B", 900), ("C", 5)):  # C serves nothing of the table
+        server(zookeeper, name)
+        tell(store, name, mark, segment=f"t__{name}")
+    found = read_mark(store, TABLE)
+    assert (found.version, found.at_ms, found.holders, found.silent) == (900, 1900, ("B",), ())
+    assert found.segments == {"t__A", "t__B"}
+    assert found.unrouted({"t__A", "x"}) == {"t__B"}
+
+
+def test_a_server_that_has_told_nothing_holds_the_mark() -> None:
+    store, zookeeper = memory_store()
+    view(zookeeper, A="ONLINE", B="ONLINE")
+    server(zookeeper, "A")
+    server(zookeeper, "B", session="new")
+    tell(store, "A", 10)
+    tell(store, "B", 12, session="old")
+    found = read_mark(store, TABLE)
+    assert (found.version, found.silent, found.holders, found.at_ms) == (-1, ("B",), ("B",), 0)
+    with pytest.raises(NoMarkError, match="B has not told"):
+        found.required()
+
+
+@pytest.mark.parametrize(
+    "config", [{"shutdownInProgress": "true"}, {"queriesDisabled": "TRUE"}, {"HELIX_ENABLED": "false"}]
+)
+def test_servers_that_brokers_pass_over_do_not_count(config: dict[str, str]) -> None:
+    store, zookeeper = memory_store()
+    view(zookeeper, A="ONLINE", B="ONLINE", C="OFFLINE", D="ONLINE")
+    server(zookeeper, "A", shutdownInProgress="false")
+    server(zookeeper, "B", **config)
+    server(zookeeper, "C")
+    tell(store, "A", 10)
+    tell(store, "D", 1)  # not connected
+    found = read_mark(store, TABLE)
+    assert (found.version, set(found.servers), found.holders) == (10, {"A"}, ())
+
+
+def test_a_table_without_servers_has_none() -> None:
+    store, _ = memory_store()
+    assert read_mark(store, TABLE) == TableMark(TABLE, {})
+    with pytest.raises(NoMarkError, match="no live server serves it"):
+        read_mark(store, TABLE).required()
+
+
+def test_no_version_completed_yet() -> None:
+    store, zookeeper = memory_store()
+    view(zookeeper, A="ONLINE")
+    server(zookeeper, "A")
+    tell(store, "A", -1)
+    with pytest.raises(NoMarkError, match="completed no version yet"):
+        read_mark(store, TABLE).required()
+
+
+def mark(version: int | None, segment: str | None = None) -> TableMark:
+    progress = {0: PartitionProgress(segment, 7, version or 0)}
+    return TableMark(TABLE, {"A": None if version is None else ServerRecord("A", "s", version, 0, progress)})
+
+
+def test_a_mark_grows_with_what_the_broker_queries_and_stays_while_a_server_is_silent() -> None:
+    keeper = MarkKeeper()
+    with pytest.raises(NoMarkError, match="has not told"):
+        keeper.take(mark(None), set)
+    with pytest.raises(NoMarkError, match="does not query t__1 of"):
+        keeper.take(mark(0, "t__1"), lambda: {"t__0"})
+    assert keeper.take(mark(0, "t__1"), lambda: {"t__0", "t__1"}) == 0
+    assert keeper.take(mark(5, "t__2"), lambda: {"t__1"}) == 0
+    assert keeper.take(mark(None), set) == 0
+    assert keeper.take(mark(5, "t__2"), lambda: {"t__2"}) == 5
+    assert keeper.take(mark(3, "t__9"), set) == 3  # the servers say that they are there: it is as right
