@@ -110,7 +110,7 @@ def _modules_that_print() -> Iterator[Path]:
     for package in PACKAGES:
         yield from sorted((ROOT / package / "cli").rglob("*.py"))
     yield ROOT / "controller_client" / "deepstore" / "report.py"
-    yield ROOT / "controller_client" / "consumption" / "jumps.py"
+    yield ROOT / "controller_client" / "consumption" / "offset_jumps.py"
     yield ROOT / "controller_client" / "consumption" / "resuming.py"
     yield ROOT / "controller_client" / "upsert" / "status.py"
 
