@@ -1,8 +1,8 @@
 """The one place where a call is made again.
 
-Only the transport and the broker client use it, and only for failures that are safe to repeat: reads, and
-calls of which not a byte was sent. What may be repeated is decided in
-:mod:`controller_client.rest.transport`; how often and how long is decided here.
+Only for failures that are safe to repeat: reads, calls of which not a byte was sent, and a compare-and-set
+that somebody else was ahead of. What may be repeated is decided in :mod:`controller_client.rest.transport`
+and :mod:`controller_client.zookeeper.compare_and_set`; how often and how long is decided here.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ def call_with_retry(
     clock: Clock,
     rng: random.Random,
     what: str,
+    log_level: int = logging.WARNING,
 ) -> T:
     """Make a call, and again after a :class:`TransientFailureError`, as the policy allows.
 
@@ -82,6 +83,7 @@ def call_with_retry(
         rng: Source of the jitter: a wait is random between half and all of its length, so that clients that
             failed together do not come back together.
         what: Names the call in the log; no credentials.
+        log_level: Of the line about each failure that is followed by another attempt.
 
     Returns:
         What the call returned.
@@ -105,7 +107,8 @@ def call_with_retry(
         return clock.monotonic() - started + state.upcoming_sleep > policy.deadline_s
 
     def log(state: RetryCallState) -> None:
-        logger.warning(
+        logger.log(
+            log_level,
             "%s failed (%s), attempt %d of %d; again in %.2f s",
             what,
             _failure(state).reason,

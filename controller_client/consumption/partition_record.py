@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from controller_client.consumption.pause_record import Holder, plugin_path
-from controller_client.errors import ConflictError
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
 __all__ = ["note_partitions", "read_partition_holders"]
@@ -42,18 +41,11 @@ def note_partitions(
         UnreachableError: ZooKeeper does not answer.
         OutcomeUnknownError: A reply was lost and ZooKeeper cannot be asked.
     """
-    path = plugin_path(table, "partitions")
-    while True:
-        found = store.get(path)
-        known = dict(found.record.map_fields) if found else {}
-        wanted = {str(partition): holder.to_fields() for partition in sorted(partitions)}
-        wanted |= {name: fields for name, fields in known.items() if int(name) in paused}
-        record = ZNRecord("partitions", map_fields=wanted)
-        try:
-            if found is None:
-                store.create(path, record)
-            elif wanted != known:
-                store.set(path, record, found.version)
-        except ConflictError:
-            continue
-        return
+    noted = {str(partition): holder.to_fields() for partition in sorted(partitions)}
+
+    def changed(present: ZNRecord | None) -> ZNRecord:
+        known = present.map_fields if present else {}
+        kept = {name: fields for name, fields in known.items() if int(name) in paused}
+        return ZNRecord("partitions", map_fields={**noted, **kept})
+
+    store.change(plugin_path(table, "partitions"), changed)

@@ -18,7 +18,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from controller_client.errors import ConflictError, NotFoundError
 from controller_client.helix.ideal_state import IdealState
 from controller_client.helix.stream_segments import newest_by_partition
 from controller_client.helix.table_config import table_config_path
@@ -99,7 +98,8 @@ def sequences_of(ideal: IdealState) -> dict[int, int]:
 
 def read_record(store: PropertyStore, table: str) -> PauseRecord | None:
     """Return the record of a table; None where there is none, or one of a dropped table of the same name."""
-    return _read(store, table)[0]
+    found = store.get(plugin_path(table, "pause"))
+    return _of_this_table(store, table, found.record if found else None)
 
 
 def change_record(
@@ -120,22 +120,18 @@ def change_record(
         UnreachableError: ZooKeeper does not answer.
         OutcomeUnknownError: A reply was lost and ZooKeeper cannot be asked.
     """
-    path = plugin_path(table, "pause")
-    while True:
-        present, version = _read(store, table)
-        wanted = change(present)
-        if wanted == present:
-            return wanted
-        try:
-            if wanted is None:
-                store.delete(path, expected_version=version)
-            elif version is None:
-                store.create(path, _to_record(wanted))
-            else:
-                store.set(path, _to_record(wanted), version)
-        except (ConflictError, NotFoundError):
-            continue
-        return wanted
+    wanted: PauseRecord | None = None
+
+    def changed(present: ZNRecord | None) -> ZNRecord | None:
+        nonlocal wanted
+        known = _of_this_table(store, table, present)
+        wanted = change(known)
+        if wanted == known:
+            return present
+        return None if wanted is None else _to_record(wanted)
+
+    store.change(plugin_path(table, "pause"), changed)
+    return wanted
 
 
 def drop_record(store: PropertyStore, table: str) -> None:
@@ -143,15 +139,14 @@ def drop_record(store: PropertyStore, table: str) -> None:
     change_record(store, table, lambda _present: None)
 
 
-def _read(store: PropertyStore, table: str) -> tuple[PauseRecord | None, int | None]:
-    path = plugin_path(table, "pause")
-    found = store.get(path)
-    if found is None:
-        return None, None
-    record = _from_record(found.record)
-    born, began = store.creation_order(table_config_path(table)), store.creation_order(path)
+def _of_this_table(store: PropertyStore, table: str, record: ZNRecord | None) -> PauseRecord | None:
+    """Return what a record says; None where it outlived a dropped table of the same name."""
+    if record is None:
+        return None
+    born = store.creation_order(table_config_path(table))
+    began = store.creation_order(plugin_path(table, "pause"))
     outlived = born is not None and began is not None and began < born
-    return (None if outlived else record), found.version
+    return None if outlived else _from_record(record)
 
 
 def _to_record(record: PauseRecord) -> ZNRecord:

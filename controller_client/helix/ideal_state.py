@@ -23,8 +23,6 @@ from controller_client.errors import (
     ConflictError,
     DataError,
     NotFoundError,
-    OutcomeUnknownError,
-    UnreachableError,
 )
 from controller_client.helix import read_record_at
 from controller_client.zookeeper import PropertyStore, ZNRecord
@@ -200,27 +198,14 @@ def add_offline_segments(
 
 
 def _change(store: PropertyStore, table: str, change: Callable[[ZNRecord], ZNRecord]) -> ZNRecord:
-    """Change the record by compare-and-set until it is as it is wanted."""
     path = ideal_state_path(store, table)
-    unknown: OutcomeUnknownError | None = None
-    while True:
-        try:
-            record, version = _read(store, table)
-        except UnreachableError as away:
-            if unknown is not None:
-                raise unknown from away
-            raise
-        wanted = change(record)
-        if wanted == record:
-            return record
-        try:
-            store.connection.set(path, wanted.to_bytes(), version)
-        except ConflictError:
-            continue
-        except OutcomeUnknownError as error:
-            unknown = error
-            continue
-        return wanted
+
+    def of_table(present: ZNRecord | None) -> ZNRecord:
+        if present is None:
+            raise NotFoundError(f"there is no table {table}", where=path)
+        return change(present)
+
+    return store.change_at(path, of_table).there.record
 
 
 def ideal_state_path(store: PropertyStore, table: str) -> str:

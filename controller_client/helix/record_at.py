@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controller_client.errors import ConflictError, NotFoundError
 from controller_client.zookeeper.property_store import PropertyStore
 from controller_client.zookeeper.record import ZNRecord
 
@@ -35,25 +34,16 @@ def read_records_at(store: PropertyStore, paths: Sequence[str]) -> list[ZNRecord
 
 
 def write_own_record(store: PropertyStore, path: str, record: ZNRecord) -> None:
-    """Have a record of this project's own be there as it is given; one that is the same already is left.
+    """Write a record of this project's own; nothing is written where it is the same already.
 
     Args:
         store: The cluster's property store.
         path: The record's whole path; its parents are made.
-        record: The caller is its only writer, so what stands there is replaced.
+        record: What is to be there, whatever is there now: the caller is its only writer.
 
     Raises:
+        ConflictError: Somebody else writes it all the time.
         UnreachableError: ZooKeeper does not answer.
-        OutcomeUnknownError: The reply was lost; write it again.
+        OutcomeUnknownError: The reply was lost and ZooKeeper cannot be asked; write it again.
     """
-    data = record.to_bytes()
-    while True:
-        found = store.connection.get(path)
-        try:
-            if found is None:
-                store.connection.create(path, data)
-            elif found[0] != data:
-                store.connection.set(path, data, found[1])
-        except (ConflictError, NotFoundError):
-            continue
-        return
+    store.change_at(path, lambda _present: record)

@@ -14,6 +14,7 @@ import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from controller_client.clock import Clock, SystemClock
 from controller_client.errors import ConflictError, DataError, NotFoundError, OutcomeUnknownError
@@ -124,23 +125,19 @@ class TaskQueues:
     def _change_dag(self, queue: str, change: Callable[[str], str | None]) -> bool:
         """Change a queue's graph; returns whether there was something to change."""
         path = self._config_path(queue)
-        while True:
-            found = self._store.connection.get(path)
-            if found is None:
+
+        def changed(present: ZNRecord | None) -> ZNRecord:
+            if present is None:
                 raise NotFoundError(f"there is no queue {queue}", where=path)
-            record = ZNRecord.from_bytes(found[0], where=path)
             try:
-                dag = change(record.simple_fields["Dag"])
+                dag = change(present.simple_fields["Dag"])
             except (ValueError, KeyError) as error:
                 raise DataError(f"the queue {queue} has no job graph that can be read", where=path) from error
             if dag is None:
-                return False
-            record.simple_fields["Dag"] = dag
-            try:
-                self._store.connection.set(path, record.to_bytes(), found[1])
-            except ConflictError:
-                continue  # another job came, or the controller took an old one out
-            return True
+                return present
+            return replace(present, simple_fields={**present.simple_fields, "Dag": dag})
+
+        return self._store.change_at(path, changed).was_needed
 
     def _wait_for(self, what: str, condition: Callable[[ZNRecord], bool], queue: str) -> None:
         """Wait until the controller's Helix has noted it in the queue's context."""
@@ -219,9 +216,11 @@ def queue_record(queue: str) -> ZNRecord:
 
 
 def dag_with(text: str, job: str) -> str:
-    """Append a job to the end of a queue's graph (Helix' ``JobDag``), which is one chain."""
+    """Append a job to the end of a queue's graph (Helix' ``JobDag``), which is one chain, unless it is in."""
     dag = json.loads(text)
     nodes, children, parents = dag["allNodes"], dag["parentsToChildren"], dag["childrenToParents"]
+    if job in nodes:
+        return text
     last = next((node for node in nodes if not children.get(node)), None)
     nodes.append(job)
     if last is not None:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from kazoo.client import KazooClient
 
+from controller_client.clock import Clock, SystemClock
 from controller_client.errors import ConfigError, NotFoundError
+from controller_client.zookeeper.compare_and_set import Change, Changed, change_record
 from controller_client.zookeeper.connection import ZooKeeperConnection
-from controller_client.zookeeper.record import ZNRecord
+from controller_client.zookeeper.record import Versioned, ZNRecord
 
-__all__ = ["PropertyStore", "Versioned", "segment_path"]
-
-
-@dataclass(frozen=True)
-class Versioned:
-    """A record and the znode version it was read at; the version is what a compare-and-set wants."""
-
-    record: ZNRecord
-    version: int
+__all__ = ["PropertyStore", "segment_path"]
 
 
 class PropertyStore:
@@ -36,6 +30,8 @@ class PropertyStore:
         cluster_name: Helix' name of the cluster.
         client: A KazooClient to use instead of an own one.
         timeout_s: How long one call may take, connecting included.
+        clock: Time and sleep between attempts of a compare-and-set.
+        rng: Source of these pauses' jitter.
     """
 
     def __init__(
@@ -45,10 +41,14 @@ class PropertyStore:
         *,
         client: KazooClient | None = None,
         timeout_s: float = 10.0,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
     ) -> None:
         self.zookeeper_address = zookeeper_address
         self.cluster_name = cluster_name
         self.connection = ZooKeeperConnection(zookeeper_address, client=client, timeout_s=timeout_s)
+        self._clock = clock or SystemClock()
+        self._rng = rng or random.Random()  # noqa: S311  # jitter
         self._cluster = f"/{cluster_name}"
         self._root = f"/{cluster_name}/PROPERTYSTORE"
 
@@ -114,6 +114,14 @@ class PropertyStore:
             OutcomeUnknownError: The reply was lost, and what is there does not tell whether it was applied.
         """
         return self.connection.set(self._absolute(path), record.to_bytes(), expected_version)
+
+    def change(self, path: str, change: Change) -> Changed:
+        """Change a record by compare-and-set; :func:`.change_record` says how, and what it raises."""
+        return self.change_at(self._absolute(path), change)
+
+    def change_at(self, path: str, change: Change) -> Changed:
+        """As :meth:`change`, for the absolute path of a record outside the property store."""
+        return change_record(self.connection, path, change, clock=self._clock, rng=self._rng)
 
     def delete(self, path: str, recursive: bool = False, *, expected_version: int | None = None) -> None:
         """Delete a record, with ``recursive`` everything below it first.

@@ -17,7 +17,7 @@ from typing import Any
 
 from controller_client.errors import DataError
 
-__all__ = ["COMPRESSION_FIELD", "RECORD_LIMIT_BYTES", "ZNRecord"]
+__all__ = ["COMPRESSION_FIELD", "RECORD_LIMIT_BYTES", "Versioned", "ZNRecord"]
 
 RECORD_LIMIT_BYTES = 1_024_000
 """Helix' limit for a serialized record; ZooKeeper's own (jute.maxbuffer, 1 MiB) is little above it."""
@@ -149,3 +149,11 @@ def _string(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"a {type(value).__name__} where a string belongs")
     return value
+
+
+@dataclass(frozen=True)
+class Versioned:
+    """A record and the znode version it was read at; the version is what a compare-and-set wants."""
+
+    record: ZNRecord
+    version: int

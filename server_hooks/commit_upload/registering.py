@@ -8,9 +8,9 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 from controller_client.clock import Clock
-from controller_client.deepstore.segment_record import read_record
-from controller_client.errors import ConflictError, PinotPluginError
-from controller_client.zookeeper import PropertyStore, segment_path
+from controller_client.deepstore.segment_record import SegmentRecord
+from controller_client.errors import PinotPluginError
+from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord, segment_path
 from server_hooks.commit_upload.uploads import LateUpload
 
 __all__ = ["LateRegistrar", "Registered"]
@@ -90,23 +90,30 @@ def register(store: PropertyStore, late: LateUpload) -> str:
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
-        OutcomeUnknownError: The reply was lost; the same again settles it.
+        ConflictError: Others changed the record at each attempt.
+        OutcomeUnknownError: The reply was lost, and ZooKeeper is away; the same again settles it.
     """
     table = late.table + _REALTIME
-    while True:
-        record = read_record(store, table, late.segment)
-        if record is None:
-            return Registered.GONE
-        if record.consuming:
-            return Registered.NOT_YET
-        if record.url == late.uri:
-            return Registered.DONE
-        if record.url or record.crc != late.crc:
-            return Registered.OTHER
-        try:
-            store.set(
-                segment_path(table, late.segment), record.with_copy(late.uri, late.size_bytes), record.version
-            )
-        except ConflictError:
-            continue
+    outcome = Registered.GONE
+
+    def registered(present: ZNRecord | None) -> ZNRecord | None:
+        nonlocal outcome
+        if present is None:
+            outcome = Registered.GONE
+            return None
+        record = SegmentRecord.of(table, late.segment, Versioned(present, version=-1))
+        outcome = _outcome(record, late)
+        if outcome == Registered.DONE and record.url != late.uri:
+            return record.with_copy(late.uri, late.size_bytes)
+        return present
+
+    store.change(segment_path(table, late.segment), registered)
+    return outcome
+
+
+def _outcome(record: SegmentRecord, late: LateUpload) -> str:
+    if record.consuming:
+        return Registered.NOT_YET
+    if record.url == late.uri:
         return Registered.DONE
+    return Registered.OTHER if record.url or record.crc != late.crc else Registered.DONE

@@ -13,15 +13,14 @@ import contextlib
 import logging
 
 from controller_client.clock import Clock
-from controller_client.errors import ConflictError, DataError, NotFoundError
-from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord
+from controller_client.errors import DataError, NotFoundError
+from controller_client.zookeeper import PropertyStore, ZNRecord
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 
 __all__ = ["FiredTriggers", "fired_path"]
 
 logger = logging.getLogger(__name__)
 
-_ATTEMPTS = 5
 # A time further ahead than this was written by a clock that was wrong; it must not stop the schedule.
 _MAX_AHEAD_MS = 24 * 3600 * 1000
 
@@ -66,40 +65,31 @@ class FiredTriggers:
         """
         scheduled_ms = round(scheduled_s * 1000)
         record = ZNRecord("schedule", {"firedMs": str(scheduled_ms), "by": self._owner})
-        path = fired_path(table)
-        for _ in range(_ATTEMPTS):
-            found = self._read(table)
-            if self._covers(found, scheduled_ms):
-                return False
-            try:
-                if found is None:
-                    self._store.create(path, record)
-                else:
-                    self._store.set(path, record, found.version)
-            except (ConflictError, NotFoundError):
-                continue  # another scheduler was first: what did it write?
-            return True
-        raise ConflictError(
-            f"the time of the last trigger of {table} was changed {_ATTEMPTS} times while it was written",
-            where=path,
-            remedy="check that no more schedulers run than intended; the next trigger tries again",
-        )
 
-    def _covers(self, found: Versioned | None, scheduled_ms: int) -> bool:
+        def claimed(present: ZNRecord | None) -> ZNRecord | None:
+            return present if self._covers(present, scheduled_ms) else record
+
+        self._read(table)  # deletes a damaged record
+        done = self._store.change(fired_path(table), claimed)
+        # Another scheduler may have been first, with the same trigger or a later one.
+        return done.was_needed and done.there.record == record
+
+    def _covers(self, found: ZNRecord | None, scheduled_ms: int) -> bool:
         if found is None:
             return False
-        fired_ms = int(found.record.simple_fields["firedMs"])
+        fired_ms = int(found.simple_fields["firedMs"])
         return scheduled_ms <= fired_ms <= self._clock.now() * 1000 + _MAX_AHEAD_MS
 
-    def _read(self, table: str) -> Versioned | None:
+    def _read(self, table: str) -> ZNRecord | None:
         path = fired_path(table)
         try:
             found = self._store.get(path)
-            if found is not None:
-                int(found.record.simple_fields["firedMs"])
+            if found is None:
+                return None
+            int(found.record.simple_fields["firedMs"])
         except (DataError, KeyError, ValueError) as error:
             logger.warning("the damaged record of the last trigger is deleted: %s: %s", path, error)
             with contextlib.suppress(NotFoundError):
                 self._store.delete(path)
             return None
-        return found
+        return found.record

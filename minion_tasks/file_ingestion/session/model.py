@@ -109,7 +109,7 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class FileGroup:
-    """Files that one subtask takes together. ``version`` is that of the znode, for compare-and-set.
+    """Files that one subtask takes together.
 
     Attributes:
         empty_segment: The group stands for one segment without rows (Pinot before 1.0 has no replacement by
@@ -120,7 +120,6 @@ class FileGroup:
     entries: tuple[FileEntry, ...]
     units: tuple[StagedUnit, ...] = ()
     empty_segment: bool = False
-    version: int = -1
 
     @property
     def segments(self) -> list[StagedSegment]:

@@ -135,7 +135,7 @@ def _segment_row(segment: StagedSegment) -> list[Any]:
     return [getattr(segment, field.name) for field in dataclasses.fields(StagedSegment)]
 
 
-def group_from(record: ZNRecord, number: int, version: int) -> FileGroup:
+def group_from(record: ZNRecord, number: int) -> FileGroup:
     """Read what `group_record` wrote."""
     rows, units = (_of(list, json.loads(record.simple_fields[name])) for name in ("entries", "units"))
     return FileGroup(
@@ -150,7 +150,6 @@ def group_from(record: ZNRecord, number: int, version: int) -> FileGroup:
             for row in units
         ),
         _BOOLEANS[record.simple_fields.get("emptySegment", "false")],
-        version,
     )
 
 

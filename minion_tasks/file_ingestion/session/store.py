@@ -17,9 +17,9 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from controller_client.errors import ConflictError, DataError, NotFoundError
+from controller_client.errors import DataError, NotFoundError
 from controller_client.helix.table_config import table_config_path
-from controller_client.zookeeper import PropertyStore, Versioned
+from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord
 from minion_tasks.file_ingestion.session.model import FileGroup, Session
 from minion_tasks.file_ingestion.session.records import (
     UNREADABLE,
@@ -136,17 +136,7 @@ class SessionStore:
         """
         path = self._group_path(session_id, number)
         (found,) = self._read(session_id, [path])
-        return self._group(session_id, number, path, found)
-
-    def save_group(self, session_id: str, group: FileGroup) -> FileGroup:
-        """Write a group if nobody changed it since it was read.
-
-        Raises:
-            ConflictError: It was changed meanwhile.
-        """
-        path = self._group_path(session_id, group.number)
-        version = self._store.set(path, group_record(group), expected_version=group.version)
-        return replace(group, version=version)
+        return self._group(session_id, number, path, found.record if found else None)
 
     def groups(self, session: Session) -> Iterator[FileGroup]:
         """Read all groups of a session, some at a time."""
@@ -155,21 +145,31 @@ class SessionStore:
             paths = [self._group_path(session.session_id, number) for number in numbers]
             pages = self._read(session.session_id, paths)
             for number, path, found in zip(numbers, paths, pages, strict=True):
-                yield self._group(session.session_id, number, path, found)
+                yield self._group(session.session_id, number, path, found.record if found else None)
 
     def change_group(
         self, session_id: str, number: int, change: Callable[[FileGroup], FileGroup]
     ) -> FileGroup:
-        """Change a group as it is now, again if somebody else changes it meanwhile."""
-        while True:
-            group = self.group(session_id, number)
-            changed = change(group)
-            if changed == group:
-                return group
-            try:
-                return self.save_group(session_id, changed)
-            except ConflictError:
-                continue
+        """Change a group as it is now, again if somebody else changes it meanwhile.
+
+        Args:
+            session_id: Session.
+            number: Number of the group.
+            change: Makes the group that is wanted of the one that is there, and of its own result the same.
+        """
+        path = self._group_path(session_id, number)
+
+        def changed(present: ZNRecord | None) -> ZNRecord | None:
+            group = self._group(session_id, number, path, present)
+            wanted = change(group)
+            return present if wanted == group else group_record(wanted)
+
+        try:
+            done = self._store.change(path, changed)
+        except DataError:
+            self.group(session_id, number)  # raises the better error, where the record is damaged
+            raise
+        return group_from(done.there.record, number)
 
     def drop_group(self, session_id: str, number: int) -> None:
         """Delete a group that a run wrote and did not live to count."""
@@ -222,11 +222,11 @@ class SessionStore:
             where = error.where or paths[0]
             raise DamagedSessionError(session_id, self._table, error.message, where) from error
 
-    def _group(self, session_id: str, number: int, path: str, found: Versioned | None) -> FileGroup:
+    def _group(self, session_id: str, number: int, path: str, found: ZNRecord | None) -> FileGroup:
         if found is None:
             raise self._lost(session_id, f"group {number}", path)
         with self._readable(session_id, path):
-            return group_from(found.record, number, found.version)
+            return group_from(found, number)
 
     def _lost(self, session_id: str, part: str, path: str) -> DataError | NotFoundError:
         """Make the error for a part that is not there; that is no damage if the whole session is gone."""

@@ -9,7 +9,7 @@ from controller_client.publishing.staged_segment import StagedSegment
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.session.model import IngestionMode, Session, SessionState
 from minion_tasks.file_ingestion.session.store import SessionStore
-from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
+from tests.unit.memory_zookeeper import MemoryPropertyStore
 
 TABLE = "t_OFFLINE"
 MINIMAL = {"inputDirURI": "file:///in", "inputFormat": "csv"}
@@ -31,7 +31,7 @@ def make_session(session_id: str = "s1", state: SessionState = SessionState.INIT
 
 def make_store() -> tuple[SessionStore, MemoryPropertyStore]:
     memory = MemoryPropertyStore()
-    return SessionStore(memory, TABLE), memory  # type: ignore[arg-type]
+    return SessionStore(memory, TABLE), memory
 
 
 def make_params(**changes: str) -> FileIngestionParams:

@@ -34,7 +34,7 @@ from minion_tasks.file_ingestion.run.types import RunReport, RunTools
 from minion_tasks.file_ingestion.session.model import Session
 from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.unit.fake_clock import FakeClock
-from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
+from tests.unit.memory_zookeeper import MemoryPropertyStore
 from tests.unit.minion_tasks.samples import TABLE
 
 SOURCE, STAGING = "file:///in", "file:///out"
@@ -118,7 +118,7 @@ class World:
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.store = MemoryPropertyStore(lambda _path: self._step())
-        self.sessions = SessionStore(self.store, TABLE)  # type: ignore[arg-type]
+        self.sessions = SessionStore(self.store, TABLE)
         self.source: dict[str, int] = {}
         self.faults: dict[str, str] = {}
         self.versions = count(1)

@@ -25,7 +25,7 @@ from minion_tasks.file_ingestion.session.model import (
 )
 from minion_tasks.file_ingestion.session.naming import is_session_id
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore, sessions_path
-from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
+from tests.unit.memory_zookeeper import MemoryPropertyStore
 from tests.unit.minion_tasks.samples import TABLE, file, make_session, make_store, segment
 from tests.unit.minion_tasks.session_world import (
     SOURCE,
@@ -128,7 +128,7 @@ def test_what_is_damaged_is_named(
     store, memory = written()
     read_all(store)
     data, version = memory.nodes[path]
-    memory.nodes[path] = (damage(data), version)
+    memory.put(path, damage(data), version)
     with pytest.raises(DamagedSessionError) as caught:
         read_all(store)
     assert caught.value.where == path
@@ -147,7 +147,7 @@ def test_random_damage_is_reported_or_harmless(data: st.DataObject) -> None:
     plain = gzip.decompress(text) if text[:2] == b"\x1f\x8b" else text
     at = data.draw(st.integers(0, len(plain) - 1))
     put = data.draw(st.binary(max_size=3))
-    memory.nodes[path] = (plain[:at] + put + plain[at + data.draw(st.integers(0, 3)) :], version)
+    memory.put(path, plain[:at] + put + plain[at + data.draw(st.integers(0, 3)) :], version)
     try:
         read_all(store)
     except DamagedSessionError:
@@ -192,7 +192,7 @@ def damage_part(world: World, part: str) -> bool:
     path = f"{ROOT}/{world.sessions.ids()[-1]}{part}"
     if path not in world.store.nodes:
         return False
-    world.store.nodes[path] = (b"damaged", world.store.nodes[path][1])
+    world.store.put(path, b"damaged", world.store.nodes[path][1])
     return True
 
 
@@ -225,7 +225,7 @@ def test_two_damaged_sessions_are_both_discarded(world: World) -> None:
     assert interrupted(world, 12)
     for path in list(world.store.nodes):
         if path.startswith(ROOT):
-            world.store.nodes[path] = (b"damaged", 0)
+            world.store.put(path, b"damaged", 0)
     assert world.trigger(PARAMS, Happenings()).outcome is RunOutcome.SWITCHED
     assert_serves_the_source(world)
     assert len(world.sessions.ids()) == 1

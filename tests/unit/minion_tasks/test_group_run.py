@@ -24,7 +24,7 @@ from minion_tasks.file_ingestion.session.model import (
 )
 from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.unit.fake_clock import FakeClock
-from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
+from tests.unit.memory_zookeeper import MemoryPropertyStore
 from tests.unit.minion_tasks.samples import file, make_params, make_session, make_store, segment
 
 PENDING, STAGED, FAILED, SKIPPED = (
@@ -213,7 +213,7 @@ def test_what_has_a_result_is_not_built_again() -> None:
     entries = list(first.entries)
     entries[1] = replace(entries[1], status=STAGED)
     entries[2] = replace(entries[2], status=SKIPPED)
-    sessions.save_group("s1", replace(first, entries=tuple(entries), units=(unit,)))
+    sessions.change_group("s1", 0, lambda _group: replace(first, entries=tuple(entries), units=(unit,)))
     build = Builder()
     run(sessions, build)
     assert build.asked == [[0], [3]]
@@ -347,7 +347,7 @@ def test_a_name_that_another_attempt_took_for_other_files_is_a_failure_and_the_r
     first = sessions.group("s1", 0)
     entries = (replace(first.entries[0], status=STAGED), *first.entries[1:])
     taken = StagedUnit((0,), (segment("t_s1_000001"),))
-    sessions.save_group("s1", replace(first, entries=entries, units=(taken,)))
+    sessions.change_group("s1", 0, lambda _group: replace(first, entries=entries, units=(taken,)))
     build = Builder()
     with pytest.raises(SubtaskFailedError, match="1 of 4 files failed"):
         run(sessions, build, is_cancelled=lambda: len(build.asked) > 20)

@@ -32,7 +32,7 @@ from minion_tasks.file_ingestion.session.model import (
     StagedUnit,
 )
 from minion_tasks.file_ingestion.session.store import SessionStore
-from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
+from tests.unit.memory_zookeeper import MemoryPropertyStore
 
 SOURCE = "s3://bucket/in/"
 SESSION = Session(
@@ -64,7 +64,7 @@ def params(**more: str) -> FileIngestionParams:
 def decided(session: Session | None, given: FileIngestionParams, *, dropped: bool = False) -> NextTrigger:
     """The decision for a last session that is not in SWITCH; no controller is asked for that."""
     memory = MemoryPropertyStore()
-    sessions = SessionStore(memory, "t_OFFLINE")  # type: ignore[arg-type]
+    sessions = SessionStore(memory, "t_OFFLINE")
     table = ("/CONFIGS/TABLE/t_OFFLINE", ZNRecord("t_OFFLINE", {}))
     if not dropped:
         memory.create(*table)

@@ -33,7 +33,6 @@ def _staged_alone(*names: str) -> FileGroup:
         0,
         tuple(_entry(number, name, STAGED) for number, name in enumerate(names)),
         tuple(StagedUnit((number,), (segment(f"s{number}"),)) for number in range(len(names))),
-        version=4,
     )
 
 

@@ -35,7 +35,7 @@ from minion_tasks.file_ingestion.session.model import (
     StagedUnit,
 )
 from minion_tasks.file_ingestion.session.store import SessionStore
-from tests.unit.minion_tasks.memory_store import MemoryPropertyStore
+from tests.unit.memory_zookeeper import MemoryPropertyStore
 
 BEGAN = 1_700_000_000_000
 HOUR = 3_600_000
@@ -118,7 +118,7 @@ def test_counts_and_sums_of_a_session() -> None:
 
 
 def test_the_same_is_read_from_the_store() -> None:
-    sessions = SessionStore(MemoryPropertyStore(), "t_OFFLINE")  # type: ignore[arg-type]
+    sessions = SessionStore(MemoryPropertyStore(), "t_OFFLINE")
     session = sessions.create(replace(SESSION, state=SessionState.SWITCH))
     for group in GROUPS:
         sessions.create_group("s1", group)
@@ -130,7 +130,7 @@ def test_the_same_is_read_from_the_store() -> None:
 
 
 def test_a_plan_that_is_being_written_is_not_read() -> None:
-    sessions = SessionStore(MemoryPropertyStore(), "t_OFFLINE")  # type: ignore[arg-type]
+    sessions = SessionStore(MemoryPropertyStore(), "t_OFFLINE")
     session = sessions.create(replace(SESSION, state=SessionState.INIT))
     assert sum(read_report(sessions, session).files.values()) == 0
 

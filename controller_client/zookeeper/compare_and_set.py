@@ -1,0 +1,141 @@
+"""Changes of a record by compare-and-set: one loop for all of this project.
+
+A change is a function of the record that is there. It is applied only to the very version that it was made
+from, again after somebody else's change, a bounded number of times, with pauses that grow. Where a reply was
+lost, what is there now settles whether the write was applied, before anything is written again.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from controller_client.clock import Clock
+from controller_client.common.retry import RetryPolicy, TransientFailureError, call_with_retry
+from controller_client.errors import ConflictError, NotFoundError, OutcomeUnknownError, UnreachableError
+from controller_client.zookeeper.connection import ZooKeeperConnection
+from controller_client.zookeeper.record import Versioned, ZNRecord
+
+__all__ = ["COMPARE_AND_SET", "Change", "Changed", "change_record"]
+
+COMPARE_AND_SET = RetryPolicy(attempts=60, deadline_s=30.0, first_wait_s=0.01, max_wait_s=1.0)
+"""As of Helix: a record that many write at once is still changed within seconds."""
+
+Change = Callable[[ZNRecord | None], ZNRecord | None]
+"""Makes the record that is wanted of the one that is there; None stands for no record.
+
+Called in the caller's thread, once for each attempt. Given its own result it has to return that unchanged:
+this is how a write whose reply was lost is recognised.
+"""
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What a change came to.
+
+    Attributes:
+        found: What is there now; None: no record.
+        was_needed: False where the record was as wanted before anything was written.
+    """
+
+    found: Versioned | None
+    was_needed: bool
+
+    @property
+    def there(self) -> Versioned:
+        """What is there now, for a change that never takes the record away.
+
+        Raises:
+            LookupError: There is nothing.
+        """
+        if self.found is None:
+            raise LookupError("the change left no record")
+        return self.found
+
+
+def change_record(
+    connection: ZooKeeperConnection,
+    path: str,
+    change: Change,
+    *,
+    clock: Clock,
+    rng: random.Random,
+    policy: RetryPolicy = COMPARE_AND_SET,
+) -> Changed:
+    """Change the record at a path by compare-and-set.
+
+    Args:
+        connection: To ZooKeeper.
+        path: Absolute path of the znode; made with its parents where it is missing.
+        change: See :data:`Change`; its errors end the loop, nothing is written then.
+        clock: Time and sleep between attempts.
+        rng: Source of the pauses' jitter.
+        policy: How often and how long.
+
+    Raises:
+        ConflictError: Others changed it at each attempt; nothing was applied.
+        DataError: The znode holds something else than a record.
+        UnreachableError: ZooKeeper does not answer; nothing was applied.
+        OutcomeUnknownError: A reply was lost, and ZooKeeper cannot be asked what became of the write.
+    """
+    return call_with_retry(
+        _Attempts(connection, path, change),
+        policy=policy,
+        clock=clock,
+        rng=rng,
+        what=f"the change of {path}",
+        log_level=logging.DEBUG,
+    )
+
+
+class _Attempts:
+    def __init__(self, connection: ZooKeeperConnection, path: str, change: Change) -> None:
+        self._connection = connection
+        self._path = path
+        self._change = change
+        self._unknown: OutcomeUnknownError | None = None
+
+    def __call__(self) -> Changed:
+        try:
+            return self._attempt()
+        except UnreachableError as away:
+            if self._unknown is not None:
+                raise self._unknown from away
+            raise
+
+    def _attempt(self) -> Changed:
+        found = self._connection.get(self._path)
+        version = found[1] if found else None
+        present = ZNRecord.from_bytes(found[0], where=self._path) if found and found[0] else None
+        wanted = self._change(present)
+        if wanted == present:
+            return Changed(_versioned(present, version), was_needed=self._unknown is not None)
+        try:
+            return Changed(_versioned(wanted, self._write(wanted, version)), was_needed=True)
+        except (ConflictError, NotFoundError) as error:
+            raise TransientFailureError(self._kept_changing(), "somebody else changed it") from error
+        except OutcomeUnknownError as error:
+            self._unknown = error
+            raise TransientFailureError(error, "the reply was lost") from error
+
+    def _write(self, wanted: ZNRecord | None, version: int | None) -> int | None:
+        if wanted is None:
+            self._connection.delete(self._path, expected_version=version)
+            return None
+        if version is None:
+            self._connection.create(self._path, wanted.to_bytes())
+            return 0
+        return self._connection.set(self._path, wanted.to_bytes(), version)
+
+    def _kept_changing(self) -> ConflictError:
+        return ConflictError(
+            "others changed the record whenever it was to be written",
+            where=f"{self._path} in ZooKeeper {self._connection.address}",
+            remedy="look for what writes it all the time, then try again",
+        )
+
+
+def _versioned(record: ZNRecord | None, version: int | None) -> Versioned | None:
+    return None if record is None or version is None else Versioned(record, version)

@@ -1,0 +1,164 @@
+"""The loop of compare-and-set: nothing is lost beside others, nothing is written twice, and it ends."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.common.retry import RetryPolicy
+from controller_client.errors import (
+    ConflictError,
+    NotAppliedError,
+    OutcomeUnknownError,
+    UnreachableError,
+)
+from controller_client.zookeeper import Changed, ZNRecord
+from controller_client.zookeeper.compare_and_set import change_record
+from tests.unit.fake_clock import FakeClock
+from tests.unit.memory_zookeeper import MemoryZooKeeper
+
+PATH = "/c/IDEALSTATES/t"
+POLICY = RetryPolicy(attempts=20, deadline_s=1000.0, first_wait_s=0.01, max_wait_s=1.0)
+
+
+def adding(name: str, zookeeper: MemoryZooKeeper, clock: FakeClock | None = None) -> Changed:
+    """Put a name into the list ``names`` of the record."""
+
+    def change(present: ZNRecord | None) -> ZNRecord:
+        names = present.list_fields.get("names", []) if present else []
+        if present and name in names:
+            return present
+        return ZNRecord("t", list_fields={"names": [*names, name]})
+
+    return change_record(
+        zookeeper, PATH, change, clock=clock or FakeClock(), rng=random.Random(0), policy=POLICY
+    )
+
+
+def names_in(zookeeper: MemoryZooKeeper) -> list[str]:
+    return ZNRecord.from_bytes(zookeeper.znodes[PATH][0]).list_fields["names"]
+
+
+class FaultyZooKeeper(MemoryZooKeeper):
+    """Each write meets the next of the faults that are given; when they are used up all is well."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__()
+        self.faults = faults
+        self.is_away = False
+        self.own_writes = 0
+
+    def get_many(self, paths: object) -> list[tuple[bytes, int] | None]:
+        if self.is_away:
+            raise UnreachableError("ZooKeeper is away")
+        return super().get_many([PATH])
+
+    def create(self, path: str, data: bytes) -> None:
+        self._faulty(lambda: super(FaultyZooKeeper, self).create(path, data))
+
+    def set(self, path: str, data: bytes, expected_version: int) -> int:
+        self._faulty(lambda: super(FaultyZooKeeper, self).set(path, data, expected_version))
+        return self.znodes[path][1]
+
+    def _faulty(self, write: object) -> None:
+        fault = self.faults.pop(0) if self.faults else "none"
+        if fault == "other":
+            self._other()
+        if fault == "lost before":
+            raise OutcomeUnknownError("the reply was lost")
+        assert callable(write)
+        write()
+        self.own_writes += 1
+        if fault == "lost after, and another":
+            self._other()
+        if fault.startswith("lost after"):
+            self.is_away = fault == "lost after, and away"
+            raise OutcomeUnknownError("the reply was lost")
+
+    def _other(self) -> None:
+        data, version = self.znodes.get(PATH, (ZNRecord("t").to_bytes(), -1))
+        record = ZNRecord.from_bytes(data)
+        names = [*record.list_fields.get("names", []), f"other {version}"]
+        self.znodes[PATH] = (ZNRecord("t", list_fields={"names": names}).to_bytes(), version + 1)
+
+
+FAULTS = st.lists(
+    st.sampled_from(["other", "lost before", "lost after", "lost after, and another"]), max_size=8
+)
+
+
+@given(faults=FAULTS, is_there=st.booleans())
+def test_a_change_is_applied_once_whatever_happens_to_its_writes(faults: list[str], is_there: bool) -> None:
+    zookeeper = FaultyZooKeeper([])
+    if is_there:
+        adding("first", zookeeper)
+    zookeeper.own_writes, zookeeper.faults = 0, list(faults)
+
+    changed = adding("ours", zookeeper)
+
+    names = names_in(zookeeper)
+    assert names.count("ours") == 1
+    assert changed.was_needed
+    assert changed.there.record.list_fields["names"] == names
+    assert changed.there.version == zookeeper.znodes[PATH][1]
+    assert zookeeper.own_writes == 1
+    met = faults[: len(faults) - len(zookeeper.faults)]
+    # None of the others' changes is lost.
+    assert len([name for name in names if name.startswith("other")]) == sum("other" in each for each in met)
+
+
+def test_what_is_as_wanted_is_not_written() -> None:
+    zookeeper = FaultyZooKeeper([])
+    adding("a", zookeeper)
+    before = dict(zookeeper.znodes)
+    changed = adding("a", zookeeper)
+    assert not changed.was_needed
+    assert zookeeper.znodes == before
+
+
+def test_somebody_who_always_writes_first_ends_it_with_growing_pauses() -> None:
+    zookeeper, clock = FaultyZooKeeper(["other"] * 100), FakeClock()
+    with pytest.raises(ConflictError, match="others changed the record") as caught:
+        adding("ours", zookeeper, clock)
+    assert isinstance(caught.value, NotAppliedError)
+    assert "ours" not in names_in(zookeeper)
+    assert len(clock.sleeps) == POLICY.attempts - 1
+    assert clock.sleeps[0] <= POLICY.first_wait_s
+    assert max(clock.sleeps) <= POLICY.max_wait_s
+    assert sum(clock.sleeps[-5:]) > sum(clock.sleeps[:5])
+
+
+def test_an_unknown_outcome_is_not_forgotten_when_zookeeper_goes_away_then() -> None:
+    with pytest.raises(OutcomeUnknownError):
+        adding("ours", FaultyZooKeeper(["lost after, and away"]))
+
+
+def test_a_zookeeper_that_is_away_from_the_start_applies_nothing() -> None:
+    zookeeper = FaultyZooKeeper([])
+    zookeeper.is_away = True
+    with pytest.raises(UnreachableError):
+        adding("ours", zookeeper)
+
+
+def test_an_error_of_the_change_ends_it() -> None:
+    zookeeper = FaultyZooKeeper([])
+
+    def refuse(_present: ZNRecord | None) -> ZNRecord:
+        raise ConflictError("the table is not paused")
+
+    with pytest.raises(ConflictError, match="not paused"):
+        change_record(zookeeper, PATH, refuse, clock=FakeClock(), rng=random.Random(0))
+    assert zookeeper.znodes == {}
+
+
+def test_a_record_is_deleted_at_the_version_that_was_read() -> None:
+    zookeeper = FaultyZooKeeper([])
+    adding("a", zookeeper)
+    changed = change_record(zookeeper, PATH, lambda _present: None, clock=FakeClock(), rng=random.Random(0))
+    assert zookeeper.znodes == {}
+    assert changed.found is None
+    with pytest.raises(LookupError):
+        changed.there  # noqa: B018 - it raises
