@@ -104,10 +104,6 @@ class Triggers:
             table.waiting_s = table.running_s
         table.running_s = None
 
-    def next_times(self) -> dict[str, float | None]:
-        """Return the next time of each table, epoch seconds."""
-        return {name: table.next_fire_s for name, table in self._tables.items()}
-
 
 class Scheduler:
     """The loop around `Triggers`.

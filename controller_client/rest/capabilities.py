@@ -88,10 +88,7 @@ class Capability(StrEnum):
     COPY_TO_DEEP_STORE = "a metadata push that copies the segment into the deep store"
     PAUSE_CONSUMPTION = "pausing consumption"
     RELOAD_STATUS = "the status of a reload"
-    SUBTASK_PROGRESS = "the progress of subtasks"
     EMPTY_SEGMENTS_TO = "replacing segments by nothing"
-    LINEAGE_CUSTOM_MAP = "a custom map in a lineage entry"
-    FORCE_COMMIT_STATUS = "the status of a forced commit"
     FORCE_COMMIT_SOME = "forcing the commit of chosen segments"
     FOLDER_SIZES = "the unpacked size of segments that servers commit"
     PAUSE_COMMENT = "a comment on a pause"
@@ -99,9 +96,6 @@ class Capability(StrEnum):
     PAUSE_BATCHES = "pausing in batches"
     TASK_VALIDATION = "checking task configs against the controller's task generators"
     LIVE_INSTANCES = "listing the live instances"
-    BATCH_SEGMENT_UPLOAD = "uploading many segments in one call"
-    PAUSE_TOPIC = "pausing single topics"
-    TASK_SUMMARY = "a summary of all tasks"
 
 
 # Read from the endpoints of each release's source tag.
@@ -111,20 +105,14 @@ SINCE: Mapping[Capability, PinotVersion] = {
     Capability.COPY_TO_DEEP_STORE: PinotVersion(0, 11),
     Capability.PAUSE_CONSUMPTION: PinotVersion(0, 11),
     Capability.RELOAD_STATUS: PinotVersion(0, 11),
-    Capability.SUBTASK_PROGRESS: PinotVersion(0, 12),
     Capability.EMPTY_SEGMENTS_TO: PinotVersion(1, 0),
-    Capability.LINEAGE_CUSTOM_MAP: PinotVersion(1, 0),
-    Capability.FORCE_COMMIT_STATUS: PinotVersion(1, 0),
     Capability.TASK_VALIDATION: PinotVersion(1, 0),
     Capability.FORCE_COMMIT_SOME: PinotVersion(1, 1),
     Capability.LIVE_INSTANCES: PinotVersion(1, 2),
-    Capability.BATCH_SEGMENT_UPLOAD: PinotVersion(1, 3),
     Capability.FOLDER_SIZES: PinotVersion(1, 3),
     Capability.PAUSE_COMMENT: PinotVersion(1, 3),
     Capability.FORCE_COMMIT_BATCHES: PinotVersion(1, 4),
     Capability.PAUSE_BATCHES: PinotVersion(1, 5),
-    Capability.PAUSE_TOPIC: PinotVersion(1, 5),
-    Capability.TASK_SUMMARY: PinotVersion(1, 5),
 }
 
 

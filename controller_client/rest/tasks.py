@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller_client.errors import NotFoundError
-from controller_client.rest.capabilities import Capability
 from controller_client.rest.cluster import ClusterApi
 from controller_client.rest.transport import Transport, path_of
 
@@ -99,18 +98,6 @@ class TasksApi:
         )
         return configs or {}
 
-    def subtask_progress(self, task_name: str) -> Mapping[str, Any]:
-        """Return what the minions say about a task's subtasks.
-
-        Raises:
-            UnsupportedError: The version lacks it.
-        """
-        self._cluster.capabilities().require(Capability.SUBTASK_PROGRESS)
-        progress: Mapping[str, Any] = self._transport.get_json(
-            path_of("tasks", "subtask", task_name, "progress")
-        )
-        return progress
-
     def debug(self, task_name: str) -> Mapping[str, Any]:
         """Return a task's times, counts and subtasks, with the minion and the error text of each.
 
@@ -133,18 +120,8 @@ class TasksApi:
         """Let a stopped queue go on."""
         self._transport.request("PUT", path_of("tasks", task_type, "resume"))
 
-    def clean_up(self, task_type: str) -> None:
-        """Forget a type's finished tasks."""
-        self._transport.request("PUT", path_of("tasks", task_type, "cleanup"))
-
     def delete(self, task_name: str, *, force: bool = False) -> None:
         """Delete one task; a running one only by force."""
         self._transport.request(
             "DELETE", path_of("tasks", "task", task_name), params={"forceDelete": str(force).lower()}
-        )
-
-    def delete_queue(self, task_type: str, *, force: bool = False) -> None:
-        """Delete a type's queue with all of its tasks."""
-        self._transport.request(
-            "DELETE", path_of("tasks", task_type), params={"forceDelete": str(force).lower()}
         )
