@@ -11,7 +11,7 @@ from pyspark.sql.functions import col
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import IntegerType, StructType
 
-from controller_client.common.names import TableType, with_type
+from controller_client.common.names import TableName, TableType
 from controller_client.models import Schema
 from spark_connectors.options import WriteOptions, parse_options
 from spark_connectors.types import plan_casts
@@ -42,7 +42,7 @@ def prepare_for_pinot(frame: DataFrame, **options: str) -> DataFrame:
     """
     parsed = parse_options(WriteOptions, options)
     with parsed.client() as client:
-        config = client.tables.get(with_type(parsed.table, TableType.OFFLINE))
+        config = client.tables.get(TableName.of(parsed.table, TableType.OFFLINE))
         schema = client.schemas.of_table(config)
     sorted_by = config.table_index_config.get("sortedColumn") or []
     wanted = [*sorted_by[:1], *([config.time_column] if config.time_column else [])]

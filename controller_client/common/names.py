@@ -1,12 +1,20 @@
-"""Pinot's table names: ``flights`` is the raw name, ``flights_OFFLINE`` the name with type."""
+"""Names of tables and segments, parsed once where they come in and known by their type from there on.
+
+A :class:`TableName` is a text, so that it goes into paths, records and messages as it is.
+"""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from controller_client.errors import ConfigError
 
-__all__ = ["TableType", "split_table_name", "with_type"]
+__all__ = ["SegmentName", "TableName", "TableType"]
+
+_STREAM_SEGMENT = re.compile(r".+__(?P<partition>\d+)__(?P<sequence>\d+)__[^_]+", re.DOTALL)
 
 
 class TableType(StrEnum):
@@ -16,23 +24,81 @@ class TableType(StrEnum):
     REALTIME = "REALTIME"
 
 
-def split_table_name(table_name_with_type: str) -> tuple[str, TableType]:
-    """Take ``flights_OFFLINE`` apart.
+class TableName(str):
+    """A table's name with type, e.g. ``flights_OFFLINE``, or ``sales.flights_OFFLINE`` in a database.
+
+    Attributes:
+        raw: The name without type, e.g. ``flights``; with the database where the name has one. Schemas and
+            queries call the table so.
+        type: Its type.
+
+    Args:
+        text: The whole name.
 
     Raises:
         ConfigError: The name has no type.
     """
-    for table_type in TableType:
-        raw = table_name_with_type.removesuffix(f"_{table_type}")
-        if raw and raw != table_name_with_type:
-            return raw, table_type
-    raise ConfigError(
-        f"{table_name_with_type!r} is no table name with type",
-        expected=f"{table_name_with_type}_OFFLINE or {table_name_with_type}_REALTIME",
-    )
+
+    __slots__ = ("raw", "type")
+
+    raw: str
+    type: TableType
+
+    def __new__(cls, text: str) -> Self:  # noqa: D102  # see the class
+        name = super().__new__(cls, text)
+        for table_type in TableType:
+            raw = text.removesuffix(f"_{table_type}")
+            if raw and raw != text:
+                name.raw, name.type = str(raw), table_type
+                return name
+        raise ConfigError(
+            f"{str(text)!r} is no table name with type", expected=f"{text}_OFFLINE or {text}_REALTIME"
+        )
+
+    @classmethod
+    def of(cls, name: str, table_type: TableType) -> Self:
+        """Read a name of a table of this type, with the type or without it.
+
+        Raises:
+            ConfigError: The name has the other type.
+        """
+        for other in TableType:
+            if other is not table_type and name.endswith(f"_{other}"):
+                raise ConfigError(
+                    f"{str(name)!r} is a table of type {other}", expected=f"a table of type {table_type}"
+                )
+        suffix = f"_{table_type}"
+        return cls(name if name.endswith(suffix) else name + suffix)
+
+    @property
+    def database(self) -> str | None:
+        """The database that the table is in (Pinot 1.2 and later); None: the default one."""
+        database, dot, _ = self.raw.partition(".")
+        return database if dot else None
+
+    def as_type(self, table_type: TableType) -> TableName:
+        """The table of the same raw name and of this type."""
+        return TableName(f"{self.raw}_{table_type}")
 
 
-def with_type(table_name: str, table_type: TableType) -> str:
-    """Add the type to a table name, unless it is there already."""
-    suffix = f"_{table_type}"
-    return table_name if table_name.endswith(suffix) else table_name + suffix
+@dataclass(frozen=True, order=True)
+class SegmentName:
+    """The name of a segment that consumes, or consumed, a stream: ``flights__0__17__20260101T0000Z``.
+
+    Uploaded segments have other names, which say nothing.
+
+    Attributes:
+        partition: Partition group.
+        sequence: Its number among the segments of its partition, from 0.
+        name: The whole name.
+    """
+
+    partition: int
+    sequence: int
+    name: str
+
+    @classmethod
+    def parse(cls, name: str) -> Self | None:
+        """Read a name; None for one of an uploaded segment."""
+        found = _STREAM_SEGMENT.fullmatch(name)
+        return cls(int(found["partition"]), int(found["sequence"]), name) if found else None

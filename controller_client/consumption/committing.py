@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection
 
+from controller_client.common.names import SegmentName
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import OutcomeUnknownError, RejectedError, UnreachableError
-from controller_client.helix.stream_segments import StreamSegment
 
 __all__ = ["Forcer", "describe_open", "failed_segments", "force_commit"]
 
@@ -74,7 +74,7 @@ def describe_open(control: TableControl, open_segments: dict[str, tuple[str, ...
     live = set(control.store.live_instances())
     parts = []
     for name, servers in sorted(open_segments.items()):
-        segment = StreamSegment.parse(name)
+        segment = SegmentName.parse(name)
         where = ", ".join(each if each in live else f"{each} (not connected)" for each in servers)
         parts.append(f"partition {segment.partition if segment else '?'} ({name}) on {where}")
     return "; ".join(parts)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller_client.common.names import SegmentName
 from controller_client.consumption.table_control import TableControl
-from controller_client.helix.stream_segments import PartitionSegments, StreamSegment, read_segment
+from controller_client.helix.stream_segments import PartitionSegments, read_segment
 
 __all__ = ["OffsetJump", "find_jumps"]
 
@@ -61,8 +62,8 @@ def find_jumps(control: TableControl, before: Mapping[int, PartitionSegments]) -
         control: The table.
         before: The partitions as they were when nothing consumed; others are left out.
     """
-    by_partition: dict[int, list[StreamSegment]] = {}
-    for each in filter(None, map(StreamSegment.parse, control.store.children(f"/SEGMENTS/{control.table}"))):
+    by_partition: dict[int, list[SegmentName]] = {}
+    for each in filter(None, map(SegmentName.parse, control.store.children(f"/SEGMENTS/{control.table}"))):
         by_partition.setdefault(each.partition, []).append(each)
     jumps = []
     for partition, segments in before.items():

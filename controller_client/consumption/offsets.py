@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Mapping
 
-from controller_client.common.names import split_table_name
+from controller_client.common.names import TableName
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConfigError, RejectedError
 from controller_client.helix.ideal_state import add_offline_segments
@@ -127,7 +127,7 @@ def drop_placeholders(control: TableControl) -> None:
 
 
 def _placeholder(control: TableControl, newest: SegmentRecord, offset: int) -> ZNRecord:
-    raw, _ = split_table_name(control.table)
+    raw = TableName(control.table).raw
     now_ms = control.now_ms()
     # Pinot's own names end with minutes: the seconds tell the two apart without reading all records.
     made = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now_ms / 1000))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from controller_client.common.names import SegmentName
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.partition_record import note_partitions
 from controller_client.consumption.partition_report import HoldReport, read_reports
@@ -23,7 +24,7 @@ from controller_client.helix.ideal_state import (
     read_ideal_state,
     set_paused_partitions,
 )
-from controller_client.helix.stream_segments import StreamSegment, newest_by_partition
+from controller_client.helix.stream_segments import newest_by_partition
 from controller_client.stream.config import StreamConfig
 from controller_client.zookeeper import PropertyStore
 
@@ -178,7 +179,7 @@ def _unsealed(ideal: IdealState, view: Mapping[str, Mapping[str, str]], wanted: 
     """
     return [
         f"{server} has not sealed {segment.name}"
-        for segment in filter(None, map(StreamSegment.parse, view))
+        for segment in filter(None, map(SegmentName.parse, view))
         if segment.partition in wanted and segment.name not in ideal.consuming
         for server, state in sorted(view[segment.name].items())
         if state == "CONSUMING"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from controller_client.common.names import SegmentName
 from controller_client.consumption.partition_report import HoldReport, read_reports
 from controller_client.helix.ideal_state import IdealState
-from controller_client.helix.stream_segments import StreamSegment, newest_by_partition
+from controller_client.helix.stream_segments import newest_by_partition
 from controller_client.zookeeper import PropertyStore
 
 __all__ = ["PartitionHolds", "read_holds"]
@@ -45,8 +46,6 @@ def read_holds(store: PropertyStore, table: str, ideal: IdealState) -> Partition
     return PartitionHolds(ideal.flags.paused_partitions, holding, missing)
 
 
-def _held(
-    reports: Mapping[str, HoldReport], instance: str, table: str, segment: StreamSegment | None
-) -> bool:
+def _held(reports: Mapping[str, HoldReport], instance: str, table: str, segment: SegmentName | None) -> bool:
     report = reports.get(instance)
     return bool(report and segment and report.held.get(table, {}).get(segment.partition) == segment.name)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller_client.common.names import SegmentName
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.offset_jumps import OffsetJump, find_jumps
 from controller_client.consumption.offsets import drop_placeholders, place_offsets, stands_behind_end
@@ -23,12 +24,7 @@ from controller_client.errors import (
     WaitTimeoutError,
 )
 from controller_client.helix.ideal_state import IdealState, read_flags
-from controller_client.helix.stream_segments import (
-    PartitionSegments,
-    StreamSegment,
-    newest_by_partition,
-    read_partitions,
-)
+from controller_client.helix.stream_segments import PartitionSegments, newest_by_partition, read_partitions
 from controller_client.rest.consumption import ConsumeFrom
 from controller_client.stream.offsets import OffsetRange
 
@@ -241,7 +237,7 @@ def _wait_consuming(
         waiting = {}
         for name in ideal.consuming:
             states = view.get(name, {})
-            segment = StreamSegment.parse(name)
+            segment = SegmentName.parse(name)
             held = segment is not None and segment.partition in ideal.flags.paused_partitions
             if held or "CONSUMING" in states.values():
                 failed_since.pop(name, None)
@@ -264,7 +260,7 @@ def _wait_consuming(
 def _raise_if_long(control: TableControl, name: str, since_s: float) -> None:
     if control.clock.monotonic() - since_s < _ERROR_GRACE_S:
         return
-    segment = StreamSegment.parse(name)
+    segment = SegmentName.parse(name)
     raise WaitTimeoutError(
         f"partition {segment.partition if segment else '?'} of {control.table} does not consume: its segment "
         f"{name} is in ERROR on every server",

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from controller_client.common.names import SegmentName
 from controller_client.consumption.pause_record import Holder, PauseRecord
 from controller_client.helix.ideal_state import IdealState, PinotPause
-from controller_client.helix.stream_segments import PartitionSegments, StreamSegment, newest_by_partition
+from controller_client.helix.stream_segments import PartitionSegments, newest_by_partition
 from controller_client.rest.consumption import ReplicaProgress
 from controller_client.rest.tables import SegmentStates
 from controller_client.stream.offsets import OffsetRange
@@ -79,12 +80,12 @@ class Observation:
     partition_holders: Mapping[int, Holder] = field(default_factory=dict)
 
     @functools.cached_property
-    def consuming(self) -> Mapping[int, StreamSegment]:
+    def consuming(self) -> Mapping[int, SegmentName]:
         """The segments that should consume, by partition."""
         return newest_by_partition(self.ideal.consuming)
 
     @functools.cached_property
-    def newest_in_view(self) -> Mapping[int, StreamSegment]:
+    def newest_in_view(self) -> Mapping[int, SegmentName]:
         """The newest segments that servers have, by partition."""
         return newest_by_partition(self.view)
 

@@ -6,14 +6,14 @@ import logging
 from dataclasses import dataclass, field
 
 from controller_client.clock import Clock
-from controller_client.common.names import TableType, split_table_name
+from controller_client.common.names import SegmentName, TableName, TableType
 from controller_client.consumption.partition_record import read_partition_holders
 from controller_client.consumption.pause_record import read_record
 from controller_client.consumption.paused_partitions import read_holds
 from controller_client.consumption.status import Observation, TableStatus, assess
 from controller_client.errors import ConfigError, NotAppliedError, SourceError
 from controller_client.helix.ideal_state import IdealState, read_ideal_state
-from controller_client.helix.stream_segments import StreamSegment, read_partitions
+from controller_client.helix.stream_segments import read_partitions
 from controller_client.rest.client import RestClient
 from controller_client.rest.consumption import ReplicaProgress
 from controller_client.stream.config import StreamConfig
@@ -53,7 +53,7 @@ class TableControl:
     _look: tuple[StreamConfig, StreamLook] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if split_table_name(self.table)[1] is not TableType.REALTIME:
+        if TableName(self.table).type is not TableType.REALTIME:
             raise ConfigError(f"{self.table} consumes no stream", expected="a realtime table")
         self.by = self.by or process_name()
 
@@ -80,7 +80,7 @@ class TableControl:
         Segments that servers hold at their first offset are left out: they read nothing.
         """
         held = read_holds(self.store, self.table, ideal).holding.keys()
-        consuming = {name: StreamSegment.parse(name) for name in ideal.consuming}
+        consuming = {name: SegmentName.parse(name) for name in ideal.consuming}
         return {
             name: ideal.consuming[name]
             for name, segment in consuming.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote_plus, unquote, urlsplit
 
-from controller_client.common.names import split_table_name
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, DataError
 from controller_client.filestore import scheme_of
 from controller_client.rest.client import RestClient
@@ -62,13 +62,11 @@ class StoreLayout:
             DataError: A name leads to another folder.
         """
         # Pinot encodes the name as a form does, and its file systems undo percents alone.
-        return (
-            f"{self.root}/{_one_part(split_table_name(table)[0])}/{unquote(quote_plus(_one_part(segment)))}"
-        )
+        return f"{self.root}/{_one_part(TableName(table).raw)}/{unquote(quote_plus(_one_part(segment)))}"
 
     def url(self, table: str, segment: str) -> str:
         """Download url of a tar that lies at :meth:`object_uri`."""
-        raw = split_table_name(table)[0]
+        raw = TableName(table).raw
         if self.is_folder:
             return f"{self.controller_url}/segments/{raw}/{quote_plus(segment)}"
         return f"{self.root}/{raw}/{quote_plus(segment)}"

@@ -6,49 +6,23 @@ names and are left out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
 
-from controller_client.common.names import split_table_name
+from controller_client.common.names import SegmentName, TableName
 from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
 
 __all__ = [
     "PLACEHOLDER",
     "PartitionSegments",
     "SegmentRecord",
-    "StreamSegment",
     "newest_by_partition",
     "read_partitions",
     "read_segment",
 ]
 
-_NAME = re.compile(r"(?P<table>.+)__(?P<partition>\d+)__(?P<sequence>\d+)__[^_]+")
-
 PLACEHOLDER = "pinotPluginsPlaceholder"
 """Simple field that marks a segment which only holds a start offset, see :mod:`.offsets`."""
-
-
-@dataclass(frozen=True, order=True)
-class StreamSegment:
-    """What a segment's name tells.
-
-    Attributes:
-        partition: Partition group.
-        sequence: Its how many-th segment, from 0.
-        name: The whole name.
-    """
-
-    partition: int
-    sequence: int
-    name: str
-
-    @classmethod
-    def parse(cls, name: str) -> Self | None:
-        """Read a name; None for a segment that was uploaded."""
-        found = _NAME.fullmatch(name)
-        return cls(int(found["partition"]), int(found["sequence"]), name) if found else None
 
 
 @dataclass(frozen=True)
@@ -66,7 +40,7 @@ class SegmentRecord:
         version: The znode's version.
     """
 
-    segment: StreamSegment
+    segment: SegmentName
     status: str
     start_offset: str | None
     end_offset: str | None
@@ -99,15 +73,15 @@ class PartitionSegments:
         return self.last_committed.end_offset if self.last_committed else None
 
 
-def newest_by_partition(names: Iterable[str]) -> dict[int, StreamSegment]:
+def newest_by_partition(names: Iterable[str]) -> dict[int, SegmentName]:
     """Return the segment with the highest sequence number of each partition."""
-    newest: dict[int, StreamSegment] = {}
-    for segment in filter(None, map(StreamSegment.parse, names)):
+    newest: dict[int, SegmentName] = {}
+    for segment in filter(None, map(SegmentName.parse, names)):
         newest[segment.partition] = max(segment, newest.get(segment.partition, segment))
     return newest
 
 
-def read_segment(store: PropertyStore, table: str, segment: StreamSegment) -> SegmentRecord | None:
+def read_segment(store: PropertyStore, table: str, segment: SegmentName) -> SegmentRecord | None:
     """Return a segment's record; None where it is gone."""
     return _read_many(store, table, [segment])[0]
 
@@ -122,9 +96,9 @@ def read_partitions(store: PropertyStore, table: str) -> dict[int, PartitionSegm
     Raises:
         UnreachableError: ZooKeeper does not answer.
     """
-    raw, _ = split_table_name(table)
-    by_partition: dict[int, list[StreamSegment]] = {}
-    for segment in filter(None, map(StreamSegment.parse, store.children(f"/SEGMENTS/{table}"))):
+    raw = TableName(table).raw
+    by_partition: dict[int, list[SegmentName]] = {}
+    for segment in filter(None, map(SegmentName.parse, store.children(f"/SEGMENTS/{table}"))):
         if segment.name.startswith(f"{raw}__"):
             by_partition.setdefault(segment.partition, []).append(segment)
     left = {partition: sorted(segments) for partition, segments in by_partition.items()}
@@ -144,7 +118,7 @@ def read_partitions(store: PropertyStore, table: str) -> dict[int, PartitionSegm
     }
 
 
-def _read_many(store: PropertyStore, table: str, segments: list[StreamSegment]) -> list[SegmentRecord | None]:
+def _read_many(store: PropertyStore, table: str, segments: list[SegmentName]) -> list[SegmentRecord | None]:
     found = store.get_many([segment_path(table, segment.name) for segment in segments])
     return [
         _record(segment, versioned.record, versioned.version) if versioned else None
@@ -152,7 +126,7 @@ def _read_many(store: PropertyStore, table: str, segments: list[StreamSegment]) 
     ]
 
 
-def _record(segment: StreamSegment, record: ZNRecord, version: int) -> SegmentRecord:
+def _record(segment: SegmentName, record: ZNRecord, version: int) -> SegmentRecord:
     fields = record.simple_fields
     created = fields.get("segment.creation.time", "")
     return SegmentRecord(

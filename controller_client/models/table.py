@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import Field
 
-from controller_client.common.names import TableType, split_table_name, with_type
+from controller_client.common.names import TableName, TableType
 from controller_client.models.base import PinotModel
 
 __all__ = ["SegmentsConfig", "TableConfig", "TableTaskConfig"]
@@ -43,12 +43,12 @@ class TableConfig(PinotModel):
     @property
     def name_with_type(self) -> str:
         """E.g. ``flights_OFFLINE``, whether or not ``table_name`` has the type."""
-        return with_type(self.table_name, self.table_type)
+        return TableName.of(self.table_name, self.table_type)
 
     @property
     def raw_name(self) -> str:
         """E.g. ``flights``."""
-        return split_table_name(self.name_with_type)[0]
+        return TableName(self.name_with_type).raw
 
     @property
     def schema_names(self) -> tuple[str, ...]:

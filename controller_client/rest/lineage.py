@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
 
-from controller_client.common.names import split_table_name
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, ConflictError
 from controller_client.rest.capabilities import Capabilities, Capability
 from controller_client.rest.lineage_entry import LineageEntry, LineageState, parse_lineage
@@ -61,7 +61,7 @@ class LineageApi:
         response = self._transport.request(
             "POST",
             self._path(table_name_with_type, "startReplaceSegments"),
-            params={"type": split_table_name(table_name_with_type)[1], "forceCleanup": "false"},
+            params={"type": TableName(table_name_with_type).type, "forceCleanup": "false"},
             json={"segmentsFrom": list(segments_from), "segmentsTo": list(segments_to)},
             read_timeout_s=_START_TIMEOUT_S,
         )
@@ -135,7 +135,7 @@ class LineageApi:
             NotFoundError: There is no such table.
         """
         self._capabilities().require(Capability.LIST_LINEAGE)
-        _, table_type = split_table_name(table_name_with_type)
+        table_type = TableName(table_name_with_type).type
         return parse_lineage(
             self._transport.get_json(self._path(table_name_with_type, "lineage"), params={"type": table_type})
         )
@@ -147,7 +147,7 @@ class LineageApi:
             "POST",
             self._path(table_name_with_type, call),
             params={
-                "type": split_table_name(table_name_with_type)[1],
+                "type": TableName(table_name_with_type).type,
                 "segmentLineageEntryId": entry_id,
                 **params,
             },
@@ -156,7 +156,7 @@ class LineageApi:
 
     @staticmethod
     def _path(table_name_with_type: str, call: str) -> str:
-        return path_of("segments", split_table_name(table_name_with_type)[0], call)
+        return path_of("segments", TableName(table_name_with_type).raw, call)
 
 
 def check_lists(segments_from: Sequence[str], segments_to: Sequence[str]) -> None:

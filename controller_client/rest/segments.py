@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
-from controller_client.common.names import split_table_name
+from controller_client.common.names import TableName
 from controller_client.common.waiting import wait_until
 from controller_client.errors import AppliedError, ConfigError, WaitTimeoutError
 from controller_client.models import SegmentMetadata
@@ -45,7 +45,7 @@ class SegmentsApi:
             NotFoundError: There is no such table.
             UnsupportedError: The version cannot leave out replaced segments.
         """
-        _, table_type = split_table_name(table_name_with_type)
+        table_type = TableName(table_name_with_type).type
         if exclude_replaced:
             self._capabilities().require(Capability.EXCLUDE_REPLACED_SEGMENTS)
         answer = self._transport.get_json(
@@ -156,7 +156,7 @@ class SegmentsApi:
             NotFoundError: The deep store lacks it (segments pushed by metadata may lie elsewhere).
         """
         # The controller's folders have raw table names.
-        raw, _ = split_table_name(table_name_with_type)
+        raw = TableName(table_name_with_type).raw
         with path.open("wb") as target:
             return self._transport.download(path_of("segments", raw, segment), target)
 
@@ -255,7 +255,8 @@ class SegmentsApi:
         Returns:
             (segment, server) -> reason, 300 characters at most.
         """
-        raw, table_type = split_table_name(table_name_with_type)
+        name = TableName(table_name_with_type)
+        raw, table_type = name.raw, name.type
         answer = self._transport.get_json(path_of("debug", "tables", raw), params={"type": table_type})
         return {
             (info["segmentName"], server): reason
@@ -383,7 +384,8 @@ class SegmentsApi:
 
     @staticmethod
     def _push_params(table_name_with_type: str, allow_refresh: bool) -> dict[str, str | None]:
-        raw, table_type = split_table_name(table_name_with_type)
+        name = TableName(table_name_with_type)
+        raw, table_type = name.raw, name.type
         return {"tableName": raw, "tableType": table_type, "allowRefresh": str(allow_refresh).lower()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controller_client.common.names import TableType, split_table_name
+from controller_client.common.names import TableName, TableType
 from controller_client.common.nearest import did_you_mean
 from controller_client.errors import ConflictError, NotFoundError, PinotPluginError
 from controller_client.models import TableConfig
@@ -104,7 +104,8 @@ class TablesApi:
         Raises:
             NotFoundError: There is no such table.
         """
-        raw, table_type = split_table_name(table_name_with_type)
+        name = TableName(table_name_with_type)
+        raw, table_type = name.raw, name.type
         self._transport.request("DELETE", path_of("tables", raw), params={"type": table_type.lower()})
 
     def ideal_state(self, table_name_with_type: str) -> SegmentStates:
@@ -165,7 +166,8 @@ class TablesApi:
             )
 
     def _config_document(self, table_name_with_type: str) -> dict[str, Any]:
-        raw, table_type = split_table_name(table_name_with_type)
+        name = TableName(table_name_with_type)
+        raw, table_type = name.raw, name.type
         # An unknown table is answered with an empty document, not with 404.
         answer = self._transport.get_json(path_of("tables", raw), params={"type": table_type.lower()}) or {}
         document: dict[str, Any] | None = answer.get(table_type)
@@ -174,7 +176,7 @@ class TablesApi:
         return document
 
     def _view(self, table_name_with_type: str, view: str) -> SegmentStates:
-        _, table_type = split_table_name(table_name_with_type)
+        table_type = TableName(table_name_with_type).type
         answer = self._transport.get_json(
             path_of("tables", table_name_with_type, view), params={"tableType": table_type}
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controller_client.common.names import TableType, with_type
+from controller_client.common.names import TableName, TableType
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.models import Schema, TableConfig
 from controller_client.rest.client import RestClient
@@ -86,7 +86,7 @@ def create_upsert_table(client: RestClient, planned: UpsertTable, *, dry_run: bo
         OutcomeUnknownError: A reply was lost: run it again, it goes on from what is there.
     """
     table, raw = planned.table, planned.table.raw_name
-    if client.tables.exists(with_type(raw, TableType.OFFLINE)):
+    if client.tables.exists(TableName.of(raw, TableType.OFFLINE)):
         raise ConflictError(
             f"there is an offline table {raw}: an upsert table has no offline half",
             where=client.config.url,

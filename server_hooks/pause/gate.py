@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from controller_client.common.names import SegmentName
 from controller_client.helix.ideal_state import ConsumptionFlags
-from controller_client.helix.stream_segments import StreamSegment
 
 __all__ = ["Consumer", "Gate", "TableFlags", "Verdict"]
 
@@ -66,7 +66,7 @@ class Gate:
         self,
         read_flags: Callable[[str], TableFlags],
         on_read_error: Callable[[str, Exception], None],
-        is_unfinished: Callable[[str, StreamSegment], bool],
+        is_unfinished: Callable[[str, SegmentName], bool],
         *,
         recheck_s: float = 0.2,
     ) -> None:
@@ -78,7 +78,7 @@ class Gate:
         self._known: dict[str, TableFlags] = {}
         self._free: dict[str, set[str]] = {}
 
-    def ask(self, table: str, segment: StreamSegment, consumer: Consumer) -> Verdict:
+    def ask(self, table: str, segment: SegmentName, consumer: Consumer) -> Verdict:
         """Return when the segment's consumer may go on; called in its thread, before a batch is indexed.
 
         Args:

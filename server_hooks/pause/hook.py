@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
+from controller_client.common.names import SegmentName
 from controller_client.consumption.partition_report import (
     HoldReport,
     live_session,
@@ -18,7 +19,6 @@ from controller_client.consumption.partition_report import (
 )
 from controller_client.errors import NotFoundError, PinotPluginError
 from controller_client.helix.ideal_state import IdealState, ideal_state_path, read_ideal_state
-from controller_client.helix.stream_segments import StreamSegment
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.role_host import HostedServerView
 from server_hooks.pause.gate import Gate, TableFlags, Verdict
@@ -109,7 +109,7 @@ class PauseHook:
         """Called in a consumer's thread; an exception from here would end the consumer."""
         server, place = self._prepared()
         with server.errors.guard(NAME, f"for a batch of {thread_name}"):
-            segment = StreamSegment.parse(thread_name)
+            segment = SegmentName.parse(thread_name)
             if segment is None:
                 return  # a Helix thread that catches up to the offset another replica committed
             table = segment.name.rsplit("__", 3)[0] + _REALTIME
@@ -172,7 +172,7 @@ class PauseHook:
         self._gate.keep_free(table, state.consuming)
         held = {}
         for name, instances in state.consuming.items():
-            segment = StreamSegment.parse(name)
+            segment = SegmentName.parse(name)
             if segment is None or server.instance_id not in instances:
                 continue
             if segment.partition not in state.flags.paused_partitions:
@@ -225,7 +225,7 @@ class PauseHook:
         """Note which segments consumed already when this process saw the table first."""
         self._inherited.setdefault(table, frozenset(state.consuming))
 
-    def _is_unfinished(self, table: str, segment: StreamSegment) -> bool:
+    def _is_unfinished(self, table: str, segment: SegmentName) -> bool:
         """Whether the segment was there before this process, and nobody has reported that it is held."""
         if segment.name not in self._inherited.get(table, ()):
             return False

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from controller_client.clock import SystemClock
+from controller_client.common.names import SegmentName
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.helix.ideal_state import read_ideal_state
-from controller_client.helix.stream_segments import StreamSegment
 from controller_client.helix.table_config import read_table_config, table_config_path
 from controller_client.upsert.record import forget_server
 from controller_client.upsert.settings import is_upsert
@@ -112,13 +112,13 @@ class UpsertHook:
             for folder in self._folder.glob(f"*{_REALTIME}"):
                 self._clean(folder.name)
 
-    def _for(self, table: Any, segment: str, call: Callable[[TableUpdater, StreamSegment], None]) -> None:
+    def _for(self, table: Any, segment: str, call: Callable[[TableUpdater, SegmentName], None]) -> None:
         server = self._server
         if server is None:
             return  # the hook could not be started: Pinot goes on without it
         name = str(table.getTableName())
         with server.errors.guard(NAME, f"for {segment}"):
-            parsed = StreamSegment.parse(segment)
+            parsed = SegmentName.parse(segment)
             updater = self._updater(name) if name.endswith(_REALTIME) else None
             if parsed is not None and updater is not None:
                 call(updater, parsed)

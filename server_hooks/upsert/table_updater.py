@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from controller_client.clock import Clock
+from controller_client.common.names import SegmentName
 from controller_client.consumption.partition_report import live_session
 from controller_client.helix.ideal_state import IdealState
-from controller_client.helix.stream_segments import StreamSegment, newest_by_partition, read_segment
+from controller_client.helix.stream_segments import newest_by_partition, read_segment
 from controller_client.models import TableConfig
 from controller_client.stream.config import StreamConfig
 from controller_client.upsert.columns import NIL
@@ -95,7 +96,7 @@ class TableUpdater:
         """End its thread."""
         self._follower.stop()
 
-    def before_add(self, segment: StreamSegment, added: Any, *, server_is_open: bool) -> None:
+    def before_add(self, segment: SegmentName, added: Any, *, server_is_open: bool) -> None:
         """Bring a sealed segment up to date before queries see it; called in a thread of Pinot's.
 
         Raises:
@@ -109,7 +110,7 @@ class TableUpdater:
         if server_is_open:
             self.open()
 
-    def consuming(self, table: Any, segment: StreamSegment, *, server_is_open: bool) -> None:
+    def consuming(self, table: Any, segment: SegmentName, *, server_is_open: bool) -> None:
         """Take a consuming segment; called in the thread of its transition, which may wait for its rows."""
         manager = table.acquireSegment(segment.name)
         if manager is None:
@@ -157,7 +158,7 @@ class TableUpdater:
         gone, self._gone = (attached - names) & self._gone, attached - names
         missing, self._missing = (names - attached) & self._missing, names - attached
         self.state.detach(gone)
-        segments = [segment for name in missing if (segment := StreamSegment.parse(name))]
+        segments = [segment for name in missing if (segment := SegmentName.parse(name))]
         self.state.is_missing_segments = bool(segments)
         for segment in segments:
             self._take_missing(table, segment)
@@ -176,7 +177,7 @@ class TableUpdater:
                     newest[number] = int(record.end_offset)
         self.state.settle_counting(newest)
 
-    def _take_missing(self, table: Any, segment: StreamSegment) -> None:
+    def _take_missing(self, table: Any, segment: SegmentName) -> None:
         logger.warning("%s of %s was not taken when it came; now it is", segment.name, self.table)
         manager = table.acquireSegment(segment.name)
         if manager is None:
@@ -189,7 +190,7 @@ class TableUpdater:
             table.releaseSegment(manager)
         self.consuming(table, segment, server_is_open=False)
 
-    def _newest_here(self, ideal_state: IdealState) -> dict[int, StreamSegment]:
+    def _newest_here(self, ideal_state: IdealState) -> dict[int, SegmentName]:
         return {
             number: segment
             for number, segment in newest_by_partition(ideal_state.segments).items()
@@ -247,7 +248,7 @@ class TableUpdater:
         self._told, self._session = told, session
 
 
-def _sealed(segment: StreamSegment, pinot_segment: Any) -> SealedRows:
+def _sealed(segment: SegmentName, pinot_segment: Any) -> SealedRows:
     metadata = pinot_segment.getSegmentMetadata()
     folder = Path(str(metadata.getIndexDir().getPath()))
     return SealedRows(segment.name, folder, int(metadata.getTotalDocs()))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller_client.client import ControllerClient
-from controller_client.common.names import TableType, split_table_name, with_type
+from controller_client.common.names import TableName, TableType
 from controller_client.config import BrokerConfig
 from controller_client.errors import ConfigError, NotAppliedError, NotFoundError, PartialResultError
 from controller_client.models import Schema, TableConfig
@@ -111,12 +111,12 @@ def find_table(client: ControllerClient, options: ReadOptions) -> TableToRead:
     configs = []
     for table_type in wanted:
         try:
-            configs.append(client.tables.get(with_type(raw, table_type)))
+            configs.append(client.tables.get(TableName.of(raw, table_type)))
         except NotFoundError:
             continue
     if not configs:
         raise NotFoundError(
-            f"there is no table {' or '.join(with_type(raw, each) for each in wanted)}",
+            f"there is no table {' or '.join(TableName.of(raw, each) for each in wanted)}",
             where=client.config.url,
             remedy="look at the options 'table' and 'tableType'",
         )
@@ -189,7 +189,7 @@ def _wanted(options: ReadOptions) -> tuple[str, tuple[TableType, ...]]:
                     f"'table' is {options.table}, and 'tableType' is {options.table_type}",
                     remedy="leave 'tableType' out",
                 )
-            return split_table_name(options.table)[0], (table_type,)
+            return TableName(options.table).raw, (table_type,)
     return options.table, (options.table_type,) if options.table_type else tuple(TableType)
 
 
@@ -200,7 +200,7 @@ def _boundaries(
     names = [config.name_with_type for config in table.configs]
     if len(names) == 1:
         return {names[0]: None}
-    offline, realtime = (with_type(table.name, each) for each in (TableType.OFFLINE, TableType.REALTIME))
+    offline, realtime = (TableName.of(table.name, each) for each in (TableType.OFFLINE, TableType.REALTIME))
     found = () if options.brokers else tuple(client.cluster.broker_urls(table.name))
     told = _time_boundary(options.broker_config(found), offline)
     if told is None:

@@ -24,7 +24,7 @@ from typing import Any
 from pyspark.sql import types as spark
 
 from controller_client.client import ControllerClient
-from controller_client.common.names import split_table_name
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, ConflictError
 from controller_client.models import Schema, TableConfig
 from spark_connectors.options import WriteOptions
@@ -67,7 +67,7 @@ def create_table(
         ConfigError: A column has a type without a counterpart, or an option names a column that is not there.
         RejectedError: Pinot finds the table wrong.
     """
-    raw, _ = split_table_name(table)
+    raw = TableName(table).raw
     schema = schema_of(frame, raw)
     config = _config(raw, frame, options)
     with locked(options, client, table):

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from controller_client.client import ControllerClient
-from controller_client.common.names import TableType, with_type
+from controller_client.common.names import TableName, TableType
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.filestore import FileStore, open_store
 from controller_client.models import Schema, TableConfig
@@ -181,7 +181,7 @@ def _table(client: ControllerClient, options: WriteOptions, frame: StructType) -
             f"{options.table} is a REALTIME table: it takes rows from its stream alone",
             expected="the name of an OFFLINE table, or of a hybrid one without the type",
         )
-    table = with_type(options.table, TableType.OFFLINE)
+    table = TableName.of(options.table, TableType.OFFLINE)
     realtime = f"{table.removesuffix(f'_{TableType.OFFLINE}')}_{TableType.REALTIME}"
     try:
         config = client.tables.get(table)

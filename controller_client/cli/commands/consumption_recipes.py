@@ -10,7 +10,7 @@ import click
 from controller_client.cli.arguments import key_values, read_text
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import dry_run_option, output_option
-from controller_client.common.names import TableType, with_type
+from controller_client.common.names import TableName, TableType
 from controller_client.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def note_jumps(cli: CliContext, jumps: Iterable[OffsetJump]) -> None:
 def _control(cli: CliContext, table_name: str) -> TableControl:
     from controller_client.consumption.table_control import TableControl
 
-    return TableControl(cli.client(), cli.property_store(), with_type(table_name, TableType.REALTIME))
+    return TableControl(cli.client(), cli.property_store(), TableName.of(table_name, TableType.REALTIME))
 
 
 class _Steps:

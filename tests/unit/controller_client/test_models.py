@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_client.common.names import TableType, split_table_name, with_type
 from controller_client.errors import ConfigError
 from controller_client.models import FieldRole, Schema, SegmentMetadata, TableConfig
 
@@ -181,16 +180,3 @@ def test_segment_metadata_as_0_11_answers_it() -> None:
     assert metadata.custom_map == {"input.data.file.uri": "s3://b/x"}
     assert metadata.refresh_time_ms is None
     assert metadata.to_json()["segment.of.a.newer.pinot"] == "x"
-
-
-@given(NAMES, st.sampled_from(list(TableType)))
-def test_table_names_come_apart_and_together(raw: str, table_type: TableType) -> None:
-    full = f"{raw}_{table_type}"
-    assert split_table_name(full) == (raw, table_type)
-    assert with_type(full, table_type) == full
-
-
-@pytest.mark.parametrize("name", ["flights", "_OFFLINE", "flights_offline", ""])
-def test_a_name_without_a_type_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match="with type"):
-        split_table_name(name)

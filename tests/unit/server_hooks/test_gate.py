@@ -9,8 +9,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from controller_client.common.names import SegmentName
 from controller_client.helix.ideal_state import ConsumptionFlags
-from controller_client.helix.stream_segments import StreamSegment
 from server_hooks.pause.gate import Gate, TableFlags, Verdict
 
 TABLE = "t_REALTIME"
@@ -21,8 +21,8 @@ def _flags(*partitions: int, table_paused: bool = False, version: int = 0) -> Ta
     return TableFlags(ConsumptionFlags(table_paused, frozenset(partitions)), version)
 
 
-def _segment(partition: int, sequence: int = 0) -> StreamSegment:
-    return StreamSegment(partition, sequence, f"t__{partition}__{sequence}__20260101T0000Z")
+def _segment(partition: int, sequence: int = 0) -> SegmentName:
+    return SegmentName(partition, sequence, f"t__{partition}__{sequence}__20260101T0000Z")
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Asking:
     """A consumer's thread that asks once."""
 
     gate: Gate
-    segment: StreamSegment
+    segment: SegmentName
     consumer: FakeConsumer = field(default_factory=FakeConsumer)
     verdict: Verdict | None = None
 
@@ -78,7 +78,7 @@ class Store:
         self.error: Exception | None = None
         self.reads = 0
         self.complaints: list[Exception] = []
-        self.unfinished: set[StreamSegment] = set()
+        self.unfinished: set[SegmentName] = set()
 
     def read(self, _table: str) -> TableFlags:
         self.reads += 1

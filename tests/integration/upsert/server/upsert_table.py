@@ -13,9 +13,9 @@ from confluent_kafka import Message, Producer
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.common.names import SegmentName
 from controller_client.errors import QueryError
 from controller_client.helix.ideal_state import read_ideal_state
-from controller_client.helix.stream_segments import StreamSegment
 from controller_client.models import Schema, TableConfig
 from controller_client.upsert.creating import create_upsert_table, plan_upsert_table
 from controller_client.upsert.low_water_mark import read_mark
@@ -180,12 +180,12 @@ class UpsertTable:
         """Segments of the ideal state, with their states by server."""
         return read_ideal_state(self.store, self.full_name).segments
 
-    def sealed(self) -> list[StreamSegment]:
+    def sealed(self) -> list[SegmentName]:
         """The sealed segments."""
         return sorted(
             segment
             for name, states in self.segments().items()
-            if "CONSUMING" not in states.values() and (segment := StreamSegment.parse(name))
+            if "CONSUMING" not in states.values() and (segment := SegmentName.parse(name))
         )
 
     def wait_sealed(self, count: int) -> None:

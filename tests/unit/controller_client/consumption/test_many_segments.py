@@ -6,11 +6,12 @@ from collections.abc import ItemsView, Iterator, Mapping
 
 import pytest
 
+from controller_client.common.names import SegmentName
 from controller_client.consumption import TableState
 from controller_client.consumption.offset_jumps import find_jumps
 from controller_client.consumption.status import Observation, assess
 from controller_client.helix.ideal_state import ConsumptionFlags, IdealState
-from controller_client.helix.stream_segments import StreamSegment, read_partitions
+from controller_client.helix.stream_segments import read_partitions
 from tests.unit.controller_client.consumption.worlds import TABLE, World, ideal_of, segment
 
 _ROWS = 10
@@ -57,13 +58,13 @@ def _world(partitions: int, segments: int) -> World:
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of segments that were taken apart."""
     names: list[str] = []
-    original = StreamSegment.parse
+    original = SegmentName.parse
 
-    def counted(name: str) -> StreamSegment | None:
+    def counted(name: str) -> SegmentName | None:
         names.append(name)
         return original(name)
 
-    monkeypatch.setattr(StreamSegment, "parse", counted)
+    monkeypatch.setattr(SegmentName, "parse", counted)
     return names
 
 

@@ -1,15 +1,16 @@
+from controller_client.common.names import SegmentName
 from controller_client.consumption.offset_jumps import OffsetJump, find_jumps
 from controller_client.consumption.orphans import find_orphans
-from controller_client.helix.stream_segments import StreamSegment, newest_by_partition, read_partitions
+from controller_client.helix.stream_segments import newest_by_partition, read_partitions
 from tests.unit.controller_client.consumption.worlds import TABLE, World, segment
 
 
 def test_names_of_stream_segments_are_told_from_others() -> None:
-    assert StreamSegment.parse("a__b__3__12__20260101T0000Z") == StreamSegment(
+    assert SegmentName.parse("a__b__3__12__20260101T0000Z") == SegmentName(
         3, 12, "a__b__3__12__20260101T0000Z"
     )
     for name in ("flights_0", "t__0__x__20260101T0000Z", "t__0__1", ""):
-        assert StreamSegment.parse(name) is None
+        assert SegmentName.parse(name) is None
 
 
 def test_sequence_numbers_are_compared_as_numbers() -> None:
