@@ -1,13 +1,16 @@
-"""Metrics of the watch, in Prometheus' text format, and the little HTTP server that tells them."""
+"""Metrics of the watch for Prometheus, and the HTTP server that answers with them."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+from prometheus_client import CollectorRegistry, make_wsgi_app, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from controller_client.deepstore.judge import Fault
 from controller_client.deepstore.repair import Outcome, Repaired
@@ -16,12 +19,13 @@ from controller_client.errors import SetupError
 
 __all__ = ["MetricsServer", "WatchMetrics"]
 
-_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
+@dataclass(eq=False)
+class WatchMetrics(Collector):
+    """What the watch has seen and done; written by its thread, collected in those of the HTTP server.
 
-@dataclass
-class WatchMetrics:
-    """What the watch has seen and done; written by its thread, read by those of the HTTP server."""
+    A collection sees one moment: never the segments of one audit beside the faults of another.
+    """
 
     segments: dict[str, int] = field(default_factory=dict)
     silent: dict[str, int] = field(default_factory=dict)
@@ -65,52 +69,55 @@ class WatchMetrics:
             else:
                 self.failed_rounds += 1
 
-    def text(self) -> str:
-        """Return all of it in Prometheus' text format."""
+    def collect(self) -> Iterable[Metric]:
+        """Return all of it; called in a thread of the HTTP server for each question."""
         with self._lock:
-            families = (
-                _family(
-                    "segments",
-                    "gauge",
-                    "Committed segments of a table.",
-                    ((({"table": table}), count) for table, count in sorted(self.segments.items())),
-                ),
-                _family(
-                    "faulty_segments",
-                    "gauge",
-                    "Segments of a table with a fault of their copies, before the round's repairs.",
-                    (
-                        ({"table": table, "fault": fault}, count)
-                        for (table, fault), count in sorted(self.faulty.items())
-                    ),
-                ),
-                _family(
-                    "silent_servers",
-                    "gauge",
-                    "Servers of a table that did not report the check sums of their copies.",
-                    (({"table": table}, count) for table, count in sorted(self.silent.items())),
-                ),
-                _family(
-                    "repairs_total",
-                    "counter",
-                    "Repairs that were tried.",
-                    (({"outcome": outcome}, count) for outcome, count in sorted(self.outcomes.items())),
-                ),
-                _family("rounds_total", "counter", "Rounds of audit and repair.", [({}, self.rounds)]),
-                _family(
-                    "failed_rounds_total", "counter", "Rounds that broke off.", [({}, self.failed_rounds)]
-                ),
-                _family(
-                    "last_round_seconds", "gauge", "Length of the last round.", [({}, self.last_round_s)]
-                ),
-                _family(
-                    "last_success_timestamp_seconds",
-                    "gauge",
-                    "End of the last round that came to its end, since the epoch.",
-                    [({}, self.last_success_s)],
-                ),
-            )
-        return "".join(families)
+            return list(self._families())
+
+    def _families(self) -> Iterator[Metric]:
+        segments = _gauge("segments", "Committed segments of a table.", "table")
+        for table, count in sorted(self.segments.items()):
+            segments.add_metric([table], count)
+        yield segments
+        faulty = _gauge(
+            "faulty_segments",
+            "Segments of a table with a fault of their copies, before the round's repairs.",
+            "table",
+            "fault",
+        )
+        for labels, count in sorted(self.faulty.items()):
+            faulty.add_metric(labels, count)
+        yield faulty
+        silent = _gauge(
+            "silent_servers",
+            "Servers of a table that did not report the check sums of their copies.",
+            "table",
+        )
+        for table, count in sorted(self.silent.items()):
+            silent.add_metric([table], count)
+        yield silent
+        repairs = CounterMetricFamily(_full("repairs"), "Repairs that were tried.", labels=["outcome"])
+        for outcome, count in sorted(self.outcomes.items()):
+            repairs.add_metric([outcome], count)
+        yield repairs
+        yield CounterMetricFamily(_full("rounds"), "Rounds of audit and repair.", value=self.rounds)
+        yield CounterMetricFamily(_full("failed_rounds"), "Rounds that broke off.", value=self.failed_rounds)
+        yield GaugeMetricFamily(
+            _full("last_round_seconds"), "Length of the last round.", value=self.last_round_s
+        )
+        yield GaugeMetricFamily(
+            _full("last_success_timestamp_seconds"),
+            "End of the last round that came to its end, since the epoch.",
+            value=self.last_success_s,
+        )
+
+
+def _full(name: str) -> str:
+    return f"pinot_deepstore_{name}"
+
+
+def _gauge(name: str, meaning: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(_full(name), meaning, labels=labels)
 
 
 class MetricsServer:
@@ -119,36 +126,22 @@ class MetricsServer:
     Args:
         host: Address to listen on.
         port: Port; 0: any that is free.
-        text: Called in a thread of the server for each question.
+        collector: What is asked for metrics, in a thread of the server.
 
     Raises:
         SetupError: The port is taken.
     """
 
-    def __init__(self, host: str, port: int, text: Callable[[], str]) -> None:
-        pages: dict[str, Callable[[], str]] = {"/metrics": text, "/health": lambda: "OK"}
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:  # http.server's name
-                found = pages.get(self.path.partition("?")[0])
-                body = (found() if found else "there are /metrics and /health").encode()
-                self.send_response(200 if found else 404)
-                self.send_header("Content-Type", _TYPE)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_args: object) -> None:
-                pass  # a line for each question tells nothing
-
+    def __init__(self, host: str, port: int, collector: Collector) -> None:
+        registry = CollectorRegistry()
+        registry.register(collector)
         try:
-            self._server = ThreadingHTTPServer((host, port), Handler)
+            self._server, self._thread = start_http_server(port, addr=host, registry=registry)
         except OSError as error:
             raise SetupError(
-                f"the metrics cannot be told at {host}:{port}: {error.strerror}", remedy="choose another port"
+                f"metrics cannot be served at {host}:{port}: {error.strerror}", remedy="choose another port"
             ) from error
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+        self._server.set_app(_pages(make_wsgi_app(registry)))
 
     @property
     def port(self) -> int:
@@ -156,7 +149,6 @@ class MetricsServer:
         return int(self._server.server_address[1])
 
     def __enter__(self) -> Self:
-        self._thread.start()
         return self
 
     def __exit__(
@@ -167,14 +159,16 @@ class MetricsServer:
         self._thread.join()
 
 
-def _family(name: str, kind: str, meaning: str, samples: Iterable[tuple[Mapping[str, str], float]]) -> str:
-    full = f"pinot_deepstore_{name}"
-    lines = [f"# HELP {full} {meaning}", f"# TYPE {full} {kind}"]
-    for labels, value in samples:
-        named = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-        lines.append(f"{full}{{{named}}} {value}" if named else f"{full} {value}")
-    return "\n".join(lines) + "\n"
+def _pages(metrics: Callable[..., Any]) -> Callable[..., Any]:
+    """Make the WSGI application of the server."""
 
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+        path = environ.get("PATH_INFO")
+        if path == "/metrics":
+            return metrics(environ, start_response)
+        is_health = path == "/health"
+        status = "200 OK" if is_health else "404 Not Found"
+        start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
+        return [b"OK" if is_health else b"there are /metrics and /health"]
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return answer

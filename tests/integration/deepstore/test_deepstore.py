@@ -114,7 +114,7 @@ def test_an_outage_of_the_store(
     assert content_crc(tmp_path / f"{gone}.tar.gz", TarLimits()) == table.committed()[gone].crc
     with watching(pinot, table) as metrics_url:
         wait_for(lambda: not audit(table.table), f"the watch to repair {gone}")
-        wanted = 'pinot_deepstore_repairs_total{outcome="repaired"} 1\n'
+        wanted = 'pinot_deepstore_repairs_total{outcome="repaired"} 1.0\n'
         wait_for(lambda: wanted in requests.get(metrics_url, timeout=10).text, "its metrics")
     fetched = run("segment", "fetch", table.name, gone, "--to", tmp_path, "--unpack")
     assert "from store" in fetched.output

@@ -87,6 +87,6 @@ def watch(
             cli.out.note("The watch runs; it stops with Ctrl-C, after the repairs that are under way.")
             service.serve(stop)
             return
-        with MetricsServer(metrics_host, metrics_port, metrics.text) as server:
+        with MetricsServer(metrics_host, metrics_port, metrics) as server:
             cli.out.note(f"The watch runs, with metrics at http://{metrics_host}:{server.port}/metrics.")
             service.serve(stop)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import requests
+from prometheus_client import CollectorRegistry, generate_latest
 
 from controller_client.deepstore.audit import TableAudit
 from controller_client.deepstore.judge import Replica
@@ -17,8 +18,10 @@ from tests.unit.controller_client.deepstore.world import World
 from tests.unit.fake_clock import FakeClock
 
 
-def samples(text: str) -> dict[str, float]:
-    lines = [line for line in text.splitlines() if not line.startswith("#")]
+def samples(metrics: WatchMetrics) -> dict[str, float]:
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    lines = [line for line in generate_latest(registry).decode().splitlines() if not line.startswith("#")]
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
@@ -44,26 +47,29 @@ def test_rounds_go_on_after_one_that_broke_off(tmp_path: Path) -> None:
     metrics = WatchMetrics()
     Watch(audit, world.repairer, metrics, FakeClock(), interval_s=1e-6, parallel=2).serve(stop)
     world.client.close()
-    found = samples(metrics.text())
+    found = samples(metrics)
     assert found["pinot_deepstore_rounds_total"] == 3
     assert found["pinot_deepstore_failed_rounds_total"] == 1
     assert found[f'pinot_deepstore_silent_servers{{table="{TABLE}"}}'] == 1
     assert found['pinot_deepstore_repairs_total{outcome="repaired"}'] == 1
-    assert found[f'pinot_deepstore_faulty_segments{{table="{TABLE}",fault="no_url"}}'] == 0
+    assert found[f'pinot_deepstore_faulty_segments{{fault="no_url",table="{TABLE}"}}'] == 0
     assert world.record().url
 
 
-def test_metrics_are_told_by_http() -> None:
-    with MetricsServer("127.0.0.1", 0, lambda: 'x{a="b"} 1\n') as server:
+def test_metrics_are_served_by_http() -> None:
+    metrics = WatchMetrics(segments={'a "quoted"\nname': 7}, rounds=3)
+    with MetricsServer("127.0.0.1", 0, metrics) as server:
         base = f"http://127.0.0.1:{server.port}"
         answers = {
             page: requests.get(f"{base}{page}", timeout=10) for page in ("/metrics", "/health", "/other")
         }
-        assert answers["/metrics"].text == 'x{a="b"} 1\n'
+        assert 'pinot_deepstore_segments{table="a \\"quoted\\"\\nname"} 7.0\n' in answers["/metrics"].text
+        assert "\npinot_deepstore_rounds_total 3.0\n" in answers["/metrics"].text
+        assert answers["/metrics"].headers["Content-Type"].startswith("text/plain; version=")
         assert answers["/health"].text == "OK"
         assert answers["/other"].status_code == 404
         with pytest.raises(SetupError):
-            MetricsServer("127.0.0.1", server.port, str)
+            MetricsServer("127.0.0.1", server.port, metrics)
 
 
 def test_a_report_escapes_what_it_shows(tmp_path: Path) -> None:
