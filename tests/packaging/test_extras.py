@@ -42,7 +42,7 @@ _MINION = Promise(
 )
 
 PROMISES = {
-    "": Promise(),
+    "": Promise(("controller_client.deepstore", "controller_client.publishing", "controller_client.rest")),
     "jvm": Promise(("jvm_bridge",), commands=("jvm",)),
     "s3": Promise(("controller_client.filestore",)),
     "kafka": Promise(("controller_client.consumption",)),
