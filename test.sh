@@ -2,6 +2,7 @@
 # All tests, from a fresh clone: needs bash, Python 3.11 or newer and a JDK of version 17 or newer, nothing else.
 #
 #   ./test.sh [PYTEST ARGUMENT...]     e.g. ./test.sh tests/unit, ./test.sh -k lineage
+#   ./test.sh -n 0 [...]               in one process; else in two
 #   ./test.sh --setup                  makes .venv and fetches the jars, runs nothing
 #
 # Pinot, Kafka and S3 run as containers where a container engine answers and as processes elsewhere;
@@ -20,4 +21,9 @@ if [ "${1:-}" = --setup ]; then
 fi
 # Sets have the same order each time, as random tests do.
 export PYTHONHASHSEED=${PYTHONHASHSEED:-0}
-exec .venv/bin/python -m pytest "$@"
+# Two processes, each with a cluster of its own: most of the time the tests wait. Not where somebody looks on.
+processes=(--numprocesses 2 --dist loadfile)
+for argument in "$@"; do
+    case $argument in -n* | --numprocesses* | --dist* | --pdb | -s | --capture*) processes=() ;; esac
+done
+exec .venv/bin/python -m pytest "${processes[@]}" "$@"

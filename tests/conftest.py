@@ -17,6 +17,7 @@ from tests.support.s3 import S3Access
 from tests.support.s3_program import S3UnavailableError
 from tests.support.session import Session, chosen_backend
 from tests.support.summary import SummaryPlugin
+from tests.support.timings import TimingPlugin
 
 # The developer's own cluster and credentials must not reach a test.
 _HIDDEN_VARIABLES = (
@@ -62,6 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.seed is not None:
         config.option.hypothesis_seed = config.option.seed
     config.pluginmanager.register(SummaryPlugin())
+    config.pluginmanager.register(TimingPlugin())
     # A run in the background is started with Ctrl-C ignored, and programs under test would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
