@@ -121,6 +121,7 @@ def watched(table: SparkTable, *whole: State) -> Iterator[Reader]:
             yield reader
         finally:
             reader.stop()
-    assert not reader.errors
+    assert (reader.errors, reader.partials) == ([], [])
     assert reader.polls
+    assert len(reader.seen) == len(set(reader.seen)), f"it went back: {reader.seen}"
     assert not TALLY.add(reader.polls, reader.seen, set(whole))

@@ -140,7 +140,15 @@ class IngestionTable:
 
 
 class Reader(threading.Thread):
-    """Asks the same query again and again and keeps every distinct answer, in the order of first sight."""
+    """Asks the same query again and again, and keeps the answers in their order.
+
+    Attributes:
+        seen: The answers; equal ones that follow each other are one. A table that went back to an older state
+            is there twice.
+        partials: Answers that were said to be less than the table: nobody takes them for it, but as long as
+            all servers live there are none.
+        errors: Queries that failed otherwise.
+    """
 
     def __init__(self, broker: BrokerClient, sql: str) -> None:
         super().__init__(name="reader", daemon=True)
@@ -150,6 +158,7 @@ class Reader(threading.Thread):
         self.tries = 0
         self.polls = 0
         self.seen: list[tuple[Any, ...]] = []
+        self.partials: list[str] = []
         self.errors: list[str] = []
 
     def run(self) -> None:
@@ -161,14 +170,15 @@ class Reader(threading.Thread):
         self.tries += 1
         try:
             rows = self._broker.query(self._sql).rows
-        except PartialResultError:
-            return  # said to be incomplete: not an answer that somebody could take for the table
+        except PartialResultError as error:
+            self.partials.append(str(error))
+            return
         except PinotPluginError as error:
             self.errors.append(str(error))
             return
         answer = tuple(rows[0]) if rows else ()
         self.polls += 1
-        if answer not in self.seen:
+        if self.seen[-1:] != [answer]:
             self.seen.append(answer)
 
     def poll_until(self, count: int) -> None:

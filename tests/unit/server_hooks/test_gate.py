@@ -61,9 +61,12 @@ class Asking:
         self.verdict = self.gate.ask(TABLE, self.segment, self.consumer)
 
     def held(self) -> bool:
-        """Wait until it was looked at; whether it waits."""
-        assert self.consumer.looked.wait(_LONG_S)
-        return self._thread.is_alive()
+        """Whether it waits, and has looked again since this was asked; False once it has ended."""
+        self.consumer.looked.clear()
+        while self._thread.is_alive():
+            if self.consumer.looked.wait(0.05):
+                return True
+        return False
 
     def ended(self) -> Verdict | None:
         self._thread.join(_LONG_S)
@@ -183,7 +186,9 @@ class GateMachine(RuleBasedStateMachine):
         self.gate = self.store.gate()
         self.sequence = dict.fromkeys(range(3), 0)
         self.asking: dict[int, Asking] = {}
-        self.paused_since: set[str] = set()
+        self.known: frozenset[int] = frozenset()
+        """What the gate has read last, or was last told."""
+        self.waiting: set[int] = set()
 
     def _write(self, *partitions: int) -> None:
         self.store.flags = _flags(*partitions, version=self.store.flags.version + 1)
@@ -193,6 +198,7 @@ class GateMachine(RuleBasedStateMachine):
         self._write(*partitions)
         if told:
             self.gate.update(TABLE, self.store.flags)
+            self.known = self.store.flags.flags.paused_partitions
 
     @rule(partition=st.integers(0, 2))
     @precondition(lambda self: len(self.asking) < 3)
@@ -200,9 +206,10 @@ class GateMachine(RuleBasedStateMachine):
         if partition in self.asking:
             return
         asking = Asking(self.gate, _segment(partition, self.sequence[partition]))
-        known = self.store.flags.flags.paused_partitions
-        if partition in known:
+        self.known = self.store.flags.flags.paused_partitions
+        if partition in self.known:
             assert asking.held()
+            self.waiting.add(partition)
         else:
             assert asking.ended() is Verdict.FREE
         self.asking[partition] = asking
@@ -213,17 +220,27 @@ class GateMachine(RuleBasedStateMachine):
         if asking is None:
             return
         asking.consumer.stop = True
-        asking.ended()
+        assert asking.ended() is (Verdict.LET_THROUGH if partition in self.waiting else Verdict.FREE)
+        self.waiting.discard(partition)
         self.sequence[partition] += 1
         consuming = [each.segment.name for each in self.asking.values()]
         self.gate.keep_free(TABLE, consuming)
 
     @invariant()
-    def held_ones_are_not_free(self) -> None:
-        for asking in self.asking.values():
-            free = self.gate.is_free(TABLE, asking.segment.name)
-            if free:
+    def who_waits_waits_until_the_gate_knows_of_a_resume(self) -> None:
+        for partition in sorted(self.waiting):
+            asking = self.asking[partition]
+            if partition in self.known:
+                assert asking.held()
+                assert not self.gate.is_free(TABLE, asking.segment.name)
+            else:
                 assert asking.ended() is Verdict.FREE
+        self.waiting &= self.known
+
+    @invariant()
+    def who_went_free_stays_free(self) -> None:
+        for partition in self.asking.keys() - self.waiting:
+            assert self.gate.is_free(TABLE, self.asking[partition].segment.name)
 
     def teardown(self) -> None:
         for asking in self.asking.values():
