@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.cluster import PinotCluster
 from tests.support.kafka import Kafka
+from tests.support.missing_tool import without
 from tests.support.s3 import S3Access
 from tests.support.s3_program import S3UnavailableError
 from tests.support.session import Session, chosen_backend
@@ -124,7 +125,7 @@ def s3(test_session: Session) -> S3Access:
     try:
         return test_session.s3
     except S3UnavailableError as error:
-        pytest.skip(str(error))
+        without(str(error))
 
 
 @pytest.fixture(scope="session")

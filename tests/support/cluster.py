@@ -13,6 +13,7 @@ from kazoo.client import KazooClient
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.clock import Clock
 from controller_client.config import ControllerConfig
 from tests.support.faulty_s3 import FaultyS3
 from tests.support.pinot_services import (
@@ -156,9 +157,9 @@ class PinotCluster:
         for running in reversed(self._running.values()):
             running.remove()
 
-    def client(self) -> ControllerClient:
+    def client(self, clock: Clock | None = None) -> ControllerClient:
         """Return a new client of the controller; the caller closes it."""
-        return ControllerClient(ControllerConfig(self.controller_url))
+        return ControllerClient(ControllerConfig(self.controller_url), clock=clock)
 
     def broker(self) -> BrokerClient:
         """Return a new client of the broker; the caller closes it."""

@@ -127,27 +127,44 @@ class FaultyHttp:
         self._rules: list[Rule] = []
         self._counts: Counter[tuple[str, str]] = Counter()
         self._open: set[socket.socket] = set()
-        self._server = _Server(self, host)
+        self._host = host
+        self._server = _Server(self, host, 0)
         self.port = int(self._server.server_address[1])
         self.url = f"http://{host}:{self.port}"
 
     def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
-        self._thread.start()
+        self._serve()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.lift_all()
+        self._close()
+
+    @contextlib.contextmanager
+    def dead(self) -> Iterator[None]:
+        """Within the block nobody listens at the address, and open connections are cut."""
+        self._close()
+        try:
+            yield
+        finally:
+            self._server = _Server(self, self._host, self.port)
+            self._serve()
+
+    def _serve(self) -> None:
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread.start()
+
+    def _close(self) -> None:
         self._server.shutdown()
         self._thread.join(10)
-        self.lift_all()
+        self._server.server_close()
         with self._mutex:
             left = list(self._open)
         for connection in left:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-        self._server.server_close()
 
     def answer(
         self, status: int, operation: str, key: str, *, times: int | None = None, every: int = 1
@@ -239,10 +256,11 @@ class FaultyHttp:
 class _Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
     request_queue_size = 64
+    allow_reuse_address = True  # the same port again, after a time without
 
-    def __init__(self, proxy: FaultyHttp, host: str) -> None:
+    def __init__(self, proxy: FaultyHttp, host: str, port: int) -> None:
         self.proxy = proxy
-        super().__init__((host, 0), _Handler)
+        super().__init__((host, port), _Handler)
 
 
 class _Handler(socketserver.StreamRequestHandler):

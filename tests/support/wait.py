@@ -75,3 +75,19 @@ def add_describer(describe: Callable[[], str]) -> None:
 def remove_describer(describe: Callable[[], str]) -> None:
     """Undo :func:`add_describer`."""
     _describers.remove(describe)
+
+
+def watch_unchanged(value: Callable[[], T], expected: T, seconds: float = 3.0) -> None:
+    """Look at a value for a while: it never is another one.
+
+    Args:
+        value: What is asked again and again.
+        expected: What it has to be each time.
+        seconds: How long: several times what a change needs to be seen.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        assert value() == expected
+        if time.monotonic() >= deadline:
+            return
+        time.sleep(_POLL_INTERVAL_S)

@@ -16,6 +16,7 @@ from tests.faults.random_kills.plan import draw_kills
 from tests.faults.random_kills.results import RESULTS
 from tests.integration.file_ingestion.ingestion import IngestionTable
 from tests.support.cluster import PinotCluster
+from tests.support.missing_tool import without
 from tests.support.s3_program import S3UnavailableError
 from tests.support.session import Session
 from tests.support.summary import SUMMARY
@@ -78,7 +79,7 @@ def _arena(store: str, folder: Path) -> Iterator[Arena]:
             try:
                 session.s3  # noqa: B018 - this starts it
             except S3UnavailableError as error:
-                pytest.skip(str(error))
+                without(str(error))
             for name, value in session.s3_environment().items():
                 patch.setenv(name, value)
         pinot = session.pinot

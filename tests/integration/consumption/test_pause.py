@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from controller_client.clock import SystemClock
 from controller_client.consumption import PartitionState, TableState, force_commit, pause, resume
 from controller_client.consumption.pause_record import read_record
 from controller_client.errors import ConflictError
@@ -14,7 +15,7 @@ from controller_client.helix.ideal_state import read_flags, set_paused_partition
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import StreamTable
 from tests.support.cluster import PinotCluster
-from tests.support.wait import wait_for
+from tests.support.wait import wait_for, watch_unchanged
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
@@ -40,7 +41,8 @@ def test_rows_that_come_during_a_pause_are_read_after_it(make_stream_table: Make
     assert status.state is TableState.PAUSED
     assert [(each.committed_offset, each.lag) for each in status.partitions] == [("100", 50)] * 3
     assert [(each.by, each.reason, each.comment) for each in status.holders] == [("me", "test", "a comment")]
-    assert table.counts() == before
+    # Rows that came would be seen within the seconds that a consumer needs for them.
+    watch_unchanged(table.counts, before)
     assert not pause(control), "paused already"
 
     assert resume(control).jumps == ()
@@ -107,28 +109,35 @@ def test_five_pauses_at_once_are_one(make_stream_table: MakeTable, pinot: PinotC
     table.wait_rows()
 
 
+class HeldClock(SystemClock):
+    """A clock on which nobody who sleeps goes on before it is let."""
+
+    def __init__(self) -> None:
+        self.sleeps = threading.Event()
+        self.goes_on = threading.Event()
+
+    def sleep(self, seconds: float) -> None:
+        self.sleeps.set()
+        assert self.goes_on.wait(300)
+        super().sleep(seconds)
+
+
 def test_a_resume_while_it_pauses_wins(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
     table = make_stream_table(partitions=3, replicas=2)
     table.produce(20)
     table.wait_rows()
-    outcome: list[str] = []
-
-    def pausing() -> None:
-        with pinot.client() as client:
-            try:
-                pause(table.control(client), timeout_s=300)
-                outcome.append("paused")
-            except ConflictError as error:
-                outcome.append(error.message)
-
-    thread = threading.Thread(target=pausing)
-    thread.start()
-    wait_for(lambda: read_flags(table.store, table.table).table_paused, "the flag", interval_s=0.005)
-    # Segments are being committed now: two replicas take seconds to agree.
-    resume(table.control(), timeout_s=300)
-    thread.join()
-    told = "was resumed by somebody else while it was being paused"
-    assert outcome[0] == "paused" or told in outcome[0]
+    clock = HeldClock()
+    with pinot.client(clock) as client, ThreadPoolExecutor(1) as pool:
+        pausing = pool.submit(pause, table.control(client), timeout_s=300)
+        try:
+            # It has set the flag, and waits: two replicas take seconds to agree on what they commit.
+            assert clock.sleeps.wait(300)
+            assert read_flags(table.store, table.table).table_paused
+            resume(table.control(), timeout_s=300)
+        finally:
+            clock.goes_on.set()
+        with pytest.raises(ConflictError, match="was resumed by somebody else while it was being paused"):
+            pausing.result()
     table.produce(20)
     table.wait_rows()
     assert table.control().status().state is TableState.CONSUMING

@@ -19,7 +19,10 @@ def test_consumption_goes_on_without_the_store_and_repair_fills_it(
     assert all(urls(table).values())
 
     away = store.answer(403, "PUT", objects_of(table, COMMITS_FOLDER))
-    fill(table, 10, partitions=2)
+    fill(table, 5, partitions=2)
+    # And then it is not there at all: no connection, no answer, also to what was tried before.
+    with store.dead():
+        fill(table, 5, partitions=2)
     without = {segment for segment, url in urls(table).items() if not url}
     assert len(without) == 20
     assert away.was_hit

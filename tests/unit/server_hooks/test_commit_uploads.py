@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from queue import Queue
 import pytest
 
 from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
+from server_hooks.commit_upload.hook import _DEFAULT_WAIT_MS, _wait_s
 from server_hooks.commit_upload.registering import Registered, register
 from server_hooks.commit_upload.uploads import CommitUploads, LateUpload, Outcome
 from tests.unit.controller_client.deepstore.samples import crc_of, write_tar
@@ -122,6 +124,18 @@ def test_a_late_upload_outlives_the_file_and_is_told(
     assert told == LateUpload("t", "t__0__0__x", uri, size, CRC)
     assert (uploads.count(Outcome.TIMED_OUT), uploads.count(Outcome.LATE)) == (1, 1)
     assert _kept(tmp_path) == []
+
+
+def test_by_default_a_commit_waits_five_seconds_for_the_store_and_not_much_longer(
+    make_uploads: Callable[..., CommitUploads], store: FakeStore, tar: Path
+) -> None:
+    uploads = make_uploads(wait_s=_wait_s(_DEFAULT_WAIT_MS))
+    store.open.clear()
+    started = time.monotonic()
+    assert uploads.upload(tar, "t", "t__0__0__x") is None
+    waited_s = time.monotonic() - started
+    store.open.set()
+    assert 5.0 <= waited_s < 30.0
 
 
 LATE = LateUpload("t", "t__0__0__x", "s3://b/c/t/x", 10, CRC)

@@ -160,3 +160,17 @@ def test_what_is_held_goes_on_when_it_is_lifted(proxy: FaultyS3, client: http.cl
     _Upstream.objects["/b/held"] = b"later"
     after.lift()
     assert client.getresponse().read() == b"x"
+
+
+def test_a_dead_endpoint_takes_no_connection_and_cuts_those_it_had(
+    proxy: FaultyS3, client: http.client.HTTPConnection
+) -> None:
+    assert ask(client, "GET", "/b/in/a.csv") == (200, CONTENT)
+    with proxy.dead():
+        with pytest.raises((http.client.RemoteDisconnected, ConnectionError)):
+            ask(client, "GET", "/b/in/a.csv")
+        client.close()
+        with pytest.raises(ConnectionRefusedError):
+            ask(client, "GET", "/b/in/a.csv")
+    client.close()
+    assert ask(client, "GET", "/b/in/a.csv") == (200, CONTENT)
