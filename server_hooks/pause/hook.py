@@ -64,12 +64,6 @@ class _Consumer:
             if manager is not None:
                 manager.forceCommit()
 
-    def set_free(self) -> None:
-        """Give the segment Pinot's own limiter; one that is not there yet asks again with its next batch."""
-        with self._acquired() as manager:
-            if manager is not None:
-                self._place.set_free(manager)
-
 
 class PauseHook:
     """One a server; see :class:`~jvm_bridge.role_host.ServerHook`."""
@@ -93,7 +87,6 @@ class PauseHook:
         self._store = PropertyStore(server.zookeeper_address, server.cluster_name)
         self._last_life = read_report(self._store, server.instance_id)
         self._place = LimiterPlace(self._on_batch)
-        self._place.install()
         self._thread.start()
 
     def started(self, server: HostedServerView) -> None:
@@ -105,17 +98,17 @@ class PauseHook:
         self._wake.set()
         self._thread.join(timeout=2 * _TICK_S)
 
-    def _on_batch(self, thread_name: str) -> None:
-        """Called in a consumer's thread; an exception from here would end the consumer."""
+    def _on_batch(self, thread_name: str) -> bool:
+        """Whether the segment is free; called in a consumer's thread, which an exception would end."""
         server, place = self._prepared()
         with server.errors.guard(NAME, f"for a batch of {thread_name}"):
             segment = SegmentName.parse(thread_name)
             if segment is None:
-                return  # a Helix thread that catches up to the offset another replica committed
+                return False  # a Helix thread that catches up to the offset another replica committed
             table = segment.name.rsplit("__", 3)[0] + _REALTIME
             consumer = _Consumer(partial(self._manager, table, segment.name), place)
-            if self._gate.ask(table, segment, consumer) is Verdict.FREE:
-                consumer.set_free()
+            return self._gate.ask(table, segment, consumer) is Verdict.FREE
+        return False
 
     def _run(self) -> None:
         server, _ = self._prepared()
