@@ -46,8 +46,8 @@ class LimiterPlace:
             remedy="run the server without the hook partition-pause",
         ):
             load_java(JavaSources.of("server_hooks", _PACKAGE))
-            jpype.JClass(_LIMITER).install(jpype.JObject(_Gate(on_batch), jpype.JClass(_PREDICATE)))
-            classes = ChangedClasses(f"{_MANAGER}$ConsumptionRateLimiter")
+            # First: to look at a class that mentions the limiter would load the one that is to be changed.
+            classes = ChangedClasses("org.apache.pinot.spi.stream.StreamConfig")
             manager = classes.get(_MANAGER)
             manager.getDeclaredMethod("createRateLimiter").insertAfter(f"$_ = {_LIMITER}.before($_);")
             classes.load(manager)
@@ -55,6 +55,7 @@ class LimiterPlace:
             segment = self._segment_class.class_
             self._stop_field = _field(segment, "_shouldStop")
             self._commit_field = _field(segment, "_forceCommitMessageReceived")
+            jpype.JClass(_LIMITER).install(jpype.JObject(_Gate(on_batch), jpype.JClass(_PREDICATE)))
 
     def must_stop(self, manager: Any) -> bool:
         """Whether Pinot told a consuming segment to stop."""

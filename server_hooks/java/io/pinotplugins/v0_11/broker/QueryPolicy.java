@@ -6,10 +6,11 @@ public interface QueryPolicy {
     String refusal(BrokerRequest request);
 
     /**
-     * The condition, in SQL, that a query gets for its table; null where it sees all rows. Throws to refuse it.
+     * The condition, in SQL, that a query gets for its table; null where it sees all rows. Throws to
+     * refuse it.
      *
      * @param table name of the table, as the query has it
-     * @param request what the query is compiled for; null where it is compiled for something else than an answer
+     * @param request what the query is compiled for; null where that is something else than an answer
      */
     String condition(String table, BrokerRequest request);
 }

@@ -8,7 +8,7 @@ import org.apache.pinot.common.utils.request.RequestUtils;
 import org.apache.pinot.sql.parsers.CalciteSqlParser;
 import org.apache.pinot.sql.parsers.rewriter.QueryRewriter;
 
-/** Adds the condition of a version; called in the thread that compiles a query, once for each SELECT in it. */
+/** Adds the condition of a version; called in the thread that compiles it, once for each SELECT. */
 public final class VersionRewriter implements QueryRewriter {
     private final QueryPolicy policy;
 

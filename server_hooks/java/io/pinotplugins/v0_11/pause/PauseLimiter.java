@@ -4,8 +4,8 @@ import java.util.function.Predicate;
 import org.apache.pinot.core.data.manager.realtime.RealtimeConsumptionRateManager.ConsumptionRateLimiter;
 
 /**
- * Stands before the rate limiter of a consuming segment, which its consumer asks before each batch, empty ones
- * as well. A segment that went free is not asked for any more.
+ * Stands before the rate limiter of a consuming segment, which its consumer asks before each batch, empty
+ * ones as well. A segment that went free is not asked for any more.
  */
 public final class PauseLimiter implements ConsumptionRateLimiter {
     private static volatile Predicate<String> gate;
@@ -27,9 +27,9 @@ public final class PauseLimiter implements ConsumptionRateLimiter {
         PauseLimiter.gate = gate;
     }
 
-    /** The limiter of a segment that is about to consume. */
+    /** The limiter of a segment that is about to consume; Pinot's own where the hook could not start. */
     public static ConsumptionRateLimiter before(ConsumptionRateLimiter own) {
-        return new PauseLimiter(own);
+        return gate == null ? own : new PauseLimiter(own);
     }
 
     @Override

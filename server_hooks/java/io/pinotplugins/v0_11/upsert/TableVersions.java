@@ -40,8 +40,8 @@ final class TableVersions {
                 long leftMs = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
                 if (leftMs <= 0 || !waited(leftMs)) {
                     Counter.REFUSED.add();
-                    throw new BadQueryRequestException("this server is complete up to version " + complete + " of "
-                        + table + ", and version " + version + " is asked for: ask again");
+                    throw new BadQueryRequestException("this server is complete up to version " + complete
+                        + " of " + table + ", and version " + version + " is asked for: ask again");
                 }
             }
         }

@@ -7,7 +7,7 @@ import org.roaringbitmap.buffer.BufferBitSetUtil;
 import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
 import org.roaringbitmap.buffer.MutableRoaringBitmap;
 
-/** The rows of a segment whose value in a column is of 0 to a version, among its first rows; never changed. */
+/** Which of the first rows of a segment have a value of 0 to a version in a column; never changed. */
 final class VersionBitmap {
     private static final int PAGE_ROWS = 10_000;
 

@@ -92,8 +92,8 @@ public final class VersionFilters {
         String column = range.getLhs().getIdentifier();
         boolean isOurs = SystemColumns.VALID_FROM.equals(column) || SystemColumns.VALID_UNTIL.equals(column);
         boolean isFromZero = range.isLowerInclusive() && range.getLowerBound().equals("0");
-        boolean isToVersion = range.isUpperInclusive() && !range.getUpperBound().equals(RangePredicate.UNBOUNDED);
-        return isOurs && isFromZero && isToVersion ? range : null;
+        boolean isBounded = !range.getUpperBound().equals(RangePredicate.UNBOUNDED);
+        return isOurs && isFromZero && range.isUpperInclusive() && isBounded ? range : null;
     }
 
     private static TableVersions of(String table) {
