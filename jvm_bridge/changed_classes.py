@@ -9,13 +9,14 @@ from typing import Any
 import jpype
 
 from controller_client.errors import UnsupportedError
+from jvm_bridge.java import CompileError
 
 __all__ = ["ChangedClasses", "changing"]
 
 
 @contextmanager
 def changing(problem: str, *, remedy: str) -> Iterator[None]:
-    """Say what Java, or a class that is otherwise, refuses; around all that changes Pinot 0.11's classes.
+    """Say what Java, its compiler or a class that is otherwise refuses; around changes of Pinot's classes.
 
     Args:
         problem: What cannot be done then.
@@ -26,7 +27,7 @@ def changing(problem: str, *, remedy: str) -> Iterator[None]:
     """
     try:
         yield
-    except (jpype.JException, TypeError, LookupError) as error:
+    except (jpype.JException, CompileError, TypeError, LookupError) as error:
         raise UnsupportedError(f"{problem}: {error}", expected="Pinot 0.11", remedy=remedy) from error
 
 
@@ -45,12 +46,6 @@ class ChangedClasses:
     def get(self, name: str) -> Any:
         """Return a class that is not loaded yet, as Javassist's ``CtClass``."""
         return self.pool.get(name)
-
-    def make(self, name: str, interface: str) -> Any:
-        """Return a new class that implements an interface, as Javassist's ``CtClass``."""
-        made = self.pool.makeClass(name)
-        made.addInterface(self.pool.get(interface))
-        return made
 
     def add_field(self, changed: Any, declaration: str) -> None:
         """Give a class one more field, declared as in Java's source."""

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import re
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from importlib.resources import files
 from pathlib import Path
 
 import psutil
 
+from controller_client.common.folders import scratch_folder
 from controller_client.errors import SetupError
 from jvm_bridge.jars import JarSet, pinot_jars
 from jvm_bridge.jdk import find_java, module_flags
 
-__all__ = ["check_jars_fit", "logging_properties", "running_jars", "start_jvm", "start_jvm_with"]
+__all__ = [
+    "check_jars_fit",
+    "class_folder",
+    "logging_properties",
+    "running_jars",
+    "start_jvm",
+    "start_jvm_with",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +35,7 @@ _MIB = 1024 * 1024
 
 _lock = threading.Lock()
 _started: JarSet | None = None
+_class_folder: Path | None = None
 
 
 def start_jvm(
@@ -68,7 +79,8 @@ def start_jvm(
 def start_jvm_with(options: Sequence[str]) -> None:
     """Start this process' JVM with the options that a stock Pinot role would get; else as :func:`start_jvm`.
 
-    Nothing is added but the modules that Pinot needs opened. Signals are the JVM's: SIGQUIT prints its
+    Nothing is added but the modules that Pinot needs opened, and an empty folder before the jars, for
+    :func:`class_folder`. Signals are the JVM's: SIGQUIT prints its
     threads, SIGTERM, SIGINT and SIGHUP run its shutdown hooks and end the process, and jcmd can attach, as
     with a stock role. Call it in the main thread.
 
@@ -78,11 +90,11 @@ def start_jvm_with(options: Sequence[str]) -> None:
     # With -Xrs the JVM leaves signals alone: then Ctrl-C is to end the process, as it ends java.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    _start(lambda: list(options), jvm_takes_interrupt=True)
+    _start(lambda: list(options), is_role=True)
 
 
-def _start(make_flags: Callable[[], list[str]], *, jvm_takes_interrupt: bool = False) -> None:
-    global _started  # the JVM is one a process, so is what we know of it
+def _start(make_flags: Callable[[], list[str]], *, is_role: bool = False) -> None:
+    global _started, _class_folder  # the JVM is one a process, so is what we know of it
     import jpype
 
     with _lock:
@@ -91,14 +103,16 @@ def _start(make_flags: Callable[[], list[str]], *, jvm_takes_interrupt: bool = F
             return
         flags = make_flags()
         java, jars = find_java(), pinot_jars()
+        # The JVM forgets a folder of its class path that is not there when it starts.
+        folders = [_make_class_folder()] if is_role else []
         try:
             jpype.startJVM(
                 *flags,
                 *module_flags(java.version),
                 jvmpath=java.jvm_library,
-                classpath=[str(jar) for jar in jars.class_path],
+                classpath=[str(path) for path in (*folders, *jars.class_path)],
                 convertStrings=False,
-                interrupt=jvm_takes_interrupt,
+                interrupt=is_role,
             )
         except (OSError, RuntimeError) as error:
             raise SetupError(
@@ -107,13 +121,24 @@ def _start(make_flags: Callable[[], list[str]], *, jvm_takes_interrupt: bool = F
                 remedy="Look at the lines that the JVM wrote to stderr; a heap larger than the free memory, "
                 "or a wrong option, is the usual cause.",
             ) from error
-        _started = jars
+        _started, _class_folder = jars, next(iter(folders), None)
         logger.info("JVM started: Java %s, Pinot %s (%s)", java.version_text, jars.version, jars.origin)
 
 
 def running_jars() -> JarSet | None:
     """The jars of the JVM that :func:`start_jvm` started here; None before that."""
     return _started
+
+
+def class_folder() -> Path | None:
+    """The folder that stands before the jars of a role's JVM: classes that are put there can be loaded."""
+    return _class_folder
+
+
+def _make_class_folder() -> Path:
+    stack = ExitStack()
+    atexit.register(stack.close)  # what a process leaves that ends otherwise, the next one sweeps
+    return stack.enter_context(scratch_folder("pinot-classes-"))
 
 
 def logging_properties(log_file: Path | None, *, level: str | None = None) -> dict[str, str]:

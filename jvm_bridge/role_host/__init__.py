@@ -11,6 +11,7 @@ from jvm_bridge.role_host.hooks import (
 from jvm_bridge.role_host.host import HostedRole
 from jvm_bridge.role_host.kinds import BROKER, SERVER, RoleKind
 from jvm_bridge.role_host.options import java_options
+from jvm_bridge.role_host.ticking import TickingHook, TickingThread
 
 __all__ = [
     "BROKER",
@@ -22,6 +23,8 @@ __all__ = [
     "HostedServerView",
     "RoleKind",
     "ServerHook",
+    "TickingHook",
+    "TickingThread",
     "java_options",
     "load_hooks",
 ]

@@ -14,7 +14,7 @@ from typing import Any
 import jpype
 
 from controller_client.common.redaction import MASKED_IN_JAVA, SECRETS_IN_TEXT
-from jvm_bridge.changed_classes import ChangedClasses
+from jvm_bridge.java import CompileError, JavaSources, load_java
 from jvm_bridge.java_interface import overrides
 
 __all__ = ["mask_log"]
@@ -22,57 +22,16 @@ __all__ = ["mask_log"]
 logger = logging.getLogger(__name__)
 
 _CORE = "org.apache.logging.log4j.core"
-_POLICY = "pinotplugins.MaskSecrets"
+_PACKAGE = "io.pinotplugins.log"
 _PREFIX = "masked-"
-
-_FIELDS = (
-    "public static java.util.regex.Pattern secrets;",
-    "public static String masked;",
-)
-_METHODS = (
-    """public static String mask(String text) {
-        return text == null ? null : secrets.matcher(text).replaceAll(masked);
-    }""",
-    """public static boolean shows(Throwable thrown, int depth) {
-        if (thrown == null || depth > 20) { return false; }
-        String text = thrown.getMessage();
-        if (text != null && !text.equals(mask(text))) { return true; }
-        Throwable[] suppressed = thrown.getSuppressed();
-        for (int i = 0; i < suppressed.length; i++) {
-            if (shows(suppressed[i], depth + 1)) { return true; }
-        }
-        return shows(thrown.getCause(), depth + 1);
-    }""",
-    """public static Throwable copy(Throwable thrown, int depth) {
-        if (thrown == null || depth > 20) { return null; }
-        Throwable made = new Throwable(mask(thrown.toString()), copy(thrown.getCause(), depth + 1));
-        made.setStackTrace(thrown.getStackTrace());
-        Throwable[] suppressed = thrown.getSuppressed();
-        for (int i = 0; i < suppressed.length; i++) {
-            Throwable other = copy(suppressed[i], depth + 1);
-            if (other != null) { made.addSuppressed(other); }
-        }
-        return made;
-    }""",
-    f"""public {_CORE}.LogEvent rewrite({_CORE}.LogEvent event) {{
-        String text = event.getMessage().getFormattedMessage();
-        String shown = mask(text);
-        Throwable thrown = event.getThrown();
-        boolean secret = shows(thrown, 0);
-        if (!secret && (text == null || text.equals(shown))) {{ return event; }}
-        {_CORE}.impl.Log4jLogEvent.Builder builder = new {_CORE}.impl.Log4jLogEvent.Builder(event);
-        builder.setMessage(new org.apache.logging.log4j.message.SimpleMessage(shown));
-        if (secret) {{
-            builder.setThrown(copy(thrown, 0));
-            builder.setThrownProxy(null);
-        }}
-        return builder.build();
-    }}""",
-)
 
 
 def mask_log() -> None:
-    """Mask what log4j writes from now on, also when it reads its configuration again; the JVM must run."""
+    """Mask what log4j writes from now on, also when it reads its configuration again; the JVM must run.
+
+    Raises:
+        SetupError: This Java has no compiler.
+    """
     try:
         policy = _make_policy()
         # The first logger makes the context, of the class loader that all of Pinot's are of.
@@ -82,22 +41,13 @@ def mask_log() -> None:
         ):
             _mask_appenders(context.getConfiguration(), policy)
             context.addPropertyChangeListener(_Again(policy))
-    except (jpype.JException, TypeError, AttributeError) as error:
+    except (jpype.JException, CompileError, TypeError, AttributeError) as error:
         logger.warning("secrets in the log cannot be masked, as this is not log4j 2: %s", error)
 
 
 def _make_policy() -> Any:
-    classes = ChangedClasses(f"{_CORE}.LoggerContext")
-    made = classes.make(_POLICY, f"{_CORE}.appender.rewrite.RewritePolicy")
-    for field in _FIELDS:
-        classes.add_field(made, field)
-    for method in _METHODS:
-        classes.add_method(made, method)
-    loaded = classes.load(made)
-    pattern = jpype.JClass("java.util.regex.Pattern").compile(SECRETS_IN_TEXT)
-    loaded.getField("secrets").set(None, pattern)
-    loaded.getField("masked").set(None, jpype.JString(MASKED_IN_JAVA))
-    return loaded.getDeclaredConstructor().newInstance()
+    load_java(JavaSources.of("jvm_bridge.role_host", _PACKAGE))
+    return jpype.JClass(f"{_PACKAGE}.MaskSecrets")(SECRETS_IN_TEXT, MASKED_IN_JAVA)
 
 
 def _mask_appenders(configuration: Any, policy: Any) -> None:

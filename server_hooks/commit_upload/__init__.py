@@ -10,7 +10,7 @@ module             what
 =================  ===================================================================================
 ``uploads``        the uploads under way and what became of them; plain Python
 ``registering``    the url of a late upload, put into the segment's record
-``uploader_0_11``  Pinot's uploader, whose work is handed to Python; all byte code is there
+``uploader_0_11``  Pinot's uploader, whose work is handed to Python; Java: ``v0_11.upload``
 ``hook``           puts them together, and publishes the counters
 =================  ===================================================================================
 """

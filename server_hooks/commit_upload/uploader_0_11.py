@@ -1,7 +1,7 @@
-"""Pinot 0.11's ``PinotFSSegmentUploader``, whose work is handed to Python. All byte code is in here.
+"""Pinot 0.11's ``PinotFSSegmentUploader``, whose work is handed to Python.
 
 A commit makes an uploader of its own each time, so there is no object to replace. Its class is changed before
-it is loaded, by the Javassist that is among Pinot's jars: ``uploadSegment`` asks an object of ours first.
+it is loaded, by the Javassist that is among Pinot's jars: ``uploadSegment`` calls ``CommitUploader.java``.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 import jpype
 
 from controller_client.common.redaction import mask_text
-from controller_client.errors import UnsupportedError
-from jvm_bridge.changed_classes import ChangedClasses
+from jvm_bridge.changed_classes import ChangedClasses, changing
+from jvm_bridge.java import JavaSources, load_java
 from jvm_bridge.java_interface import overrides
 
 __all__ = ["copy_by_pinot", "delete_by_pinot", "install"]
 
-_PACKAGE = "org.apache.pinot.core.data.manager.realtime"
-_INTERFACE = f"{_PACKAGE}.SegmentUploader"
-_CLASS = f"{_PACKAGE}.PinotFSSegmentUploader"
-_FIELD = "pythonUploader"
-_ASK = f"if ({_FIELD} != null) {{ return {_FIELD}.uploadSegment($1, $2); }}"
+_REALTIME = "org.apache.pinot.core.data.manager.realtime"
+_INTERFACE = f"{_REALTIME}.SegmentUploader"
+_CLASS = f"{_REALTIME}.PinotFSSegmentUploader"
+_PACKAGE = "io.pinotplugins.v0_11.upload"
+_UPLOADER = f"{_PACKAGE}.CommitUploader"
 
 
 def install(upload: Callable[[Path, str, str], str | None]) -> None:
@@ -36,21 +36,18 @@ def install(upload: Callable[[Path, str, str], str | None]) -> None:
 
     Raises:
         UnsupportedError: This Pinot is built otherwise, or the class is in use already.
+        SetupError: This Java has no compiler.
     """
-    try:
-        interface = jpype.JClass(_INTERFACE)
+    with changing(
+        "uploads of commits cannot be taken over in this version of Pinot",
+        remedy="run the server without the hook commit-upload",
+    ):
+        load_java(JavaSources.of("server_hooks", _PACKAGE))
+        jpype.JClass(_UPLOADER).install(jpype.JObject(_Uploader(upload), jpype.JClass(_INTERFACE)))
         classes = ChangedClasses(_INTERFACE)
         changed = classes.get(_CLASS)
-        classes.add_field(changed, f"public static {_INTERFACE} {_FIELD};")
-        changed.getDeclaredMethod("uploadSegment").insertBefore(_ASK)
-        loaded = classes.load(changed)
-        loaded.getField(_FIELD).set(None, jpype.JObject(_Uploader(upload), interface))
-    except (jpype.JException, TypeError) as error:
-        raise UnsupportedError(
-            f"uploads of commits cannot be taken over in this version of Pinot: {error}",
-            expected="Pinot 0.11",
-            remedy="run the server without the hook commit-upload",
-        ) from error
+        changed.getDeclaredMethod("uploadSegment").setBody(f"{{ return {_UPLOADER}.upload($1, $2); }}")
+        classes.load(changed)
 
 
 def copy_by_pinot(file: Path, uri: str) -> None:

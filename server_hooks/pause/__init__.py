@@ -10,7 +10,7 @@ yet: for the controller, the brokers, a restart and a rebalance it is like one w
 module             what
 =================  =====================================================================================
 ``gate``           which segments are held and which go free; plain Python
-``limiter_0_11``   the place in Pinot 0.11 where consumers ask; all reflection is there
+``limiter_0_11``   the place in Pinot 0.11 where consumers ask, and reflection; Java: ``v0_11.pause``
 ``hook``           the thread that follows the ideal states, seals what still consumes, and reports
 =================  =====================================================================================
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -20,7 +19,7 @@ from controller_client.consumption.partition_report import (
 from controller_client.errors import NotFoundError, PinotPluginError
 from controller_client.helix.ideal_state import IdealState, ideal_state_path, read_ideal_state
 from controller_client.zookeeper import PropertyStore
-from jvm_bridge.role_host import HostedServerView
+from jvm_bridge.role_host import HostedServerView, TickingHook
 from server_hooks.pause.gate import Gate, TableFlags, Verdict
 from server_hooks.pause.limiter_0_11 import LimiterPlace
 
@@ -64,69 +63,41 @@ class _Consumer:
             if manager is not None:
                 manager.forceCommit()
 
-    def set_free(self) -> None:
-        """Give the segment Pinot's own limiter; one that is not there yet asks again with its next batch."""
-        with self._acquired() as manager:
-            if manager is not None:
-                self._place.set_free(manager)
 
-
-class PauseHook:
+class PauseHook(TickingHook[HostedServerView]):
     """One a server; see :class:`~jvm_bridge.role_host.ServerHook`."""
 
     def __init__(self) -> None:
-        self._server: HostedServerView | None = None
+        super().__init__(NAME, pause_s=_TICK_S)
         self._store: PropertyStore | None = None
         self._place: LimiterPlace | None = None
         self._gate = Gate(self._read_flags, self._on_read_error, self._is_unfinished)
-        self._wake = threading.Event()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
         self._states: dict[str, IdealState] = {}
         self._reported: HoldReport | None = None
         self._last_life: HoldReport | None = None
         self._inherited: dict[str, frozenset[str]] = {}
 
-    def before_start(self, server: HostedServerView) -> None:
-        """Stand in the consumers' way before there is one, and begin to follow the ideal states."""
-        self._server = server
-        self._store = PropertyStore(server.zookeeper_address, server.cluster_name)
-        self._last_life = read_report(self._store, server.instance_id)
+    def prepare(self, role: HostedServerView) -> None:
+        """Stand in the consumers' way before there is one."""
+        self._store = PropertyStore(role.zookeeper_address, role.cluster_name)
+        self._last_life = read_report(self._store, role.instance_id)
         self._place = LimiterPlace(self._on_batch)
-        self._place.install()
-        self._thread.start()
 
-    def started(self, server: HostedServerView) -> None:
-        """Nothing: the thread runs since before the start."""
-
-    def stopping(self, server: HostedServerView) -> None:
-        """Stop following; consumers that are held see that Pinot tells them to stop."""
-        self._stopping.set()
-        self._wake.set()
-        self._thread.join(timeout=2 * _TICK_S)
-
-    def _on_batch(self, thread_name: str) -> None:
-        """Called in a consumer's thread; an exception from here would end the consumer."""
-        server, place = self._prepared()
-        with server.errors.guard(NAME, f"for a batch of {thread_name}"):
+    def _on_batch(self, thread_name: str) -> bool:
+        """Whether the segment is free; called in a consumer's thread, which an exception would end."""
+        place = self._installed()
+        with self.role.errors.guard(NAME, f"for a batch of {thread_name}"):
             segment = SegmentName.parse(thread_name)
             if segment is None:
-                return  # a Helix thread that catches up to the offset another replica committed
+                return False  # a Helix thread that catches up to the offset another replica committed
             table = segment.name.rsplit("__", 3)[0] + _REALTIME
             consumer = _Consumer(partial(self._manager, table, segment.name), place)
-            if self._gate.ask(table, segment, consumer) is Verdict.FREE:
-                consumer.set_free()
+            return self._gate.ask(table, segment, consumer) is Verdict.FREE
+        return False
 
-    def _run(self) -> None:
-        server, _ = self._prepared()
-        while not self._stopping.is_set():
-            self._wake.clear()
-            with server.errors.guard(NAME, "in its thread"):
-                self._tick()
-            self._wake.wait(_TICK_S)
-
-    def _tick(self) -> None:
-        server, _ = self._prepared()
+    def tick(self) -> None:
+        """Follow the ideal states, seal what still consumes, and report what is held."""
+        server = self.role
         data_manager = server.instance_data_manager()
         store = self._connected()
         session = live_session(store, server.instance_id)
@@ -168,12 +139,11 @@ class PauseHook:
 
     def _seal(self, data_manager: Any, table: str, state: IdealState) -> dict[int, str]:
         """Have free segments of paused partitions committed; returns the held ones by partition."""
-        server, _ = self._prepared()
         self._gate.keep_free(table, state.consuming)
         held = {}
         for name, instances in state.consuming.items():
             segment = SegmentName.parse(name)
-            if segment is None or server.instance_id not in instances:
+            if segment is None or self.role.instance_id not in instances:
                 continue
             if segment.partition not in state.flags.paused_partitions:
                 continue
@@ -190,15 +160,13 @@ class PauseHook:
         data_manager.forceCommit(table, names)
 
     def _is_consuming(self, table: str, segment: str) -> bool:
-        _, place = self._prepared()
         with self._manager(table, segment) as manager:
-            return manager is not None and place.is_consuming(manager)
+            return manager is not None and self._installed().is_consuming(manager)
 
     @contextmanager
     def _manager(self, table: str, segment: str) -> Iterator[Any | None]:
         """The data manager of a segment of this server, or None where it has none (yet)."""
-        server, _ = self._prepared()
-        data_manager = server.instance_data_manager()
+        data_manager = self.role.instance_data_manager()
         of_table: Any = None if data_manager is None else data_manager.getTableDataManager(table)
         manager = None if of_table is None else of_table.acquireSegment(segment)
         try:
@@ -209,7 +177,7 @@ class PauseHook:
 
     def _on_change(self, _event: Any) -> None:
         """Called in kazoo's thread."""
-        self._wake.set()
+        self.wake()
 
     def _forget(self, table: str) -> None:
         self._gate.forget(table)
@@ -247,7 +215,7 @@ class PauseHook:
             raise RuntimeError("before_start() comes first")
         return self._store
 
-    def _prepared(self) -> tuple[HostedServerView, LimiterPlace]:
-        if self._server is None or self._place is None:
+    def _installed(self) -> LimiterPlace:
+        if self._place is None:
             raise RuntimeError("before_start() comes first")
-        return self._server, self._place
+        return self._place

@@ -1,9 +1,8 @@
 """The place in Pinot 0.11 where consumers ask before they index: the rate limiter. All reflection is in here.
 
-``LLRealtimeSegmentDataManager`` gets its limiter from ``RealtimeConsumptionRateManager``: a constant that
-does nothing, or, for a topic with a rate limit, an object of Pinot's own class, which cannot be replaced. So
-this puts an object of ours in the constant's place before the first segment is made; a segment that goes free
-gets Pinot's own back, and its batches do not come through Python any more.
+``LLRealtimeSegmentDataManager`` gets its limiter from ``RealtimeConsumptionRateManager``, which is changed
+before it is loaded: each limiter that it makes has ours before it, ``PauseLimiter.java``. The batches of a
+segment that went free do not come through Python any more.
 """
 
 from __future__ import annotations
@@ -13,58 +12,50 @@ from typing import Any
 
 import jpype
 
-from controller_client.errors import UnsupportedError
+from jvm_bridge.changed_classes import ChangedClasses, changing
+from jvm_bridge.java import JavaSources, load_java
 from jvm_bridge.java_interface import overrides
 
 __all__ = ["LimiterPlace"]
 
-_PACKAGE = "org.apache.pinot.core.data.manager.realtime"
-_MANAGER = f"{_PACKAGE}.RealtimeConsumptionRateManager"
-_LIMITER = f"{_MANAGER}$ConsumptionRateLimiter"
-_SEGMENT = f"{_PACKAGE}.LLRealtimeSegmentDataManager"
-_CONSTANT = "NOOP_RATE_LIMITER"
+_REALTIME = "org.apache.pinot.core.data.manager.realtime"
+_MANAGER = f"{_REALTIME}.RealtimeConsumptionRateManager"
+_SEGMENT = f"{_REALTIME}.LLRealtimeSegmentDataManager"
+_PACKAGE = "io.pinotplugins.v0_11.pause"
+_LIMITER = f"{_PACKAGE}.PauseLimiter"
+_PREDICATE = "java.util.function.Predicate"
 
 
 class LimiterPlace:
-    """Puts ours in the place of Pinot's limiter, and reaches into the data managers of consuming segments.
+    """Puts ours before Pinot's limiters, and reaches into the data managers of consuming segments.
+
+    To be made before the first consuming segment is.
 
     Args:
-        on_batch: Called in the consumer's thread with the thread's name, which is the segment's; must not
-            raise.
+        on_batch: Called in the consumer's thread with the thread's name, which is the segment's; returns
+            whether the segment is free: then it is not called for it any more. Must not raise.
 
     Raises:
-        UnsupportedError: This Pinot is built otherwise.
+        UnsupportedError: This Pinot is built otherwise, or the class is in use already.
+        SetupError: This Java has no compiler.
     """
 
-    def __init__(self, on_batch: Callable[[str], None]) -> None:
-        self._on_batch = on_batch
-        try:
+    def __init__(self, on_batch: Callable[[str], bool]) -> None:
+        with changing(
+            "partitions cannot be held in this version of Pinot",
+            remedy="run the server without the hook partition-pause",
+        ):
+            load_java(JavaSources.of("server_hooks", _PACKAGE))
+            # First: to look at a class that mentions the limiter would load the one that is to be changed.
+            classes = ChangedClasses("org.apache.pinot.spi.stream.StreamConfig")
+            manager = classes.get(_MANAGER)
+            manager.getDeclaredMethod("createRateLimiter").insertAfter(f"$_ = {_LIMITER}.before($_);")
+            classes.load(manager)
             self._segment_class = jpype.JClass(_SEGMENT)
             segment = self._segment_class.class_
-            self._limiter_field = _field(segment, "_rateLimiter")
             self._stop_field = _field(segment, "_shouldStop")
             self._commit_field = _field(segment, "_forceCommitMessageReceived")
-            constant = jpype.JClass(_MANAGER).class_.getDeclaredField(_CONSTANT)
-        except (jpype.JException, TypeError) as error:
-            raise UnsupportedError(
-                f"partitions cannot be held in this version of Pinot: {error}",
-                expected="Pinot 0.11",
-                remedy="run the server without the hook partition-pause",
-            ) from error
-        self._constant = constant
-        self._original: Any = None
-
-    def install(self) -> None:
-        """Replace the constant; before the first consuming segment is made."""
-        constant = self._constant
-        constant.setAccessible(True)
-        self._original = constant.get(None)
-        limiter = jpype.JObject(_Limiter(self._on_batch), jpype.JClass(_LIMITER))
-        unsafe_field = jpype.JClass("sun.misc.Unsafe").class_.getDeclaredField("theUnsafe")
-        unsafe_field.setAccessible(True)
-        unsafe = unsafe_field.get(None)
-        # A static final field: reflection refuses it, and the class's users have not been compiled yet.
-        unsafe.putObject(unsafe.staticFieldBase(constant), unsafe.staticFieldOffset(constant), limiter)
+            jpype.JClass(_LIMITER).install(jpype.JObject(_Gate(on_batch), jpype.JClass(_PREDICATE)))
 
     def must_stop(self, manager: Any) -> bool:
         """Whether Pinot told a consuming segment to stop."""
@@ -78,10 +69,6 @@ class LimiterPlace:
         """Whether a segment's data manager is that of a consuming segment."""
         return isinstance(manager, self._segment_class)
 
-    def set_free(self, manager: Any) -> None:
-        """Give a segment Pinot's own limiter."""
-        self._limiter_field.set(manager, self._original)
-
 
 def _field(owner: Any, name: str) -> Any:
     field = owner.getDeclaredField(name)
@@ -89,13 +76,12 @@ def _field(owner: Any, name: str) -> Any:
     return field
 
 
-@jpype.JImplements(_LIMITER, deferred=True)
-class _Limiter:
-    def __init__(self, on_batch: Callable[[str], None]) -> None:
+@jpype.JImplements(_PREDICATE, deferred=True)
+class _Gate:
+    def __init__(self, on_batch: Callable[[str], bool]) -> None:
         self._on_batch = on_batch
-        self._current_thread = jpype.JClass("java.lang.Thread").currentThread
 
     @overrides
-    def throttle(self, _messages: Any) -> None:
-        """Ask; called by a segment's consumer thread with each batch, empty ones as well."""
-        self._on_batch(str(self._current_thread().getName()))
+    def test(self, thread_name: Any) -> bool:
+        """Ask; called by ``PauseLimiter.java`` in a segment's consumer thread."""
+        return self._on_batch(str(thread_name))

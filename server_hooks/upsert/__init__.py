@@ -6,7 +6,8 @@ one deleted it. For that each row gets the offset of its message.
 ========================  ================================================================================
 module                    what
 ========================  ================================================================================
-``classes_0_11``          what is changed in Pinot's classes; all byte code is there
+``java_0_11``             the Java that runs inside Pinot: ``v0_11.upsert``
+``classes_0_11``          what is changed in Pinot's classes: they call that Java
 ``version_filters_0_11``  the condition of a version: not before it is complete here, and by bitmaps
 ``pinot_segments``        what is read of Pinot's segments by reflection
 ``offset_runs``           which row has which offset; plain Python, as are the next two

@@ -1,6 +1,6 @@
-"""What is changed in Pinot 0.11's classes for upsert tables. All byte code is in here.
+"""What is changed in Pinot 0.11's classes for upsert tables: they call the classes in ``server_hooks/java``.
 
-The classes are changed before they are loaded, by the Javassist that is among Pinot's jars:
+They are changed before they are loaded, by the Javassist that is among Pinot's jars:
 
 ==============================================  ==============================================================
 place                                           what is added
@@ -18,14 +18,13 @@ BaseTableDataManager ``removeSegment``          we are told that a segment is go
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
 import jpype
 
-from controller_client.upsert.columns import OFFSET, SYSTEM_COLUMNS
 from jvm_bridge.changed_classes import ChangedClasses, changing
 from jvm_bridge.java_interface import overrides
+from server_hooks.upsert.java_0_11 import PACKAGE, load
 
 __all__ = ["Listener", "install"]
 
@@ -36,27 +35,9 @@ _CONSUMING = f"{_DATA_MANAGERS}.realtime.LLRealtimeSegmentDataManager"
 _EXECUTOR = "org.apache.pinot.core.query.executor.ServerQueryExecutorV1Impl"
 _SEGMENT = "org.apache.pinot.segment.spi.ImmutableSegment"
 _KEPT_COLUMNS = "org.apache.pinot.spi.config.table.TimestampIndexGranularity"
-_LONG_OFFSET = "org.apache.pinot.spi.stream.LongMsgOffset"
 
-_LISTENER = "pythonUpsert"
-_LISTENER_TYPE = "java.util.function.BiConsumer"
-_OFFSET_FIELD = "pythonOffset"
-
-_ADD, _CONSUME, _REMOVE, _OPEN = "add", "consume", "remove", "open"
-
-# Javassist cannot be given an object of Python's that extends its class, so it compiles this one too.
-_EDITOR = f"""
-public void edit(javassist.expr.MethodCall call) throws javassist.CannotCompileException {{
-    if (call.getMethodName().equals("getMessageAtIndex")) {{
-        call.replace("{{ this.{_OFFSET_FIELD} = (({_LONG_OFFSET})"
-            + " $0.getNextStreamPartitionMsgOffsetAtIndex($1)).getOffset() - 1L; $_ = $proceed($$); }}");
-    }} else if (call.getMethodName().equals("processRow")) {{
-        call.replace("{{ if (this._schema.hasColumn(\\"{OFFSET}\\"))"
-            + " {{ $1.putValue(\\"{OFFSET}\\", java.lang.Long.valueOf(this.{_OFFSET_FIELD})); }}"
-            + " $_ = $proceed($$); }}");
-    }}
-}}
-"""
+_EVENTS = f"{PACKAGE}.ServerEvents"
+_OFFSET, _OFFSET_FIELD = f"{PACKAGE}.RowOffset", "pythonOffset"
 
 
 class Listener(Protocol):
@@ -92,41 +73,28 @@ def install(listener: Listener) -> None:
         "upsert tables cannot be served by this version of Pinot",
         remedy="run the server without the hook upsert, or look whether another hook uses these classes",
     ):
+        load()
+        jpype.JClass(_EVENTS).install(jpype.JObject(_Listener(listener), jpype.JClass(f"{_EVENTS}$Listener")))
         classes = ChangedClasses("org.apache.pinot.spi.stream.MessageBatch")
         kept = classes.get(_KEPT_COLUMNS)
-        ours = " || ".join(f'"{column}".equals($1)' for column in SYSTEM_COLUMNS)
-        _method(kept, "isValidTimeColumnWithGranularityName").insertBefore(f"if ({ours}) {{ return true; }}")
+        _method(kept, "isValidTimeColumnWithGranularityName").insertBefore(
+            f"if ({PACKAGE}.SystemColumns.contains($1)) {{ return true; }}"
+        )
         classes.load(kept)
-        base = _changed_tables(classes)
-        consuming = _changed_consuming(classes)
+        base = classes.get(_TABLE)
+        _method(base, "addSegment", _SEGMENT, 1).insertBefore(f"{_EVENTS}.beforeAdd(this, $1);")
+        _method(base, "removeSegment").insertAfter(f"{_EVENTS}.removed(this, $1);")
+        consuming = classes.get(_CONSUMING)
+        classes.add_field(consuming, f"private final {_OFFSET} {_OFFSET_FIELD} = new {_OFFSET}();")
+        _method(consuming, "processStreamEvents").instrument(
+            jpype.JClass(f"{PACKAGE}.OffsetEditor")(_OFFSET_FIELD)
+        )
         executor = classes.get(_EXECUTOR)
-        _method(executor, "start").insertBefore(_tell(_OPEN))
+        _method(executor, "start").insertBefore(f"{_EVENTS}.beforeOpen();")
         realtime = classes.get(_REALTIME_TABLE)
-        _method(realtime, "addSegment", "java.lang.String", 3).insertAfter(_tell(_CONSUME, "this", "$1"))
-        loaded = classes.load(base)
-        target = jpype.JObject(_Listener(listener), jpype.JClass(_LISTENER_TYPE))
-        loaded.getField(_LISTENER).set(None, target)
-        for each in (consuming, realtime, executor):
+        _method(realtime, "addSegment", "java.lang.String", 3).insertAfter(f"{_EVENTS}.consuming(this, $1);")
+        for each in (base, consuming, realtime, executor):
             classes.load(each)
-
-
-def _changed_tables(classes: ChangedClasses) -> Any:
-    changed = classes.get(_TABLE)
-    classes.add_field(changed, f"public static {_LISTENER_TYPE} {_LISTENER};")
-    _method(changed, "addSegment", _SEGMENT, 1).insertBefore(_tell(_ADD, "this", "$1"))
-    _method(changed, "removeSegment").insertAfter(_tell(_REMOVE, "this", "$1"))
-    return changed
-
-
-def _changed_consuming(classes: ChangedClasses) -> Any:
-    changed = classes.get(_CONSUMING)
-    classes.add_field(changed, f"private long {_OFFSET_FIELD};")
-    editor = classes.pool.makeClass("org.apache.pinot.spi.stream.PythonOffsetEditor")
-    editor.setSuperclass(classes.get("javassist.expr.ExprEditor"))
-    classes.add_method(editor, _EDITOR)
-    made = classes.load(editor).getDeclaredConstructor().newInstance()
-    changed.getDeclaredMethod("processStreamEvents").instrument(made)
-    return changed
 
 
 def _method(owner: Any, name: str, first: str | None = None, count: int | None = None) -> Any:
@@ -141,23 +109,25 @@ def _method(owner: Any, name: str, first: str | None = None, count: int | None =
     return found[0]
 
 
-def _tell(what: str, *values: str) -> str:
-    listener = f"{_TABLE}.{_LISTENER}"
-    array = f"new Object[] {{{', '.join(values)}}}" if values else "null"
-    return f'if ({listener} != null) {{ {listener}.accept("{what}", {array}); }}'
-
-
-@jpype.JImplements(_LISTENER_TYPE, deferred=True)
+@jpype.JImplements(f"{_EVENTS}$Listener", deferred=True)
 class _Listener:
+    """Called by Pinot's classes, through ``ServerEvents.java``."""
+
     def __init__(self, listener: Listener) -> None:
-        self._calls: dict[str, Callable[[Any], None]] = {
-            _ADD: lambda values: listener.before_add(values[0], values[1]),
-            _CONSUME: lambda values: listener.consuming(values[0], str(values[1])),
-            _REMOVE: lambda values: listener.removed(values[0], str(values[1])),
-            _OPEN: lambda _values: listener.before_open(),
-        }
+        self._listener = listener
 
     @overrides
-    def accept(self, what: Any, values: Any) -> None:
-        """Called by the code that was added."""
-        self._calls[str(what)](values)
+    def beforeAdd(self, table: Any, segment: Any) -> None:  # noqa: N802  # Java's name
+        self._listener.before_add(table, segment)
+
+    @overrides
+    def consuming(self, table: Any, segment: Any) -> None:
+        self._listener.consuming(table, str(segment))
+
+    @overrides
+    def removed(self, table: Any, segment: Any) -> None:
+        self._listener.removed(table, str(segment))
+
+    @overrides
+    def beforeOpen(self) -> None:  # noqa: N802  # Java's name
+        self._listener.before_open()

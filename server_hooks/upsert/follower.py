@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from controller_client.clock import Clock
 from controller_client.errors import PinotPluginError, SourceError
+from jvm_bridge.role_host import TickingThread
 from server_hooks.upsert.table_state import TableState
 from server_hooks.upsert.updates_log import Message
 from server_hooks.upsert.updates_topic import UpdatesTopic
@@ -53,13 +53,18 @@ class Follower:
         self._open_topic = open_topic
         self._publish = publish
         self._retention_s = retention_s
-        self._guard = guard
         self._clock = clock
-        self._stopping = threading.Event()
         self._kept: dict[int, list[Message]] = {}
         self._complaint = ""
         self._partitions_at = self._flush_at = clock.monotonic()
-        self._thread = threading.Thread(target=self._run, name=f"upsert {table}", daemon=True)
+        self._topic: UpdatesTopic | None = None
+        self._thread = TickingThread(
+            f"upsert {table}",
+            self._tick,
+            lambda: guard(f"for the updates of {table}"),
+            pause_s=_RETRY_S,
+            at_end=self._end,
+        )
 
     def start(self) -> None:
         """Start the thread."""
@@ -67,24 +72,22 @@ class Follower:
 
     def stop(self) -> None:
         """End the thread; what was applied is on the disk then."""
-        self._stopping.set()
-        self._thread.join(timeout=_RETRY_S * 5)
+        self._thread.stop(_RETRY_S * 5)
 
-    def _run(self) -> None:
-        topic: UpdatesTopic | None = None
-        while not self._stopping.is_set():
-            with self._guard(f"for the updates of {self._table}"):
-                try:
-                    if topic is None:
-                        topic = self._open_topic()
-                    self._step(topic)
-                    self._complaint = ""
-                    continue
-                except (PinotPluginError, OSError) as error:
-                    self._complain(error)
-            self._stopping.wait(_RETRY_S)
-        if topic is not None:
-            topic.close()
+    def _tick(self) -> float | None:
+        try:
+            if self._topic is None:
+                self._topic = self._open_topic()
+            self._step(self._topic)
+        except (PinotPluginError, OSError) as error:
+            self._complain(error)
+            return None
+        self._complaint = ""
+        return 0.0
+
+    def _end(self) -> None:
+        if self._topic is not None:
+            self._topic.close()
         self._flush()
 
     def _step(self, topic: UpdatesTopic) -> None:

@@ -18,7 +18,7 @@ from controller_client.helix.table_config import read_table_config, table_config
 from controller_client.upsert.record import forget_server
 from controller_client.upsert.settings import is_upsert
 from controller_client.zookeeper import PropertyStore
-from jvm_bridge.role_host import HostedServerView
+from jvm_bridge.role_host import HostedServerView, TickingHook
 from server_hooks.upsert.classes_0_11 import install
 from server_hooks.upsert.table_updater import TableUpdater
 from server_hooks.upsert.version_filters_0_11 import COUNTERS, VersionFilters
@@ -36,48 +36,43 @@ _DEFAULT_WAIT_MS = "600000"
 _TICK_S = 1.0
 
 
-class UpsertHook:
+class UpsertHook(TickingHook[HostedServerView]):
     """One a server, see :class:`~jvm_bridge.role_host.ServerHook`.
 
     Pinot's classes are changed when it is made: other hooks look at these classes before they start.
     """
 
     def __init__(self) -> None:
-        self._server: HostedServerView | None = None
+        super().__init__(NAME, pause_s=_TICK_S)
         self._store: PropertyStore | None = None
         self._folder = Path()
         self._wait_s = 0.0
         self._is_open = False
         self._lock = threading.Lock()
         self._tables: dict[str, TableUpdater | None] = {}
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
         install(self)
         self._filters = VersionFilters()
 
-    def before_start(self, server: HostedServerView) -> None:
+    def prepare(self, role: HostedServerView) -> None:
         """Read the configuration; segments come after this."""
-        self._wait_s = _wait_s(server.configuration.get(_WAIT_KEY, _DEFAULT_WAIT_MS))
-        default = str(Path(server.configuration[_DATA_KEY]) / "pythonUpsert")
-        self._folder = Path(server.configuration.get(_FOLDER_KEY, default))
-        self._store = PropertyStore(server.zookeeper_address, server.cluster_name)
-        self._server = server
-        self._thread.start()
+        self._wait_s = _wait_s(role.configuration.get(_WAIT_KEY, _DEFAULT_WAIT_MS))
+        default = str(Path(role.configuration[_DATA_KEY]) / "pythonUpsert")
+        self._folder = Path(role.configuration.get(_FOLDER_KEY, default))
+        self._store = PropertyStore(role.zookeeper_address, role.cluster_name)
 
-    def started(self, server: HostedServerView) -> None:
+    def started(self, role: HostedServerView) -> None:
         """Publish the counters beside Pinot's metrics."""
         from jvm_bridge.role_host.metrics import gauge
 
-        metrics = server.starter.getServerInstance().getServerMetrics()
+        metrics = role.starter.getServerInstance().getServerMetrics()
         gauge(metrics, f"pythonHook.{NAME}.tables", lambda: len(self._updaters()))
         gauge(metrics, f"pythonHook.{NAME}.pendingEvents", self._pending)
         for name in COUNTERS:
             gauge(metrics, f"pythonHook.{NAME}.{name}", partial(self._filters.count, name))
 
-    def stopping(self, server: HostedServerView) -> None:
+    def stopping(self, role: HostedServerView) -> None:
         """End the threads; what was written into segments is on the disk then."""
-        self._stopping.set()
-        self._thread.join(timeout=2 * _TICK_S)
+        super().stopping(role)
         for updater in self._updaters():
             updater.stop()
 
@@ -103,7 +98,7 @@ class UpsertHook:
 
     def before_open(self) -> None:
         """All segments are there: wait until their tables are as far as elsewhere; in the main thread."""
-        server = self._prepared()
+        server = self.role
         for updater in self._updaters():
             with server.errors.guard(NAME, f"before queries of {updater.table}"):
                 updater.before_open(read_ideal_state(self._connected(), updater.table))
@@ -113,11 +108,10 @@ class UpsertHook:
                 self._clean(folder.name)
 
     def _for(self, table: Any, segment: str, call: Callable[[TableUpdater, SegmentName], None]) -> None:
-        server = self._server
-        if server is None:
+        if not self.has_begun:
             return  # the hook could not be started: Pinot goes on without it
         name = str(table.getTableName())
-        with server.errors.guard(NAME, f"for {segment}"):
+        with self.role.errors.guard(NAME, f"for {segment}"):
             parsed = SegmentName.parse(segment)
             updater = self._updater(name) if name.endswith(_REALTIME) else None
             if parsed is not None and updater is not None:
@@ -131,7 +125,7 @@ class UpsertHook:
             return self._tables[table]
 
     def _make(self, table: str) -> TableUpdater | None:
-        server, store = self._prepared(), self._connected()
+        server, store = self.role, self._connected()
         config, created = read_table_config(store, table), store.creation_order(table_config_path(table))
         if config is None or created is None or not is_upsert(config):
             return None
@@ -152,13 +146,9 @@ class UpsertHook:
             clock=SystemClock(),
         )
 
-    def _run(self) -> None:
-        server = self._prepared()
-        while not self._stopping.wait(_TICK_S):
-            with server.errors.guard(NAME, "in its thread"):
-                self._tick(server)
-
-    def _tick(self, server: HostedServerView) -> None:
+    def tick(self) -> None:
+        """Compare with the tables and segments that Pinot has, and follow their ideal states."""
+        server = self.role
         data_manager = server.instance_data_manager()
         if data_manager is None:
             return
@@ -194,7 +184,7 @@ class UpsertHook:
         store = self._connected()
         if store.creation_order(table_config_path(table)) is None:
             shutil.rmtree(self._folder / table, ignore_errors=True)
-            forget_server(store, table, self._prepared().instance_id)
+            forget_server(store, table, self.role.instance_id)
 
     def _updaters(self) -> list[TableUpdater]:
         with self._lock:
@@ -207,11 +197,6 @@ class UpsertHook:
         if self._store is None:
             raise RuntimeError("before_start() comes first")
         return self._store
-
-    def _prepared(self) -> HostedServerView:
-        if self._server is None:
-            raise RuntimeError("before_start() comes first")
-        return self._server
 
 
 def _wait_s(text: str) -> float:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from controller_client.segment_tar import unpack_tar
 from controller_client.upsert.columns import NIL, SYSTEM_COLUMNS, VALID_FROM, VALID_UNTIL
 from jvm_bridge.builder import SegmentBuilder
-from jvm_bridge.jvm import start_jvm
+from jvm_bridge.jvm import logging_properties, start_jvm_with
 from server_hooks.upsert import classes_0_11
 from server_hooks.upsert.sealed_rows import map_column
 from server_hooks.upsert.version_filters_0_11 import COUNTERS, VersionFilters
@@ -124,7 +124,8 @@ class _Nobody:
 def main() -> None:
     """Take orders for a segment: ``consuming`` or ``sealed`` are the first word, the second is a folder."""
     kind, folder = sys.argv[1], Path(sys.argv[2])
-    start_jvm()
+    properties = [f"-D{name}={value}" for name, value in logging_properties(None).items()]
+    start_jvm_with(["-Xmx1g", *properties])
     classes_0_11.install(_Nobody())
     filters = VersionFilters(wait_ms=_WAIT_MS)
     segment: _Segment = _Consuming(folder) if kind == "consuming" else _Sealed(folder)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from controller_client.common.extras import install_command
-from tests.packaging.environments import Environment, Installed
+from tests.packaging.environments import ROOT, Environment, Installed
 
 PROGRAM = Path(__file__).with_name("in_environment.py")
 NOT_FOR_USERS = {"dev", "test"}
@@ -99,6 +99,18 @@ def look(environment: Environment, promise: Promise) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def test_the_java_sources_are_in_the_wheel(wheel: Installed) -> None:
+    library = Path(str(wheel.distribution.locate_file("")))
+    installed = {str(file.relative_to(library)) for file in library.rglob("*.java")}
+    sources = {
+        str(file.relative_to(ROOT))
+        for package in ("jvm_bridge", "server_hooks")
+        for file in (ROOT / package).rglob("*.java")
+    }
+    assert installed == sources
+    assert any(name.endswith("VersionFilters.java") for name in installed)
 
 
 def test_every_extra_has_a_promise(wheel: Installed) -> None:

@@ -1,0 +1,84 @@
+"""The JDK's own compiler, in this process' JVM."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jpype
+
+from controller_client.errors import SetupError
+from jvm_bridge.jdk import MINIMUM_JAVA
+
+__all__ = ["CompileError", "compile_java"]
+
+
+class CompileError(Exception):
+    """A source does not compile against these jars: the first error, with file and line."""
+
+
+def compile_java(sources: Sequence[Path], class_path: Iterable[Path], target: Path) -> None:
+    """Compile Java sources; the JVM must run.
+
+    Warnings are dropped: that a later Pinot deprecates what is called here is nothing that users can change.
+
+    Args:
+        sources: The files.
+        class_path: The jars that they are compiled against.
+        target: Folder for the classes; nothing is written there when a source does not compile.
+
+    Raises:
+        CompileError: A source does not compile.
+        SetupError: This Java has no compiler.
+    """
+    compiler = _compiler()
+    messages = jpype.JClass("javax.tools.DiagnosticCollector")()
+    text = jpype.JClass("java.io.StringWriter")()
+    english = jpype.JClass("java.util.Locale").ENGLISH
+    utf_8 = jpype.JClass("java.nio.charset.StandardCharsets").UTF_8
+    options = [
+        *("-d", str(target), "-cp", os.pathsep.join(map(str, class_path)), "-encoding", "UTF-8"),
+        *("--release", str(MINIMUM_JAVA), "-nowarn", "-Xlint:none"),
+        "-proc:none",  # jars of Pinot bring annotation processors
+    ]
+    manager = compiler.getStandardFileManager(messages, english, utf_8)
+    try:
+        array_list = jpype.JClass("java.util.ArrayList")
+        units = manager.getJavaFileObjectsFromStrings(array_list([str(source) for source in sources]))
+        # What the compiler says goes into these two, so that nothing is in the role's output.
+        task = compiler.getTask(text, manager, messages, array_list(options), None, units)
+        done = bool(task.call())
+    except jpype.JException as error:
+        raise CompileError(f"the compiler failed: {error}") from error
+    finally:
+        manager.close()
+    if not done:
+        raise CompileError(_first_error(messages, english) or str(text).strip())
+
+
+def _compiler() -> Any:
+    try:
+        found = jpype.JClass("javax.tools.ToolProvider").getSystemJavaCompiler()
+    except TypeError:  # a run time without even the interface
+        found = None
+    if found is None:
+        system = jpype.JClass("java.lang.System")
+        raise SetupError(
+            f"The Java {system.getProperty('java.version')} that runs here has no compiler",
+            expected="a JDK, not only a JRE: the module jdk.compiler",
+            where=str(system.getProperty("java.home")),
+            remedy="Install a JDK and set JAVA_HOME to it.",
+        )
+    return found
+
+
+def _first_error(messages: Any, locale: Any) -> str | None:
+    for each in messages.getDiagnostics():
+        if str(each.getKind()) == "ERROR":
+            lines = [line.strip() for line in str(each.getMessage(locale)).splitlines()]
+            source = each.getSource()
+            where = "" if source is None else f"{Path(str(source.getName())).name}:{each.getLineNumber()}: "
+            return where + ", ".join(lines)
+    return None

@@ -1,0 +1,55 @@
+package io.pinotplugins.v0_11.broker;
+
+import java.util.Map;
+import org.apache.pinot.common.request.DataSource;
+import org.apache.pinot.common.request.Expression;
+import org.apache.pinot.common.request.PinotQuery;
+import org.apache.pinot.common.utils.request.RequestUtils;
+import org.apache.pinot.sql.parsers.CalciteSqlParser;
+import org.apache.pinot.sql.parsers.rewriter.QueryRewriter;
+
+/** Adds the condition of a version; called in the thread that compiles it, once for each SELECT. */
+public final class VersionRewriter implements QueryRewriter {
+    private final QueryPolicy policy;
+
+    /** The last one, by its SQL: it is asked for again and again. */
+    private volatile Map.Entry<String, Expression> compiled = Map.entry("", new Expression());
+
+    VersionRewriter(QueryPolicy policy) {
+        this.policy = policy;
+    }
+
+    @Override
+    public PinotQuery rewrite(PinotQuery query) {
+        DataSource source = query.getDataSource();
+        if (source == null || source.getSubquery() != null) {
+            return query; // the SELECT within was here before
+        }
+        String name = source.getTableName();
+        String table = name.substring(name.lastIndexOf('.') + 1);
+        String condition = policy.condition(table, BrokerQueries.current());
+        if (condition != null) {
+            query.setFilterExpression(and(query.getFilterExpression(), expression(condition)));
+        }
+        return query;
+    }
+
+    private Expression expression(String condition) {
+        Map.Entry<String, Expression> known = compiled;
+        if (!known.getKey().equals(condition)) {
+            known = Map.entry(condition, CalciteSqlParser.compileToExpression(condition));
+            compiled = known;
+        }
+        return known.getValue().deepCopy();
+    }
+
+    private static Expression and(Expression present, Expression condition) {
+        if (present == null) {
+            return condition;
+        }
+        Expression both = RequestUtils.getFunctionExpression("AND");
+        both.getFunctionCall().addToOperands(present);
+        both.getFunctionCall().addToOperands(condition);
+        return both;
+    }
+}

@@ -1,0 +1,22 @@
+package io.pinotplugins.v0_11.upsert;
+
+import java.util.Set;
+
+/** The columns that an upsert table has beside its users' own; see controller_client/upsert/columns.py. */
+public final class SystemColumns {
+    public static final String VALID_FROM = "$validFrom";
+    public static final String VALID_UNTIL = "$validUntil";
+    public static final String OFFSET = "$kafkaOffset";
+
+    /** No version. */
+    public static final long NIL = -1;
+
+    private static final Set<String> ALL = Set.of(VALID_FROM, VALID_UNTIL, OFFSET);
+
+    private SystemColumns() {
+    }
+
+    public static boolean contains(String column) {
+        return ALL.contains(column);
+    }
+}

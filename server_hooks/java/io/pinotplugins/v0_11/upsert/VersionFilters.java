@@ -1,0 +1,103 @@
+package io.pinotplugins.v0_11.upsert;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.pinot.common.request.context.FilterContext;
+import org.apache.pinot.common.request.context.predicate.RangePredicate;
+import org.apache.pinot.core.operator.filter.BaseFilterOperator;
+import org.apache.pinot.core.operator.filter.BitmapBasedFilterOperator;
+import org.apache.pinot.core.operator.filter.EmptyFilterOperator;
+import org.apache.pinot.core.operator.filter.MatchAllFilterOperator;
+import org.apache.pinot.core.query.request.context.QueryContext;
+import org.apache.pinot.segment.spi.IndexSegment;
+import org.apache.pinot.spi.exception.BadQueryRequestException;
+import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
+
+/** The condition of a version, answered by bitmaps. */
+public final class VersionFilters {
+    private static final Map<String, TableVersions> TABLES = new ConcurrentHashMap<>();
+    private static volatile long waitMs;
+
+    private VersionFilters() {
+    }
+
+    /** @param waitMs how long queries wait for a version that is not complete here */
+    public static void install(long waitMs) {
+        VersionFilters.waitMs = waitMs;
+    }
+
+    /** The server is complete up to a version of a table; before anybody else is told. */
+    public static void complete(String table, long version) {
+        of(table).complete(version);
+    }
+
+    /** Something was written about this version of a table, or later ones; after it was. */
+    public static void wrote(String table, long version) {
+        of(table).wrote(version);
+    }
+
+    /** The table is gone. */
+    public static void forget(String table) {
+        TABLES.remove(table);
+    }
+
+    /** The operator of a filter that begins with NOT or is a predicate; null where the filter is Pinot's. */
+    public static BaseFilterOperator operator(
+            IndexSegment segment, QueryContext query, FilterContext filter, int rows) {
+        try {
+            boolean isNegated = false;
+            FilterContext inner = filter;
+            while (inner.getType() == FilterContext.Type.NOT) {
+                inner = inner.getChildren().get(0);
+                isNegated = !isNegated;
+            }
+            RangePredicate range = versionRange(inner);
+            if (range == null) {
+                return null;
+            }
+            String column = range.getLhs().getIdentifier();
+            long version = Long.parseLong(range.getUpperBound());
+            TableVersions table = of(query.getTableName());
+            // NOT (NOT ...) is in the condition of a query that was rewritten, for a version of its table.
+            if (column.equals(SystemColumns.VALID_FROM) && filter != inner && !isNegated) {
+                table.await(version, waitMs);
+            }
+            return operator(table.bitmap(segment, column, version, rows), isNegated, rows);
+        } catch (BadQueryRequestException refused) {
+            throw refused;
+        } catch (Throwable error) {
+            Counter.FAILURES.add();
+            return null;
+        }
+    }
+
+    private static BaseFilterOperator operator(ImmutableRoaringBitmap found, boolean isNegated, int rows) {
+        int count = isNegated ? rows - found.getCardinality() : found.getCardinality();
+        if (count == 0) {
+            return EmptyFilterOperator.getInstance();
+        }
+        if (count == rows) {
+            return new MatchAllFilterOperator(rows);
+        }
+        return new BitmapBasedFilterOperator(found, isNegated, rows);
+    }
+
+    /** The predicate of a filter that asks for values of 0 to a version in one of our columns; else null. */
+    private static RangePredicate versionRange(FilterContext filter) {
+        if (filter.getType() != FilterContext.Type.PREDICATE
+                || !(filter.getPredicate() instanceof RangePredicate)) {
+            return null;
+        }
+        RangePredicate range = (RangePredicate) filter.getPredicate();
+        String column = range.getLhs().getIdentifier();
+        boolean isOurs = SystemColumns.VALID_FROM.equals(column) || SystemColumns.VALID_UNTIL.equals(column);
+        boolean isFromZero = range.isLowerInclusive() && range.getLowerBound().equals("0");
+        boolean isBounded = !range.getUpperBound().equals(RangePredicate.UNBOUNDED);
+        return isOurs && isFromZero && range.isUpperInclusive() && isBounded ? range : null;
+    }
+
+    private static TableVersions of(String table) {
+        TableVersions found = TABLES.get(table); // it locks nothing
+        return found != null ? found : TABLES.computeIfAbsent(table, TableVersions::new);
+    }
+}

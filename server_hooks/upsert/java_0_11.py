@@ -1,0 +1,15 @@
+"""What runs inside Pinot 0.11 for upsert tables: the sources in ``server_hooks/java``."""
+
+from __future__ import annotations
+
+from jvm_bridge.java import JavaSources, load_java
+
+__all__ = ["PACKAGE", "load"]
+
+PACKAGE = "io.pinotplugins.v0_11.upsert"
+"""Their package."""
+
+
+def load() -> None:
+    """Load them; errors as of :func:`jvm_bridge.java.load_java`."""
+    load_java(JavaSources.of("server_hooks", PACKAGE))

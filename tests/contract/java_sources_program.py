@@ -1,0 +1,37 @@
+"""Loads Java sources in a process of its own; reads one JSON document and writes what became of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import jpype
+
+from controller_client.errors import SetupError
+from jvm_bridge.java import CompileError, JavaSources, load_java
+from jvm_bridge.jvm import logging_properties, start_jvm_with
+
+# All that Pinot needs, and no compiler: as a run time without the JDK's tools.
+WITHOUT_COMPILER = "--limit-modules=java.se,jdk.unsupported"
+
+
+def main() -> None:
+    """``{options, package, files, main}``: answers what the main class' ``answer()`` returns."""
+    request: dict[str, Any] = json.load(sys.stdin)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    properties = [f"-D{name}={value}" for name, value in logging_properties(None).items()]
+    start_jvm_with(["-Xmx256m", *properties, *request["options"]])
+    sources = JavaSources(request["package"], tuple(map(Path, request["files"])))
+    try:
+        load_java(sources)
+        found = {"answer": str(jpype.JClass(request["main"]).answer())}
+    except (CompileError, SetupError) as error:
+        found = {"error": type(error).__name__, "message": str(error)}
+    print(json.dumps(found))  # noqa: T201  # read by the test
+
+
+if __name__ == "__main__":
+    main()
