@@ -46,8 +46,10 @@ class PropertyStore:
     ) -> None:
         self.zookeeper_address = zookeeper_address
         self.cluster_name = cluster_name
-        self.connection = ZooKeeperConnection(zookeeper_address, client=client, timeout_s=timeout_s)
         self._clock = clock or SystemClock()
+        self.connection = ZooKeeperConnection(
+            zookeeper_address, client=client, timeout_s=timeout_s, clock=self._clock
+        )
         self._rng = rng or random.Random()  # noqa: S311  # jitter
         self._cluster = f"/{cluster_name}"
         self._root = f"/{cluster_name}/PROPERTYSTORE"
