@@ -59,6 +59,7 @@ def run_subtask(
                 rules=params.rules,
             ),
             Path(folder),
+            client.clock,
         )
         failures = []
         for number in subtask.groups:
@@ -70,6 +71,7 @@ def run_subtask(
                 build=builder,
                 params=params,
                 is_cancelled=is_cancelled,
+                clock=client.clock,
             )
             try:
                 run.run()
