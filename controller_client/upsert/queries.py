@@ -16,6 +16,7 @@ from controller_client.rest.transport import Transport
 from controller_client.upsert.low_water_mark import MarkKeeper, read_mark
 from controller_client.upsert.query_version import version_for
 from controller_client.upsert.rewriting import options_in, rewrite
+from controller_client.upsert.sql_text import SqlText
 from controller_client.upsert.tables import (
     REWRITTEN,
     TABLES_PATH,
@@ -90,7 +91,7 @@ class UpsertQueries:
 
     def query(
         self,
-        sql: str,
+        sql: str | SqlText,
         *,
         skip_upsert: bool = False,
         as_of_version: int | None = None,
@@ -118,8 +119,9 @@ class UpsertQueries:
             UnreachableError: ZooKeeper does not answer.
             SourceError: Kafka does not answer about an earlier version.
         """
+        cut = SqlText.of(sql)
         sent: dict[str, str | int | bool] = dict(options or {})
-        told = {key: str(value) for key, value in sent.items()} | options_in(sql)
+        told = {key: str(value) for key, value in sent.items()} | options_in(cut)
         own = {
             "skipUpsert": "true" if skip_upsert else "",
             "asOfVersion": "" if as_of_version is None else str(as_of_version),
@@ -140,7 +142,7 @@ class UpsertQueries:
 
         # Read once, and only for a query that is not understood.
         names = functools.cache(lambda: TableNames(self._store.children(TABLES_PATH)))
-        rewritten = rewrite(sql, version_of, exists=lambda name: bool(names().alike(name)))
+        rewritten = rewrite(cut, version_of, exists=lambda name: bool(names().alike(name)))
         if versions:
             sent[REWRITTEN] = True
         elif asked.skip:
