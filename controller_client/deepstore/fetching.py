@@ -8,7 +8,7 @@ from pathlib import Path
 
 from controller_client.deepstore.http_copies import HttpCopies
 from controller_client.deepstore.judge import Replica
-from controller_client.deepstore.listing import OpenStore, open_deep_store
+from controller_client.deepstore.listing import OpenStore, deep_stores
 from controller_client.deepstore.remote_copies import (
     STORE,
     Fetched,
@@ -36,6 +36,9 @@ class SegmentFetcher:
         open_store: Gives the file store for a URI.
         limits: How much is read of a copy; narrowed by what a record says of its size.
         accept_agreeing: Also take a copy that is not proven, when two servers have the same rows.
+
+    Attributes:
+        open_store: Gives the file store for a URI.
     """
 
     def __init__(
@@ -43,12 +46,12 @@ class SegmentFetcher:
         client: RestClient,
         servers: ServerTars,
         *,
-        open_store: OpenStore = open_deep_store,
+        open_store: OpenStore | None = None,
         limits: TarLimits | None = None,
         accept_agreeing: bool = False,
     ) -> None:
         self._servers = servers
-        self._open = open_store
+        self.open_store = open_store or deep_stores()
         self._limits = limits or TarLimits()
         self._accept_agreeing = accept_agreeing
         self._http = HttpCopies(client)
@@ -89,7 +92,7 @@ class SegmentFetcher:
         """
         places = self._servers_places(wanted, servers)
         if wanted.url:
-            places.insert(0, Place(STORE, from_url(wanted.url, self._http, self._open)))
+            places.insert(0, Place(STORE, from_url(wanted.url, self._http, self.open_store)))
         return self._fetch(wanted, places, path, refused)
 
     def fetch_from_replicas(self, record: SegmentRecord, replicas: Sequence[Replica], path: Path) -> Fetched:
@@ -97,13 +100,20 @@ class SegmentFetcher:
         servers, refused = self._servers_of(record, replicas)
         return self._fetch(record.wanted, self._servers_places(record.wanted, servers), path, refused)
 
-    def from_store(self, record: SegmentRecord, uri: str, path: Path) -> Fetched:
+    def from_store(self, record: SegmentRecord, uri: str, size_bytes: int, path: Path) -> Fetched:
         """Fetch a segment, as it is, from a place in the store: a URI that is not percent-encoded.
+
+        Args:
+            record: The segment's metadata.
+            uri: The place.
+            size_bytes: What the store says of its size.
+            path: As of :meth:`fetch`.
 
         Raises:
             NotFoundError: It is not there, or is not this segment; says why.
         """
-        place = Place(STORE, lambda target, most: from_store(self._open(uri), uri, target, most))
+        store = self.open_store(uri)
+        place = Place(STORE, lambda target, most: from_store(store, uri, size_bytes, target, most))
         return self._fetch(record.wanted, [place], path, as_it_is=True)
 
     def _fetch(

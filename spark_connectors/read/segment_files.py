@@ -13,7 +13,7 @@ from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.segment_record import WantedSegment
 from controller_client.deepstore.servers import ServerTars
 from controller_client.errors import NotFoundError, PartialResultError
-from controller_client.filestore import FileStore, open_store
+from controller_client.filestore import OpenStores
 from controller_client.segment_tar import ExpectedSegment, Proof, TarLimits, file_name_of, unpack_tar
 from spark_connectors.options import ReadOptions
 from spark_connectors.read.plan import SegmentGroup, SegmentToRead
@@ -99,10 +99,7 @@ def open_segment_files(
         for segment in group.segments
         for server in segment.servers
     }
-
-    def store_of(uri: str) -> FileStore:
-        return open_store(uri, options.fs_properties, key="download url")
-
+    stores = OpenStores(options.fs_properties, key="download url")
     with ServerTars(client, addresses) as servers:
-        fetcher = SegmentFetcher(client, servers, open_store=store_of)
+        fetcher = SegmentFetcher(client, servers, open_store=stores)
         yield SegmentFiles(client, fetcher, group.table, folder)
