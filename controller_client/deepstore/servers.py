@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from controller_client.common.closing import Closing
 from controller_client.config import BrokerConfig
 from controller_client.deepstore.http_copies import download_tar
 from controller_client.deepstore.rate import RateLimit
@@ -19,7 +19,7 @@ from controller_client.rest.transport import Transport, path_of
 __all__ = ["ServerAdmins", "ServerTars"]
 
 
-class ServerTars:
+class ServerTars(Closing):
     """Fetches segments' tars from servers, by their admin ports, with the credentials and TLS of the client.
 
     A context manager; threads may share it.
@@ -34,14 +34,6 @@ class ServerTars:
         self._addresses = addresses or {}
         self._lock = threading.Lock()
         self._transports: dict[str, Transport] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connections."""

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from types import TracebackType
 
 from controller_client.broker.client import BrokerClient, QueryResult
 from controller_client.clock import Clock, SystemClock
+from controller_client.common.closing import Closing
 from controller_client.errors import NotAppliedError
 from controller_client.publishing.routing import routed_segments
 from controller_client.rest.transport import Transport
@@ -45,7 +45,7 @@ class UpsertResult:
     versions: Mapping[str, int]
 
 
-class UpsertQueries:
+class UpsertQueries(Closing):
     """Asks brokers for upsert tables; other tables' queries pass as they are. A context manager.
 
     It needs no broker of ours: the condition is put into the SQL. Brokers that run the hook ``upsert`` do it
@@ -75,14 +75,6 @@ class UpsertQueries:
         self._marks: dict[str, tuple[float, int]] = {}
         self._keepers: dict[str, MarkKeeper] = {}
         self._ends: dict[str, VersionEnds] = {}
-
-    def __enter__(self) -> UpsertQueries:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close what was opened here; broker and store stay open."""

@@ -18,7 +18,6 @@ settled by reading back what is there, and where that does not tell, it is an :c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from kazoo.client import KazooClient
@@ -38,6 +37,7 @@ from kazoo.exceptions import (
 from kazoo.handlers.threading import KazooTimeoutError
 
 from controller_client.clock import Clock, SystemClock
+from controller_client.common.closing import Closing
 from controller_client.errors import (
     AuthError,
     ConflictError,
@@ -57,7 +57,7 @@ _LOST_REPLY = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, Conne
 _PIPELINE = 500
 
 
-class ZooKeeperConnection:
+class ZooKeeperConnection(Closing):
     """Reads and writes znodes by absolute path (below the address' chroot).
 
     Connects at the first call. Safe to be used from several threads.
@@ -90,11 +90,6 @@ class ZooKeeperConnection:
     def __enter__(self) -> Self:
         self.kazoo()
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the session; locks that it holds are free at once."""
