@@ -38,6 +38,7 @@ from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord, segment_path
 from tests.integration.fixtures.numbers_table import load_numbers
 from tests.support.cluster import PinotCluster
+from tests.support.offline_tables import offline_table
 from tests.support.pinot_services import DEEP_STORE_BUCKET
 from tests.support.pinotctl import pinotctl
 from tests.support.session import Session
@@ -148,7 +149,7 @@ def fill(
     for name in names:
         fields = [{"name": "id", "dataType": "INT"}]
         client.schemas.create(Schema.from_json({"schemaName": name, "dimensionFieldSpecs": fields}))
-        client.tables.create(TableConfig.from_json(table_config(name)))
+        client.tables.create(TableConfig.from_json(offline_table(name, replicas=2)))
     cluster = f"/{pinot.cluster_name}"
     store.connection.create(f"{cluster}/CONTROLLER/PAUSE", ZNRecord("pause").to_bytes())
     each = options.segments // options.tables
@@ -198,18 +199,6 @@ def write_records(
             )
         for one in pending:
             one.get(timeout=120)
-
-
-def table_config(name: str) -> dict[str, object]:
-    """Config of an offline table with two replicas."""
-    return {
-        "tableName": name,
-        "tableType": "OFFLINE",
-        "segmentsConfig": {"replication": "2", "schemaName": name},
-        "tenants": {},
-        "tableIndexConfig": {},
-        "metadata": {},
-    }
 
 
 def by_command(pinot: PinotCluster, rate: float) -> dict[str, object]:

@@ -27,7 +27,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import psutil
 
@@ -39,9 +39,9 @@ from controller_client.errors import QueryError
 from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
-from tests.support.kafka import realtime_table
 from tests.support.kafka_topics import Topic
 from tests.support.pinot_services import HOSTED_TENANT
+from tests.support.realtime_tables import realtime_schema, realtime_table
 from tests.support.session import Session
 
 _T = TypeVar("_T")
@@ -72,15 +72,11 @@ class Streamed:
         self.store = store
         self.broker: BrokerClient = session.pinot.broker()
         self.topic = Topic(session.kafka.bootstrap, self.name, 1)
-        client.schemas.create(Schema.from_json(_schema(self.name)))
-        config: dict[str, Any] = realtime_table(self.name, session.kafka)
-        config["tenants"] = {"server": HOSTED_TENANT, "broker": "DefaultTenant"}
-        config["segmentsConfig"]["replicasPerPartition"] = "2"
+        client.schemas.create(Schema.from_json(realtime_schema(self.name, {"text": "STRING"})))
+        config = realtime_table(
+            self.name, session.kafka, rows_per_segment=rows, replicas=2, tenant=HOSTED_TENANT, peers=peers
+        )
         config["tableIndexConfig"]["noDictionaryColumns"] = ["text"]
-        streams = config["tableIndexConfig"]["streamConfigs"]
-        streams["realtime.segment.flush.threshold.rows"] = str(rows)
-        if peers:
-            config["segmentsConfig"]["peerSegmentDownloadScheme"] = "http"
         client.tables.create(TableConfig.from_json(config))
 
     def consuming(self) -> str:
@@ -169,17 +165,6 @@ def freshness(table: Streamed) -> Iterator[list[tuple[float, float]]]:
         done.set()
         for thread in threads:
             thread.join()
-
-
-def _schema(name: str) -> dict[str, Any]:
-    time_field = {
-        "name": "ts",
-        "dataType": "LONG",
-        "format": "1:MILLISECONDS:EPOCH",
-        "granularity": "1:MILLISECONDS",
-    }
-    text = {"name": "text", "dataType": "STRING"}
-    return {"schemaName": name, "dimensionFieldSpecs": [text], "dateTimeFieldSpecs": [time_field]}
 
 
 def main() -> None:

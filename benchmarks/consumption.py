@@ -38,8 +38,9 @@ from controller_client.consumption.resuming import resume
 from controller_client.errors import QueryError
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
-from tests.support.kafka import Kafka, realtime_table
+from tests.support.kafka import Kafka
 from tests.support.pinot_services import HOSTED_TENANT
+from tests.support.realtime_tables import realtime_schema, realtime_table
 from tests.support.session import Session
 
 _POLL_S = 0.02
@@ -88,19 +89,8 @@ class Bench:
         admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
         for future in admin.create_topics([NewTopic(self.name, self.partitions, 1)]).values():
             future.result(60)
-        time_field = {
-            "name": "ts",
-            "dataType": "LONG",
-            "format": "1:MILLISECONDS:EPOCH",
-            "granularity": "1:MILLISECONDS",
-        }
-        self.client.schemas.create(
-            Schema.from_json({"schemaName": self.name, "dateTimeFieldSpecs": [time_field]})
-        )
-        config = realtime_table(self.name, self.kafka)
-        config["tenants"] = {"server": HOSTED_TENANT, "broker": "DefaultTenant"}
-        streams = config["tableIndexConfig"]["streamConfigs"]
-        streams["realtime.segment.flush.threshold.rows"] = "50000"
+        self.client.schemas.create(Schema.from_json(realtime_schema(self.name, {})))
+        config = realtime_table(self.name, self.kafka, rows_per_segment=50_000, tenant=HOSTED_TENANT)
         self.client.tables.create(TableConfig.from_json(config))
 
     @contextmanager

@@ -36,6 +36,7 @@ from jvm_bridge.jdk import find_java, module_flags
 from jvm_bridge.jvm import logging_properties, start_jvm
 from jvm_bridge.local_cluster import HOST
 from jvm_bridge.local_cluster.roles import CLUSTER_NAME
+from tests.support.offline_tables import offline_table
 from tests.support.pinotctl import pinotctl
 
 _MAIN = "org.apache.pinot.tools.admin.PinotAdministrator"
@@ -208,14 +209,7 @@ class Server:
 
 def table_document(name: str) -> dict[str, object]:
     """Return a table's configuration."""
-    return {
-        "tableName": name,
-        "tableType": "OFFLINE",
-        "segmentsConfig": {"replication": "1", "schemaName": name},
-        "tenants": {"server": name, "broker": "DefaultTenant"},
-        "tableIndexConfig": {"invertedIndexColumns": ["origin"]},
-        "metadata": {},
-    }
+    return offline_table(name, tenant=name, indexing={"invertedIndexColumns": ["origin"]})
 
 
 def schema_document(name: str) -> dict[str, object]:

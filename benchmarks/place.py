@@ -16,6 +16,7 @@ from controller_client.config import BrokerConfig, ControllerConfig
 from controller_client.errors import QueryError
 from controller_client.models import Schema, TableConfig
 from jvm_bridge.local_cluster import ClusterPorts, LocalCluster
+from tests.support.offline_tables import offline_table
 
 _TYPES = {
     pa.int32(): "INT",
@@ -39,18 +40,8 @@ class Place:
         fields = [{"name": field.name, "dataType": _TYPES[field.type]} for field in schema]
         self.client.schemas.create(Schema.from_json({"schemaName": name, "dimensionFieldSpecs": fields}))
         strings = [field.name for field in schema if field.type == pa.string()]
-        self.client.tables.create(
-            TableConfig.from_json(
-                {
-                    "tableName": name,
-                    "tableType": "OFFLINE",
-                    "segmentsConfig": {"replication": "1", "schemaName": name},
-                    "tenants": {},
-                    "tableIndexConfig": {"invertedIndexColumns": strings[:2]},
-                    "metadata": {},
-                }
-            )
-        )
+        config = offline_table(name, indexing={"invertedIndexColumns": strings[:2]})
+        self.client.tables.create(TableConfig.from_json(config))
         return name
 
     def wait_rows(self, table: str, rows: int) -> None:

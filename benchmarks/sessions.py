@@ -34,6 +34,7 @@ from controller_client.zookeeper import PropertyStore
 from jvm_bridge.local_cluster import ClusterPorts, LocalCluster
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 from minion_tasks.file_ingestion.session.store import sessions_path
+from tests.support.offline_tables import offline_table
 
 _BAD = "id,amount\nnot a number,1\n"
 
@@ -61,18 +62,7 @@ class Bench:
         """Create a table with the task; its source is the folder of the same name."""
         fields = [{"name": "id", "dataType": "INT"}, {"name": "amount", "dataType": "DOUBLE"}]
         self.client.schemas.create(Schema.from_json({"schemaName": name, "dimensionFieldSpecs": fields}))
-        self.client.tables.create(
-            TableConfig.from_json(
-                {
-                    "tableName": name,
-                    "tableType": "OFFLINE",
-                    "segmentsConfig": {"replication": "1", "schemaName": name},
-                    "tenants": {},
-                    "tableIndexConfig": {},
-                    "metadata": {},
-                }
-            )
-        )
+        self.client.tables.create(TableConfig.from_json(offline_table(name)))
         source = self.folder / name
         shutil.rmtree(source, ignore_errors=True)
         source.mkdir(parents=True)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,17 +19,18 @@ from benchmarks.hosted_server import Server
 from controller_client.broker.client import QueryResult
 from controller_client.errors import PinotPluginError
 from controller_client.models import Schema, TableConfig
-from controller_client.upsert.creating import create_upsert_table, plan_upsert_table
+from controller_client.upsert.creating import create_upsert_table
 from controller_client.upsert.queries import UpsertQueries
 from controller_client.upsert.tables import find_table
 from controller_client.upsert.version_ends import VersionEnds
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.jdk import find_java
 from tests.integration.upsert.oracle.history import read_ends
-from tests.support.kafka import Kafka, realtime_table
+from tests.support.coordinator import start_coordinator
+from tests.support.kafka import Kafka
 from tests.support.kafka_topics import Topic
-from tests.support.pinotctl import pinotctl
-from tests.support.spark import LOCAL_SPARK, spark_words
+from tests.support.realtime_tables import planned_upsert, realtime_schema, realtime_table
+from tests.support.spark import LOCAL_SPARK
 
 PARTITIONS = 4
 _GROUPS = 100
@@ -39,7 +38,6 @@ _VALUES = 1_000_000
 _CHUNK = 10_000
 _TIMEOUT_S = 120.0
 _MIB = 2**20
-_REPOSITORY = Path(__file__).parents[1]
 _SPARK = {**LOCAL_SPARK, "spark.driver.memory": "1500m"}
 
 
@@ -190,24 +188,19 @@ class Contender:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=_TIMEOUT_S).stdout
 
     def _schema(self) -> dict[str, Any]:
-        kinds = {"id": "LONG", "part": "INT", "team": "STRING"}
-        times = {"name": "ts", "dataType": "LONG", "format": "1:MILLISECONDS:EPOCH"}
-        return {
-            "schemaName": self.name,
-            "dimensionFieldSpecs": [{"name": name, "dataType": kind} for name, kind in kinds.items()],
-            "metricFieldSpecs": [{"name": name, "dataType": "LONG"} for name in ("value", "seq")],
-            "dateTimeFieldSpecs": [{**times, "granularity": "1:MILLISECONDS"}],
-        }
+        dimensions = {"id": "LONG", "part": "INT", "team": "STRING"}
+        return realtime_schema(self.name, dimensions, {"value": "LONG", "seq": "LONG"})
 
     def _table(self) -> dict[str, Any]:
-        config = realtime_table(self.name, self.kafka)
-        config["tenants"] = {"server": self.name, "broker": "DefaultTenant"}
-        config["segmentsConfig"].update(retentionTimeUnit="DAYS", retentionTimeValue="10000")
-        index = config["tableIndexConfig"]
-        index.update(loadMode="MMAP", noDictionaryColumns=["value", "seq", "ts"])
-        # Pinot divides it by the partitions of a server.
-        rows = str(self._rows_per_segment * PARTITIONS)
-        index["streamConfigs"]["realtime.segment.flush.threshold.rows"] = rows
+        config = realtime_table(
+            self.name,
+            self.kafka,
+            # Pinot divides it by the partitions of a server.
+            rows_per_segment=self._rows_per_segment * PARTITIONS,
+            tenant=self.name,
+            keeps_all=True,
+        )
+        config["tableIndexConfig"].update(loadMode="MMAP", noDictionaryColumns=["value", "seq", "ts"])
         return config
 
 
@@ -240,22 +233,15 @@ class Versioned(Contender):
 
     def create(self) -> None:
         """Make the table and start the key coordinator."""
-        planned = plan_upsert_table(
-            Schema.from_json(self._schema()),
-            TableConfig.from_json(self._table()),
-            primary_key=["id"],
-            timestamp_column="ts",
-        )
+        planned = planned_upsert(self._schema(), self._table(), ["id"])
         create_upsert_table(self.server.place.client, planned)
-        spark = spark_words(_SPARK)
-        words = ["upsert", "coordinate", self.name, *self._options, *spark]
-        words += ["--checkpoint", str(self.server.folder / "checkpoint")]
-        command = pinotctl(*words, controller=self.server.place.cluster.controller_url)
-        environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "SPARK_LOCAL_IP": "127.0.0.1"}
-        with (self.server.folder / "coordinator.log").open("wb") as log:
-            self._coordinator = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
-            )
+        self._coordinator = start_coordinator(
+            self.name,
+            self.server.folder,
+            self.server.place.cluster.controller_url,
+            *self._options,
+            spark=_SPARK,
+        )
 
     def query(self, sql: str) -> QueryResult:
         """Ask at the table's mark."""

@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from types import TracebackType
 from typing import Any
 
 import requests
 
 from controller_client.clock import Clock, SystemClock
+from controller_client.common.closing import Closing
 from controller_client.common.retry import RetryPolicy, TransientFailureError, call_with_retry
 from controller_client.config import BrokerConfig
 from controller_client.errors import NotAppliedError, PartialResultError, QueryError
@@ -90,7 +90,7 @@ class QueryResult:
         return self.rows[0][0]
 
 
-class BrokerClient:
+class BrokerClient(Closing):
     """Queries; a context manager that closes its connections.
 
     A broker that cannot be reached or breaks off is passed over for the next one, since a query changes
@@ -125,14 +125,6 @@ class BrokerClient:
         """Close the connections."""
         if self._owned is not None:
             self._owned.close()
-
-    def __enter__(self) -> BrokerClient:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def query(
         self,

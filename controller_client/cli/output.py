@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -17,6 +16,7 @@ from typing import Any, Protocol
 
 import click
 
+from controller_client.clock import Clock, SystemClock
 from controller_client.common.terminal import json_text, visible_lines
 from controller_client.common.visible_text import visible
 
@@ -49,17 +49,17 @@ class Output:
 
     Args:
         output_format: How data is written; the command's ``--output`` sets it.
-        monotonic: Seconds of a clock that never goes back; paces the plain lines of progress.
+        clock: Paces the plain lines of progress.
     """
 
     def __init__(
         self,
         output_format: OutputFormat = OutputFormat.TABLE,
         *,
-        monotonic: Callable[[], float] = time.monotonic,
+        clock: Clock | None = None,
     ) -> None:
         self.format = output_format
-        self._monotonic = monotonic
+        self._clock = clock or SystemClock()
 
     @property
     def is_json(self) -> bool:
@@ -119,7 +119,7 @@ class Output:
             with _bar(text, total, unit) as bar:
                 yield bar
             return
-        lines = _PlainProgress(self.note, self._monotonic, text, total, unit)
+        lines = _PlainProgress(self.note, self._clock, text, total, unit)
         try:
             yield lines
         finally:
@@ -152,14 +152,14 @@ class _PlainProgress:
     def __init__(
         self,
         write: Callable[[str], None],
-        monotonic: Callable[[], float],
+        clock: Clock,
         text: str,
         total: int | None,
         unit: str,
     ) -> None:
-        self._write, self._monotonic, self._unit = write, monotonic, unit
+        self._write, self._clock, self._unit = write, clock, unit
         self._text, self._total, self._done = text, total, 0
-        self._next_s = monotonic() + _PLAIN_INTERVAL_S
+        self._next_s = clock.monotonic() + _PLAIN_INTERVAL_S
         self._last = ""
 
     def advance(self, count: int = 1) -> None:
@@ -169,8 +169,8 @@ class _PlainProgress:
         self._done = self._done if done is None else done
         self._total = self._total if total is None else total
         self._text = self._text if text is None else text
-        if self._monotonic() >= self._next_s:
-            self._next_s = self._monotonic() + _PLAIN_INTERVAL_S
+        if self._clock.monotonic() >= self._next_s:
+            self._next_s = self._clock.monotonic() + _PLAIN_INTERVAL_S
             self._show()
 
     def finish(self) -> None:

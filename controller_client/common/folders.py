@@ -6,11 +6,12 @@ import fcntl
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+
+from controller_client.clock import Clock, SystemClock
 
 __all__ = ["FolderLock", "scratch_folder"]
 
@@ -60,7 +61,7 @@ class FolderLock:
 
 
 @contextmanager
-def scratch_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
+def scratch_folder(prefix: str, parent: Path | None = None, clock: Clock | None = None) -> Iterator[Path]:
     """Make a temporary folder, and delete it at the end.
 
     What a process leaves that is killed is deleted by the next that asks for a folder of the same prefix.
@@ -68,9 +69,10 @@ def scratch_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
     Args:
         prefix: Begin of its name, e.g. ``pinot-push-``.
         parent: Where it is; by default the system's folder for temporary files.
+        clock: Time, by which a folder without a lock is an old one.
     """
     place = parent or Path(tempfile.gettempdir())
-    _sweep(place, prefix)
+    _sweep(place, prefix, clock or SystemClock())
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
         lock = FolderLock(folder, _LOCK)
@@ -85,19 +87,19 @@ def scratch_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
         lock.release()
 
 
-def _sweep(place: Path, prefix: str) -> None:
+def _sweep(place: Path, prefix: str, clock: Clock) -> None:
     for folder in place.glob(f"{prefix}*"):
         with suppress(OSError):  # it is another user's, or another process sweeps it, too
-            _sweep_one(folder)
+            _sweep_one(folder, clock)
 
 
-def _sweep_one(folder: Path) -> None:
+def _sweep_one(folder: Path, clock: Clock) -> None:
     stat = folder.lstat()
     if folder.is_symlink() or not folder.is_dir() or stat.st_uid != os.geteuid():
         return
     if not (folder / _LOCK).exists():
         # Just made, and not locked yet; or left so by a process that was killed at that moment.
-        if time.time() - stat.st_mtime > _UNLOCKED_FOR_S:
+        if clock.now() - stat.st_mtime > _UNLOCKED_FOR_S:
             folder.rmdir()
         return
     lock = FolderLock(folder, _LOCK)

@@ -11,7 +11,7 @@ from controller_client.common.folders import scratch_folder
 from controller_client.common.names import TableType
 from controller_client.deepstore.judge import Fault, Judgement, Replica, Stored, judge
 from controller_client.deepstore.layout import StoreLayout
-from controller_client.deepstore.listing import OpenStore, StoreListing, open_deep_store
+from controller_client.deepstore.listing import OpenStore, StoreListing, deep_stores
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.segment_record import SegmentRecord, read_records
 from controller_client.deepstore.servers import ServerAdmins
@@ -91,7 +91,7 @@ class Auditor:
         rate: RateLimit,
         options: AuditOptions | None = None,
         *,
-        open_store: OpenStore = open_deep_store,
+        open_store: OpenStore | None = None,
     ) -> None:
         self.options = options or AuditOptions()
         self.layout = layout
@@ -99,7 +99,7 @@ class Auditor:
         self._store = store
         self._servers = servers
         self._rate = rate
-        self._open = open_store
+        self._open = open_store or deep_stores()
 
     def tables(self) -> list[str]:
         """Return the names, with type, of all tables."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 
 from controller_client.deepstore.http_copies import HttpCopies
 from controller_client.deepstore.judge import Replica
-from controller_client.deepstore.listing import OpenStore, open_deep_store
+from controller_client.deepstore.listing import OpenStore, deep_stores
 from controller_client.deepstore.remote_copies import (
     STORE,
     Fetched,
@@ -17,8 +18,8 @@ from controller_client.deepstore.remote_copies import (
     from_store,
     from_url,
 )
-from controller_client.deepstore.segment_record import SegmentRecord
-from controller_client.deepstore.servers import ServerAdmins
+from controller_client.deepstore.segment_record import SegmentRecord, WantedSegment
+from controller_client.deepstore.servers import ServerTars
 from controller_client.errors import ConflictError
 from controller_client.rest.client import RestClient
 from controller_client.segment_tar import TarLimits
@@ -35,19 +36,22 @@ class SegmentFetcher:
         open_store: Gives the file store for a URI.
         limits: How much is read of a copy; narrowed by what a record says of its size.
         accept_agreeing: Also take a copy that is not proven, when two servers have the same rows.
+
+    Attributes:
+        open_store: Gives the file store for a URI.
     """
 
     def __init__(
         self,
         client: RestClient,
-        servers: ServerAdmins,
+        servers: ServerTars,
         *,
-        open_store: OpenStore = open_deep_store,
+        open_store: OpenStore | None = None,
         limits: TarLimits | None = None,
         accept_agreeing: bool = False,
     ) -> None:
         self._servers = servers
-        self._open = open_store
+        self.open_store = open_store or deep_stores()
         self._limits = limits or TarLimits()
         self._accept_agreeing = accept_agreeing
         self._http = HttpCopies(client)
@@ -73,27 +77,48 @@ class SegmentFetcher:
         servers, refused = self._servers_of(record, replicas)
         if not record.url:
             refused.insert(0, Refused(STORE, "the metadata has no download url"))
-            return self._fetch(record, servers, path, refused)
-        store = Place(STORE, from_url(record.url, self._http, self._open))
-        return self._fetch(record, [store, *servers], path, refused)
+        return self.fetch_wanted(record.wanted, servers, path, refused)
+
+    def fetch_wanted(
+        self, wanted: WantedSegment, servers: Sequence[str], path: Path, refused: Sequence[Refused] = ()
+    ) -> Fetched:
+        """Fetch a segment of which no more is known than what it must be: from the store, then from servers.
+
+        Args:
+            wanted: The segment.
+            servers: Names, in the order in which they are asked.
+            path: As of :meth:`fetch`, as are the errors.
+            refused: Places that are not asked, and why.
+        """
+        places = self._servers_places(wanted, servers)
+        if wanted.url:
+            places.insert(0, Place(STORE, from_url(wanted.url, self._http, self.open_store)))
+        return self._fetch(wanted, places, path, refused)
 
     def fetch_from_replicas(self, record: SegmentRecord, replicas: Sequence[Replica], path: Path) -> Fetched:
         """As :meth:`fetch`, from servers alone; those whose check sum is known to be right come first."""
         servers, refused = self._servers_of(record, replicas)
-        return self._fetch(record, servers, path, refused)
+        return self._fetch(record.wanted, self._servers_places(record.wanted, servers), path, refused)
 
-    def from_store(self, record: SegmentRecord, uri: str, path: Path) -> Fetched:
+    def from_store(self, record: SegmentRecord, uri: str, size_bytes: int, path: Path) -> Fetched:
         """Fetch a segment, as it is, from a place in the store: a URI that is not percent-encoded.
+
+        Args:
+            record: The segment's metadata.
+            uri: The place.
+            size_bytes: What the store says of its size.
+            path: As of :meth:`fetch`.
 
         Raises:
             NotFoundError: It is not there, or is not this segment; says why.
         """
-        place = Place(STORE, lambda target, most: from_store(self._open(uri), uri, target, most))
-        return self._fetch(record, [place], path, as_it_is=True)
+        store = self.open_store(uri)
+        place = Place(STORE, lambda target, most: from_store(store, uri, size_bytes, target, most))
+        return self._fetch(record.wanted, [place], path, as_it_is=True)
 
     def _fetch(
         self,
-        record: SegmentRecord,
+        wanted: WantedSegment,
         places: Sequence[Place],
         path: Path,
         refused: Sequence[Refused] = (),
@@ -101,11 +126,11 @@ class SegmentFetcher:
         as_it_is: bool = False,
     ) -> Fetched:
         return fetch_first(
-            f"{record.segment} of {record.table}",
-            record.expected,
+            str(wanted),
+            wanted.expected,
             places,
             path,
-            self._limits.for_size(record.size_bytes),
+            self._limits.for_size(wanted.size_bytes),
             refused,
             accept_agreeing=self._accept_agreeing,
             as_it_is=as_it_is,
@@ -113,16 +138,17 @@ class SegmentFetcher:
 
     def _servers_of(
         self, record: SegmentRecord, replicas: Collection[Replica]
-    ) -> tuple[list[Place], list[Refused]]:
-        places, refused = [], []
+    ) -> tuple[list[str], list[Refused]]:
+        servers, refused = [], []
         for each in sorted(replicas, key=lambda one: (one.differs_from(record), one.crc is None, one.server)):
             if each.state != "ONLINE":
                 refused.append(Refused(each.server, f"it is {each.state}"))
             elif each.differs_from(record) and not self._accept_agreeing:
                 refused.append(Refused(each.server, f"it has crc {each.crc}, not {record.crc}"))
             else:
-                places.append(Place(each.server, self._from_server(each.server, record)))
-        return places, refused
+                servers.append(each.server)
+        return servers, refused
 
-    def _from_server(self, server: str, record: SegmentRecord) -> Callable[[Path, int], object]:
-        return lambda target, most: self._servers.download(server, record.table, record.segment, target, most)
+    def _servers_places(self, wanted: WantedSegment, servers: Sequence[str]) -> list[Place]:
+        table, segment = wanted.table, wanted.expected.segment
+        return [Place(each, partial(self._servers.download, each, table, segment)) for each in servers]

@@ -10,14 +10,21 @@ from controller_client.deepstore.judge import Stored, StoredState
 from controller_client.deepstore.layout import StoreLayout, shown
 from controller_client.deepstore.segment_record import SegmentRecord
 from controller_client.errors import ConfigError, DataError, SourceError
-from controller_client.filestore import FileStore, open_store, scheme_of
+from controller_client.filestore import FileStore, OpenStores, open_store, scheme_of
 from controller_client.filestore.local import local_path
 from controller_client.segment_tar import TarLimits, judge_copy, on_this_disk
 
-__all__ = ["OpenStore", "StoreListing", "open_deep_store"]
+__all__ = ["OpenStore", "StoreListing", "deep_stores", "open_deep_store"]
 
 OpenStore = Callable[[str], FileStore]
 """Gives the file store for a URI."""
+
+_KEY = "the download url"
+
+
+def deep_stores() -> OpenStore:
+    """Return what gives file stores as :func:`open_deep_store` does, each opened once and kept."""
+    return OpenStores({}, key=_KEY)
 
 
 def open_deep_store(uri: str) -> FileStore:
@@ -26,7 +33,7 @@ def open_deep_store(uri: str) -> FileStore:
     Raises:
         ConfigError: There is no file store for its scheme.
     """
-    return open_store(uri, {}, key="the download url")
+    return open_store(uri, {}, key=_KEY)
 
 
 class StoreListing:

@@ -257,12 +257,13 @@ class _Search:
             raise DataError(f"what was put together of it has crc {found}, not {self._expected.crc}")
 
 
-def from_store(store: FileStore, uri: str, path: Path, max_bytes: int) -> None:
+def from_store(store: FileStore, uri: str, size_bytes: int | None, path: Path, max_bytes: int) -> None:
     """Fetch a tar from a file store.
 
     Args:
         store: The file store.
         uri: Place of the tar, not percent-encoded.
+        size_bytes: What the store says of its size; None: there is nothing.
         path: File to write.
         max_bytes: Most that it may have.
 
@@ -271,7 +272,6 @@ def from_store(store: FileStore, uri: str, path: Path, max_bytes: int) -> None:
         DataError: It is larger.
         SourceError: It cannot be read.
     """
-    size_bytes = store.size_bytes(uri)
     if size_bytes is None:
         raise NotFoundError(f"nothing at {uri}", where=uri)
     if size_bytes > max_bytes:
@@ -296,7 +296,8 @@ def from_url(url: str, http: HttpCopies, open_store: OpenStore) -> Callable[[Pat
         uri = object_of(url)
         if uri is None:
             raise DataError("the download url leads to no place of a store")
-        from_store(open_store(uri), uri, target, most)
+        store = open_store(uri)
+        from_store(store, uri, store.size_bytes(uri), target, most)
 
     return download
 

@@ -19,7 +19,7 @@ from controller_client.common.word_enum import WordEnum
 from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.judge import Judgement, Replica
 from controller_client.deepstore.layout import StoreLayout, shown
-from controller_client.deepstore.listing import OpenStore, open_deep_store
+from controller_client.deepstore.listing import OpenStore
 from controller_client.deepstore.remote_copies import Fetched, Refused
 from controller_client.deepstore.segment_record import SegmentRecord, read_record
 from controller_client.errors import (
@@ -88,7 +88,7 @@ class Repairer:
         layout: The deep store.
         fetcher: Fetches tars.
         work_dir: Folder of this machine with space for a tar for each thread.
-        open_store: Gives the file store for a URI.
+        open_store: Gives the file store for a URI; default: as the fetcher has it.
         folder_sizes: Whether the cluster's records have the sizes of folders where servers commit.
     """
 
@@ -99,7 +99,7 @@ class Repairer:
         fetcher: SegmentFetcher,
         work_dir: Path,
         *,
-        open_store: OpenStore = open_deep_store,
+        open_store: OpenStore | None = None,
         folder_sizes: bool = False,
     ) -> None:
         self._store = store
@@ -107,7 +107,7 @@ class Repairer:
         self._layout = layout
         self._fetcher = fetcher
         self._work_dir = work_dir
-        self._open = open_store
+        self._open = open_store or fetcher.open_store
 
     def repair(self, judged: Judgement, *, dry_run: bool = False) -> Repaired:
         """Repair one segment; what goes wrong is in the answer.
@@ -158,7 +158,7 @@ class Repairer:
                 return Repaired(table, segment, Outcome.GONE)
             _check_comparable(record)
             target = self._layout.object_uri(table, segment)
-            here = self._layout.object_of(record.url) if record.url else None
+            entered = here = self._layout.object_of(record.url) if record.url else None
             found = self._stored_right(record, here, tar)
             if found and record.tar_bytes in (None, found.size_bytes):
                 return _repaired(record, Outcome.GOOD, found, record.url)
@@ -173,7 +173,7 @@ class Repairer:
                 if not self._uploaded(record, tar, target, found):
                     continue
                 here = target
-            url = record.url if here == self._object_of(record) else self._layout.url(table, segment)
+            url = record.url if here == entered else self._layout.url(table, segment)
             try:
                 self._store.set(
                     segment_path(table, segment), record.with_copy(url, found.size_bytes), record.version
@@ -187,15 +187,13 @@ class Repairer:
             remedy="run the repair again",
         )
 
-    def _object_of(self, record: SegmentRecord) -> str | None:
-        return self._layout.object_of(record.url) if record.url else None
-
     def _stored_right(self, record: SegmentRecord, uri: str | None, tar: Path) -> Fetched | None:
         """Return the tar at a place of the store, if it is this segment."""
-        if uri is None or not self._open(uri).size_bytes(uri):
+        size_bytes = self._open(uri).size_bytes(uri) if uri is not None else None
+        if uri is None or not size_bytes:
             return None
         try:
-            return self._fetcher.from_store(record, uri, tar)
+            return self._fetcher.from_store(record, uri, size_bytes, tar)
         except NotFoundError as error:
             logger.warning("%s", error.message)
             return None

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from controller_client.common.counted_text import counted_text
-from controller_client.common.markup import Html, commands, document, el, join, table
+from controller_client.common.pages import Column, Table, page_templates
 from controller_client.deepstore.audit import TableAudit
 from controller_client.deepstore.judge import Fault, Judgement
 from controller_client.deepstore.next_steps import NextStep, next_steps
@@ -106,28 +106,27 @@ class AuditReport:
 
     def page(self) -> str:
         """All that was found, as a page that needs nothing else; of very many findings only the first."""
-        clean = self.is_clean
+        rows = [(*row[:-1], str(row[-1])) for row in self.rows()]
         tiles = [
-            ("tables", len(self.tables)),
-            ("segments", self.segments),
-            ("with faults", len(self.faulty)),
-            ("seconds", round(self.took_s, 1)),
+            (f"{len(self.tables):,}", "tables"),
+            (f"{self.segments:,}", "segments"),
+            (f"{len(self.faulty):,}", "with faults"),
+            (f"{round(self.took_s, 1):,}", "seconds"),
+            *((f"{count:,}", fault.words) for fault, count in sorted(self.counts().items())),
         ]
-        tiles += [(fault.words, count) for fault, count in sorted(self.counts().items())]
-        rows = self.rows()
-        began = datetime.fromtimestamp(self.started_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        word = "clean" if clean else "faults" if self.faulty else "not complete"
-        state = el("span", word, class_=f"state {'done' if clean else 'over'}")
-        return document(
-            "Deep store audit",
-            el("h1", "Deep store audit ", state),
-            el("p", f"{self.store}; at least {self.min_copies} copies of each segment", class_="soft"),
-            el("p", self.summary()),
-            el("div", *(el("div", el("b", f"{n:,}"), el("span", name)) for name, n in tiles), class_="tiles"),
-            _next_part(self.next_steps()),
-            _tables_part(self.tables),
-            _findings_part(rows),
-            el("footer", f"Began at {began} UTC."),
+        return (
+            page_templates("controller_client.deepstore")
+            .get_template("audit.html")
+            .render(
+                report=self,
+                state="clean" if self.is_clean else "faults" if self.faulty else "not complete",
+                tiles=tiles,
+                steps=self.next_steps(),
+                tables=_tables(self.tables),
+                findings=Table([Column(name, name == "copies") for name in COLUMNS], rows[:_ROWS_OF_A_PAGE]),
+                left_out=len(rows) - _ROWS_OF_A_PAGE,
+                began=datetime.fromtimestamp(self.started_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S"),
+            )
         )
 
 
@@ -154,39 +153,23 @@ def _table_json(audit: TableAudit) -> dict[str, Any]:
     }
 
 
-def _next_part(steps: Sequence[NextStep]) -> Html | None:
-    if not steps:
-        return None
-    items = [el("li", step.text, commands(step.commands)) for step in steps]
-    return join([el("h2", "What to do next"), el("ol", *items)])
-
-
-def _tables_part(audits: Sequence[TableAudit]) -> Html:
-    columns = [("table", False), ("segments", True), ("consuming", True), ("faulty", True), ("silent", False)]
-    rows = [
-        (
-            each.table,
-            f"{each.segments:,}",
-            f"{each.consuming:,}",
-            f"{len(each.faulty):,}",
-            "; ".join(f"{server}: {why}" for server, why in each.silent),
-        )
-        for each in sorted(audits, key=lambda audit: (-len(audit.faulty), audit.table))
-    ]
-    return join([el("h2", "Tables"), table(columns, rows)])
-
-
-def _findings_part(rows: Sequence[tuple[str, str, str, str, int]]) -> Html | None:
-    if not rows:
-        return None
-    left = len(rows) - _ROWS_OF_A_PAGE
-    return join(
+def _tables(audits: Sequence[TableAudit]) -> Table:
+    return Table(
         [
-            el("h2", "Findings"),
-            table(
-                [(name, name == "copies") for name in COLUMNS],
-                [(*row[:-1], str(row[-1])) for row in rows[:_ROWS_OF_A_PAGE]],
-            ),
-            el("p", f"{left:,} more are not shown; the JSON has all.", class_="soft") if left > 0 else None,
-        ]
+            Column("table"),
+            Column("segments", is_number=True),
+            Column("consuming", is_number=True),
+            Column("faulty", is_number=True),
+            Column("silent"),
+        ],
+        [
+            (
+                each.table,
+                f"{each.segments:,}",
+                f"{each.consuming:,}",
+                f"{len(each.faulty):,}",
+                "; ".join(f"{server}: {why}" for server, why in each.silent),
+            )
+            for each in sorted(audits, key=lambda audit: (-len(audit.faulty), audit.table))
+        ],
     )

@@ -10,7 +10,7 @@ from controller_client.deepstore.rate import RateLimit
 from controller_client.segment_tar import ExpectedSegment
 from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord, segment_path
 
-__all__ = ["SegmentRecord", "read_record", "read_records"]
+__all__ = ["SegmentRecord", "WantedSegment", "read_record", "read_records"]
 
 _PAGE = 500
 
@@ -22,6 +22,26 @@ _SIZE = "segment.size.in.bytes"
 _CRYPTER = "segment.crypter"
 # The later ones are of old versions; Pinot reads them where the first is missing.
 _URLS = ("segment.download.url", "segment.offline.download.url", "segment.realtime.download.url")
+
+
+@dataclass(frozen=True)
+class WantedSegment:
+    """What has to be known of a segment to fetch its tar.
+
+    Attributes:
+        table: Name with type.
+        expected: Its name, and what its content must be.
+        url: Where servers fetch the tar; empty: only from each other. It may hold a secret.
+        size_bytes: Its size; None: unknown.
+    """
+
+    table: str
+    expected: ExpectedSegment
+    url: str = field(repr=False)
+    size_bytes: int | None
+
+    def __str__(self) -> str:
+        return f"{self.expected.segment} of {self.table}"
 
 
 @dataclass(frozen=True)
@@ -98,6 +118,11 @@ class SegmentRecord:
     def expected(self) -> ExpectedSegment:
         """What it says of the segment's content."""
         return ExpectedSegment(self.segment, self.crc, self.data_crc, self.by_data_crc)
+
+    @property
+    def wanted(self) -> WantedSegment:
+        """What it says that has to be known to fetch the segment's tar."""
+        return WantedSegment(self.table, self.expected, self.url, self.size_bytes)
 
     def with_copy(self, url: str, size_bytes: int) -> ZNRecord:
         """The record as it is to be when the store has a copy; all other fields stay."""

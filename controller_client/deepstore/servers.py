@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from controller_client.common.closing import Closing
 from controller_client.config import BrokerConfig
 from controller_client.deepstore.http_copies import download_tar
 from controller_client.deepstore.rate import RateLimit
@@ -15,37 +16,62 @@ from controller_client.rest.client import RestClient
 from controller_client.rest.cluster import visible_config
 from controller_client.rest.transport import Transport, path_of
 
-__all__ = ["ServerAdmins"]
+__all__ = ["ServerAdmins", "ServerTars"]
 
 
-class ServerAdmins:
-    """Reaches servers by their admin ports, with the controller's credentials and TLS settings.
+class ServerTars(Closing):
+    """Fetches segments' tars from servers, by their admin ports, with the credentials and TLS of the client.
 
     A context manager; threads may share it.
 
     Args:
-        client: Tells the servers' addresses.
-        rate: Counts each request but downloads.
+        client: Client of the cluster.
+        addresses: Base addresses of the servers' admin APIs, by the servers' names.
     """
 
-    def __init__(self, client: RestClient, rate: RateLimit) -> None:
+    def __init__(self, client: RestClient, addresses: Mapping[str, str] | None = None) -> None:
         self._client = client
-        self._rate = rate
+        self._addresses = addresses or {}
         self._lock = threading.Lock()
         self._transports: dict[str, Transport] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connections."""
         for transport in self._transports.values():
             transport.close()
+
+    def address(self, server: str) -> str:
+        """Return the base address of a server's admin API."""
+        return self._addresses[server]
+
+    def download(self, server: str, table: str, segment: str, path: Path, max_bytes: int) -> int:
+        """Let a server tar a segment and write it to a file; as :func:`download_tar`."""
+        return download_tar(self._transport(server), table, segment, path, max_bytes)
+
+    def _transport(self, server: str) -> Transport:
+        with self._lock:
+            found = self._transports.get(server)
+        if found is None:
+            config = BrokerConfig.like(self._client.config, (self.address(server),))
+            made = Transport(config, clock=self._client.clock)
+            with self._lock:
+                found = self._transports.setdefault(server, made)
+            if found is not made:
+                made.close()
+        return found
+
+
+class ServerAdmins(ServerTars):
+    """Reaches all servers of a cluster: the controller is asked for their addresses.
+
+    Args:
+        client: Client of the cluster.
+        rate: Counts each request but downloads.
+    """
+
+    def __init__(self, client: RestClient, rate: RateLimit) -> None:
+        super().__init__(client)
+        self._rate = rate
 
     def crcs(self, server: str, table: str) -> dict[str, int]:
         """Return the check sums of all segments of a table that a server has loaded, in one request.
@@ -69,10 +95,6 @@ class ServerAdmins:
         self._rate.wait()
         return visible_config(self._transport(server).get_json("/appconfigs"))
 
-    def download(self, server: str, table: str, segment: str, path: Path, max_bytes: int) -> int:
-        """Let a server tar a segment and write it to a file; as :func:`download_tar`."""
-        return download_tar(self._transport(server), table, segment, path, max_bytes)
-
     def address(self, server: str) -> str:
         """Return the base address of a server's admin API.
 
@@ -90,15 +112,3 @@ class ServerAdmins:
             )
         scheme = self._client.config.url.partition(":")[0]
         return f"{scheme}://{instance.host}:{port}"
-
-    def _transport(self, server: str) -> Transport:
-        with self._lock:
-            found = self._transports.get(server)
-        if found is None:
-            config = BrokerConfig.like(self._client.config, (self.address(server),))
-            made = Transport(config, clock=self._client.clock)
-            with self._lock:
-                found = self._transports.setdefault(server, made)
-            if found is not made:
-                made.close()
-        return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -58,6 +59,33 @@ def open_store(
         return S3Store(properties)
     _check_path(uri, key)
     return LocalStore()
+
+
+class OpenStores:
+    """Opens the store of each scheme once, however many URIs there are; threads may share it.
+
+    Args:
+        properties: As of :func:`open_store`.
+        key: As of that.
+    """
+
+    def __init__(self, properties: Mapping[str, str], *, key: str = "URI") -> None:
+        self._properties = properties
+        self._key = key
+        self._lock = threading.Lock()
+        self._opened: dict[str, FileStore] = {}
+
+    def __call__(self, uri: str) -> FileStore:
+        """Return the store for a URI; errors as of :func:`open_store`."""
+        scheme = scheme_of(uri)
+        with self._lock:
+            found = self._opened.get(scheme)
+            if found is None:
+                found = self._opened[scheme] = open_store(uri, self._properties, key=self._key)
+                return found
+        if scheme == "file":
+            _check_path(uri, self._key)
+        return found
 
 
 def _check_path(uri: str, key: str) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-from types import TracebackType
-from typing import Self
 
 import requests
 
 from controller_client.clock import Clock, SystemClock
+from controller_client.common.closing import Closing
 from controller_client.config import ControllerConfig
 from controller_client.rest.cluster import ClusterApi
 from controller_client.rest.consumption import ConsumptionApi
@@ -23,7 +22,7 @@ from controller_client.rest.transport import Transport
 __all__ = ["RestClient"]
 
 
-class RestClient:
+class RestClient(Closing):
     """Client of one controller; a context manager that closes its connections.
 
     Threads may share it for calls; nothing of it changes between them but the pool of connections.
@@ -59,11 +58,3 @@ class RestClient:
     def close(self) -> None:
         """Close the connections."""
         self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -6,16 +6,17 @@ import functools
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from types import TracebackType
 
 from controller_client.broker.client import BrokerClient, QueryResult
 from controller_client.clock import Clock, SystemClock
+from controller_client.common.closing import Closing
 from controller_client.errors import NotAppliedError
 from controller_client.publishing.routing import routed_segments
 from controller_client.rest.transport import Transport
 from controller_client.upsert.low_water_mark import MarkKeeper, read_mark
 from controller_client.upsert.query_version import version_for
 from controller_client.upsert.rewriting import options_in, rewrite
+from controller_client.upsert.sql_text import SqlText
 from controller_client.upsert.tables import (
     REWRITTEN,
     TABLES_PATH,
@@ -44,7 +45,7 @@ class UpsertResult:
     versions: Mapping[str, int]
 
 
-class UpsertQueries:
+class UpsertQueries(Closing):
     """Asks brokers for upsert tables; other tables' queries pass as they are. A context manager.
 
     It needs no broker of ours: the condition is put into the SQL. Brokers that run the hook ``upsert`` do it
@@ -75,14 +76,6 @@ class UpsertQueries:
         self._keepers: dict[str, MarkKeeper] = {}
         self._ends: dict[str, VersionEnds] = {}
 
-    def __enter__(self) -> UpsertQueries:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
         """Close what was opened here; broker and store stay open."""
         self._open.close()
@@ -90,7 +83,7 @@ class UpsertQueries:
 
     def query(
         self,
-        sql: str,
+        sql: str | SqlText,
         *,
         skip_upsert: bool = False,
         as_of_version: int | None = None,
@@ -118,8 +111,9 @@ class UpsertQueries:
             UnreachableError: ZooKeeper does not answer.
             SourceError: Kafka does not answer about an earlier version.
         """
+        cut = SqlText.of(sql)
         sent: dict[str, str | int | bool] = dict(options or {})
-        told = {key: str(value) for key, value in sent.items()} | options_in(sql)
+        told = {key: str(value) for key, value in sent.items()} | options_in(cut)
         own = {
             "skipUpsert": "true" if skip_upsert else "",
             "asOfVersion": "" if as_of_version is None else str(as_of_version),
@@ -140,7 +134,7 @@ class UpsertQueries:
 
         # Read once, and only for a query that is not understood.
         names = functools.cache(lambda: TableNames(self._store.children(TABLES_PATH)))
-        rewritten = rewrite(sql, version_of, exists=lambda name: bool(names().alike(name)))
+        rewritten = rewrite(cut, version_of, exists=lambda name: bool(names().alike(name)))
         if versions:
             sent[REWRITTEN] = True
         elif asked.skip:

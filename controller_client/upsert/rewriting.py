@@ -6,12 +6,12 @@ understood is refused where it names an upsert table, and passes unchanged where
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from controller_client.errors import QueryError
-from controller_client.upsert.sql_text import Token, TokenKind, tokens_of
+from controller_client.upsert.sql_text import SqlText, Token, TokenKind
 from controller_client.upsert.visibility import visible_at
 
 __all__ = ["RefusedQueryError", "VersionOf", "options_in", "rewrite"]
@@ -49,7 +49,7 @@ def _any_word(_name: str) -> bool:
     return True
 
 
-def rewrite(sql: str, version_of: VersionOf, *, exists: Callable[[str], bool] = _any_word) -> str:
+def rewrite(sql: str | SqlText, version_of: VersionOf, *, exists: Callable[[str], bool] = _any_word) -> str:
     """Add to a query what rows of upsert tables it may see.
 
     Args:
@@ -65,11 +65,11 @@ def rewrite(sql: str, version_of: VersionOf, *, exists: Callable[[str], bool] = 
         RefusedQueryError: It names an upsert table, and is not understood.
         QueryError: Its quotes or parentheses do not match.
     """
-    tokens = tokens_of(sql)
+    cut = SqlText.of(sql)
     try:
-        edits = list(_edits_of_text(sql, tokens, _Tables(version_of, exists)))
+        edits = list(_edits_of_text(cut.tokens, _Tables(version_of, exists)))
     except (_NotUnderstoodError, RecursionError) as error:
-        words = dict.fromkeys(token.text for token in tokens if token.is_name)
+        words = dict.fromkeys(token.text for token in cut.tokens if token.is_name)
         named = next((word for word in words if _is_upsert_table(word, version_of, exists)), None)
         if named is not None:
             why = "it is nested too deeply" if isinstance(error, RecursionError) else error
@@ -78,21 +78,21 @@ def rewrite(sql: str, version_of: VersionOf, *, exists: Callable[[str], bool] = 
                 expected="SELECT ... FROM table [WHERE ...] [GROUP BY ...] and so on, of one table",
                 remedy="ask in that form; the query option skipUpsert=true sends it as it is",
             ) from None
-        return sql
+        return cut.text
+    text = cut.text
     for edit in sorted(edits, key=lambda each: each.start, reverse=True):
-        sql = sql[: edit.start] + edit.text + sql[edit.end :]
-    return sql
+        text = text[: edit.start] + edit.text + text[edit.end :]
+    return text
 
 
-def options_in(sql: str) -> dict[str, str]:
+def options_in(sql: str | SqlText) -> dict[str, str]:
     """Return the query options that stand in a text: of ``SET k = v;`` and of ``OPTION(k = v, ...)``.
 
     Raises:
         QueryError: Its quotes or parentheses do not match.
     """
     found: dict[str, str] = {}
-    tokens = tokens_of(sql)
-    for statement in _statements(tokens):
+    for statement in _statements(SqlText.of(sql).tokens):
         if statement[0].is_word("SET"):
             found.update(_pairs(statement[1:]))
         for number, token in enumerate(statement):
@@ -107,7 +107,7 @@ def _pairs(tokens: list[Token]) -> Iterator[tuple[str, str]]:
             yield tokens[number - 1].text, tokens[number + 1].text
 
 
-def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
+def _statements(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     current: list[Token] = []
     for token in tokens:
         if not token.is_sign(";"):
@@ -119,7 +119,7 @@ def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
         yield current
 
 
-def _edits_of_text(sql: str, tokens: list[Token], tables: _Tables) -> Iterator[_Edit]:
+def _edits_of_text(tokens: Sequence[Token], tables: _Tables) -> Iterator[_Edit]:
     queries = [statement for statement in _statements(tokens) if not statement[0].is_word("SET")]
     if len(queries) != 1:
         raise _NotUnderstoodError(f"it has {len(queries)} statements")
@@ -127,10 +127,10 @@ def _edits_of_text(sql: str, tokens: list[Token], tables: _Tables) -> Iterator[_
     if query[0].is_word("EXPLAIN"):
         begin = next((n for n, token in enumerate(query) if token.is_word("SELECT")), len(query))
         query = query[begin:]
-    yield from _edits_of_select(sql, query, tables)
+    yield from _edits_of_select(query, tables)
 
 
-def _edits_of_select(sql: str, query: list[Token], tables: _Tables) -> Iterator[_Edit]:
+def _edits_of_select(query: list[Token], tables: _Tables) -> Iterator[_Edit]:
     if not query or not query[0].is_word("SELECT"):
         raise _NotUnderstoodError("it does not begin with SELECT")
     depth = query[0].depth
@@ -146,7 +146,7 @@ def _edits_of_select(sql: str, query: list[Token], tables: _Tables) -> Iterator[
     yield from _edits_of_subqueries(query[:begin], tables)
     if query[begin + 1].is_sign("("):
         rest = next(n for n, token in top if n > begin + 1 and token.is_sign(")")) + 1
-        yield from _edits_of_select(sql, query[begin + 2 : rest - 1], tables)
+        yield from _edits_of_select(query[begin + 2 : rest - 1], tables)
         version = None
     else:
         rest, name = _table_name(query, begin + 1)

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from controller_client.errors import QueryError
 
-__all__ = ["Token", "TokenKind", "table_names", "tokens_of"]
+__all__ = ["SqlText", "Token", "TokenKind", "table_names"]
 
 
 class TokenKind(StrEnum):
@@ -54,6 +54,28 @@ class Token:
         return self.kind in (TokenKind.WORD, TokenKind.QUOTED)
 
 
+@dataclass(frozen=True)
+class SqlText:
+    """A text and its tokens, so that it is cut once, however much is then read in it.
+
+    Attributes:
+        text: The text.
+        tokens: Its tokens, comments left out.
+    """
+
+    text: str
+    tokens: tuple[Token, ...]
+
+    @classmethod
+    def of(cls, sql: str | SqlText) -> SqlText:
+        """Cut a text into its tokens; one that is cut already stays as it is.
+
+        Raises:
+            QueryError: A quote or a comment does not end, or the parentheses do not match.
+        """
+        return sql if isinstance(sql, SqlText) else cls(sql, tuple(_tokens_of(sql)))
+
+
 # A comment does not nest, and ends at the first "*/" (CalciteSqlParser.removeComments).
 _TOKEN = re.compile(
     r"""
@@ -68,12 +90,7 @@ _TOKEN = re.compile(
 )
 
 
-def tokens_of(sql: str) -> list[Token]:
-    """Cut a text into its tokens, comments left out.
-
-    Raises:
-        QueryError: A quote or a comment does not end, or the parentheses do not match.
-    """
+def _tokens_of(sql: str) -> list[Token]:
     tokens: list[Token] = []
     place = depth = 0
     while place < len(sql):
@@ -112,13 +129,13 @@ _KINDS = {
 }
 
 
-def table_names(sql: str) -> list[str]:
+def table_names(sql: str | SqlText) -> list[str]:
     """Return the names that stand where tables do, after FROM and JOIN, without a database before them.
 
     Raises:
         QueryError: Its quotes or parentheses do not match.
     """
-    tokens = tokens_of(sql)
+    tokens = SqlText.of(sql).tokens
     names = []
     for number, token in enumerate(tokens):
         if not token.is_word("FROM", "JOIN"):

@@ -17,11 +17,7 @@ settled by reading back what is there, and where that does not tell, it is an :c
 
 from __future__ import annotations
 
-import logging
-import threading
-import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from kazoo.client import KazooClient
@@ -39,8 +35,9 @@ from kazoo.exceptions import (
     SessionExpiredError,
 )
 from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.protocol.states import KazooState
 
+from controller_client.clock import Clock, SystemClock
+from controller_client.common.closing import Closing
 from controller_client.errors import (
     AuthError,
     ConflictError,
@@ -50,24 +47,17 @@ from controller_client.errors import (
     UnreachableError,
 )
 from controller_client.zookeeper.address import check_path, parse_hosts
-from controller_client.zookeeper.faults import changed_meanwhile, missing, unreachable
+from controller_client.zookeeper.faults import changed_meanwhile, missing
 from controller_client.zookeeper.kazoo_log import hide_contents
+from controller_client.zookeeper.session import KazooSession
 
-__all__ = ["SESSION_TIMEOUT_S", "ZooKeeperConnection"]
-
-SESSION_TIMEOUT_S = 10.0
-"""After this time without a sign of life ZooKeeper drops a client's locks."""
+__all__ = ["ZooKeeperConnection"]
 
 _LOST_REPLY = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, ConnectionClosedError)
 _PIPELINE = 500
-_CLOSE_LIMIT_S = 2.0
-_LONGEST_PAUSE_S = 2.0
-"""Between two attempts to connect."""
-
-_logger = logging.getLogger(__name__)
 
 
-class ZooKeeperConnection:
+class ZooKeeperConnection(Closing):
     """Reads and writes znodes by absolute path (below the address' chroot).
 
     Connects at the first call. Safe to be used from several threads.
@@ -77,7 +67,7 @@ class ZooKeeperConnection:
         client: An unstarted or started KazooClient to use instead of an own one; it is stopped by
             :meth:`close`.
         timeout_s: How long one call may take, connecting included.
-        monotonic: Seconds of a clock that never goes back.
+        clock: Time and sleep.
 
     Raises:
         ConfigError: The address is none.
@@ -89,35 +79,21 @@ class ZooKeeperConnection:
         *,
         client: KazooClient | None = None,
         timeout_s: float = 10.0,
-        monotonic: Callable[[], float] = time.monotonic,
+        clock: Clock | None = None,
     ) -> None:
         parse_hosts(address)
         hide_contents()
         self.address = address
         self.timeout_s = timeout_s
-        self._monotonic = monotonic
-        self._given = client is not None
-        self._kazoo: Any = client or self._make_client()
-        self._started = False
-        self._start_mutex = threading.Lock()
+        self._session = KazooSession(address, client, timeout_s, clock or SystemClock())
 
     def __enter__(self) -> Self:
-        self._connected_by(self._deadline())
+        self.kazoo()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
-        """End the session; locks that it holds are free at once.
-
-        Where ZooKeeper hangs, kazoo would wait for it; that goes on in the background then.
-        """
-        with self._start_mutex:
-            ending = self._end_session()
-        ending.join(_CLOSE_LIMIT_S)
+        """End the session; locks that it holds are free at once."""
+        self._session.close()
 
     def kazoo(self) -> Any:
         """The connected kazoo client, for this package's recipes.
@@ -125,8 +101,7 @@ class ZooKeeperConnection:
         Raises:
             UnreachableError: No connection within ``timeout_s``.
         """
-        self._connected_by(self._deadline())
-        return self._kazoo
+        return self._session.connected_by(self._session.deadline())
 
     def get(self, path: str) -> tuple[bytes, int] | None:
         """Content and version of a znode, or None where there is none."""
@@ -190,7 +165,7 @@ class ZooKeeperConnection:
             OutcomeUnknownError: The reply was lost, and so was the connection for looking it up.
         """
         lost = False
-        deadline = self._deadline()
+        deadline = self._session.deadline()
         while True:
             try:
                 self._write(path, deadline, lambda kazoo: kazoo.create_async(path, data, makepath=True))
@@ -207,7 +182,7 @@ class ZooKeeperConnection:
                 if found == (data, 0):
                     return
                 # Not there (or another's, which the next attempt says): not applied, so it may be sent again.
-                self._check_deadline(path, deadline, error)
+                self._session.check_deadline(path, deadline, error)
 
     def set(self, path: str, data: bytes, expected_version: int) -> int:
         """Replace the content if the version is still the expected one.
@@ -221,7 +196,7 @@ class ZooKeeperConnection:
             OutcomeUnknownError: The reply was lost, and what is there now does not tell whether it was
                 applied.
         """
-        deadline = self._deadline()
+        deadline = self._session.deadline()
         while True:
             try:
                 stat = self._write(
@@ -249,7 +224,7 @@ class ZooKeeperConnection:
                         where=self._where(path),
                         remedy="read the record and decide whether the change is in it",
                     ) from error
-                self._check_deadline(path, deadline, error)
+                self._session.check_deadline(path, deadline, error)
 
     def delete(self, path: str, *, recursive: bool = False, expected_version: int | None = None) -> None:
         """Delete a znode, with ``recursive`` everything below it first (others see it shrink).
@@ -261,7 +236,7 @@ class ZooKeeperConnection:
         version = -1 if expected_version is None else expected_version
         if recursive:
             self._delete_below(path)
-        deadline = self._deadline()
+        deadline = self._session.deadline()
         lost = False
         while True:
             try:
@@ -279,7 +254,7 @@ class ZooKeeperConnection:
                 ) from None
             except _LOST_REPLY as error:
                 lost = True
-                self._check_deadline(path, deadline, error)
+                self._session.check_deadline(path, deadline, error)
 
     def _delete_below(self, path: str) -> None:
         for name in self.children(path) or ():
@@ -293,30 +268,30 @@ class ZooKeeperConnection:
     def _read(self, path: str, call: Callable[[Any], Any]) -> Any:
         """One read, repeated while replies are lost; None where the znode is not there."""
         check_path(path)
-        deadline = self._deadline()
+        deadline = self._session.deadline()
         while True:
-            self._connected_by(deadline)
+            kazoo = self._session.connected_by(deadline)
             try:
-                return self._wait(path, call(self._kazoo), deadline)
+                return self._wait(path, call(kazoo), deadline)
             except NoNodeError:
                 return None
             except _LOST_REPLY as error:
-                self._check_deadline(path, deadline, error)
+                self._session.check_deadline(path, deadline, error)
 
     def _read_page(self, paths: Sequence[str]) -> list[tuple[bytes, int] | None]:
         for path in paths:
             check_path(path)
-        deadline = self._deadline()
+        deadline = self._session.deadline()
         while True:
-            self._connected_by(deadline)
-            pending = [(path, self._kazoo.get_async(path)) for path in paths]
+            kazoo = self._session.connected_by(deadline)
+            pending = [(path, kazoo.get_async(path)) for path in paths]
             # Replies come in the order of the questions: with the last one all are there, and this thread is
             # woken once instead of for each.
-            pending[-1][1].wait(max(0.0, deadline - self._monotonic()))
+            pending[-1][1].wait(self._session.left_s(deadline))
             try:
                 return [self._content(path, result, deadline) for path, result in pending]
             except _LOST_REPLY as error:
-                self._check_deadline(paths[0], deadline, error)
+                self._session.check_deadline(paths[0], deadline, error)
 
     def _content(self, path: str, result: Any, deadline: float) -> tuple[bytes, int] | None:
         try:
@@ -328,13 +303,12 @@ class ZooKeeperConnection:
     def _write(self, path: str, deadline: float, call: Callable[[Any], Any]) -> Any:
         """One write, sent at most once; its lost reply is the caller's to settle."""
         check_path(path)
-        self._connected_by(deadline)
+        kazoo = self._session.connected_by(deadline)
         try:
-            return call(self._kazoo).get(timeout=max(0.0, deadline - self._monotonic()))
+            return call(kazoo).get(timeout=self._session.left_s(deadline))
         except KazooTimeoutError as error:
             # It may lie in kazoo's queue and be sent later; only with the session's end it is sure not to be.
-            with self._start_mutex:
-                self._end_session()
+            self._session.abandon()
             raise ConnectionLoss(f"no answer within {self.timeout_s} s") from error
         except (NoAuthError, AuthFailedError) as error:
             raise AuthError("ZooKeeper refuses the access", where=self._where(path)) from error
@@ -347,9 +321,9 @@ class ZooKeeperConnection:
 
     def _wait(self, path: str, result: Any, deadline: float) -> Any:
         try:
-            return result.get(timeout=max(0.0, deadline - self._monotonic()))
+            return result.get(timeout=self._session.left_s(deadline))
         except KazooTimeoutError as error:
-            raise self._unreachable("did not answer") from error
+            raise self._session.unreachable("did not answer") from error
         except (NoAuthError, AuthFailedError) as error:
             raise AuthError("ZooKeeper refuses the access", where=self._where(path)) from error
 
@@ -366,55 +340,5 @@ class ZooKeeperConnection:
                 remedy="read the znode when ZooKeeper is back",
             ) from (lost or error)
 
-    def _connected_by(self, deadline: float) -> None:
-        with self._start_mutex:
-            if not self._started:
-                self._start(deadline)
-        while self._kazoo.state != KazooState.CONNECTED:
-            if self._monotonic() >= deadline:
-                raise self._unreachable(f"is away (connection {self._kazoo.state})")
-            self._kazoo.handler.sleep_func(0.05)
-
-    def _start(self, deadline: float) -> None:
-        # Not kazoo's start, which stops again in the end and then waits for a hanging server.
-        connected = self._kazoo.start_async()
-        if not connected.wait(max(0.1, deadline - self._monotonic())):
-            self._end_session()
-            raise self._unreachable("cannot be reached")
-        self._started = True
-        _logger.debug("connected to ZooKeeper %s", self.address)
-
-    def _make_client(self) -> KazooClient:
-        # By itself kazoo tries again after a minute when ZooKeeper was away for one.
-        retry = {"max_tries": -1, "max_delay": _LONGEST_PAUSE_S}
-        return KazooClient(hosts=self.address, timeout=SESSION_TIMEOUT_S, connection_retry=retry)
-
-    def _end_session(self) -> threading.Thread:
-        """Give the present client up and let a new one begin at the next call; the caller has the mutex."""
-        old, self._started = self._kazoo, False
-        ending = threading.Thread(target=_stop, args=(old,), name="zookeeper-close", daemon=True)
-        ending.start()
-        if self._given:
-            ending.join()
-        else:
-            self._kazoo = self._make_client()
-        return ending
-
-    def _deadline(self) -> float:
-        return self._monotonic() + self.timeout_s
-
-    def _check_deadline(self, path: str, deadline: float, error: Exception) -> None:
-        if self._monotonic() >= deadline:
-            raise self._unreachable(f"did not answer for {path} ({type(error).__name__})") from error
-
-    def _unreachable(self, what: str) -> UnreachableError:
-        return unreachable(self.address, what, self.timeout_s)
-
     def _where(self, path: str) -> str:
         return f"{path} in ZooKeeper {self.address}"
-
-
-def _stop(kazoo: Any) -> None:
-    """Runs in a thread of its own: kazoo waits for a hanging server here."""
-    kazoo.stop()
-    kazoo.close()

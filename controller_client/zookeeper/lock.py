@@ -9,7 +9,6 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from types import TracebackType
@@ -19,6 +18,7 @@ from kazoo.exceptions import KazooException, LockTimeout
 from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
 
+from controller_client.clock import Clock, SystemClock
 from controller_client.errors import (
     ConflictError,
     LockHeldError,
@@ -26,8 +26,8 @@ from controller_client.errors import (
     OutcomeUnknownError,
     UnreachableError,
 )
-from controller_client.zookeeper.connection import SESSION_TIMEOUT_S
 from controller_client.zookeeper.property_store import PropertyStore
+from controller_client.zookeeper.session import SESSION_TIMEOUT_S
 
 __all__ = ["LockHolder", "TableLock", "process_name"]
 
@@ -85,8 +85,7 @@ class TableLock:
         table_name_with_type: E.g. ``flights_OFFLINE``.
         task_type: E.g. ``FileIngestionTask``.
         owner: A name for the holder, shown to those who wait.
-        now: Seconds since the epoch.
-        monotonic: Seconds of a clock that never goes back.
+        clock: Time; default: the machine's.
     """
 
     def __init__(
@@ -96,15 +95,14 @@ class TableLock:
         task_type: str,
         owner: str,
         *,
-        now: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
+        clock: Clock | None = None,
     ) -> None:
         # Outside Helix' own folders, so that no clean-up of Helix or Pinot ever meets it.
         self.path = f"/{store.cluster_name}/PINOT_PLUGINS/locks/{table_name_with_type}/{task_type}"
         self._what = f"{task_type} of {table_name_with_type}"
         self._connection = store.connection
-        self._holder = LockHolder(owner, socket.gethostname(), os.getpid(), now())
-        self._monotonic = monotonic
+        self._clock = clock or SystemClock()
+        self._holder = LockHolder(owner, socket.gethostname(), os.getpid(), self._clock.now())
         self._lock: Any = None
         self._suspended_since: float | None = None
         self._session_lost = False
@@ -125,7 +123,7 @@ class TableLock:
         ZooKeeper may have given the lock to somebody else.
         """
         since = self._suspended_since
-        if since is not None and self._monotonic() - since >= _SAFE_SUSPENSION_S:
+        if since is not None and self._clock.monotonic() - since >= _SAFE_SUSPENSION_S:
             self._session_lost = True
         return self._session_lost
 
@@ -206,7 +204,7 @@ class TableLock:
         if state == KazooState.LOST:
             self._session_lost = True
         elif state == KazooState.SUSPENDED:
-            self._suspended_since = self._monotonic()
+            self._suspended_since = self._clock.monotonic()
         elif not self.lost:
             # Back in the same session before ZooKeeper could have expired it: the ephemeral znode is still
             # there.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Self
 
 from kazoo.client import KazooClient
 
 from controller_client.clock import Clock, SystemClock
+from controller_client.common.closing import Closing
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.zookeeper.compare_and_set import Change, Changed, change_record
 from controller_client.zookeeper.connection import ZooKeeperConnection
@@ -18,7 +18,7 @@ from controller_client.zookeeper.record import Versioned, ZNRecord
 __all__ = ["PropertyStore", "segment_path"]
 
 
-class PropertyStore:
+class PropertyStore(Closing):
     """Reads and writes records below ``/<cluster>/PROPERTYSTORE``.
 
     A context manager: entering connects and checks that the cluster is there. Nothing is cached: each call
@@ -46,8 +46,10 @@ class PropertyStore:
     ) -> None:
         self.zookeeper_address = zookeeper_address
         self.cluster_name = cluster_name
-        self.connection = ZooKeeperConnection(zookeeper_address, client=client, timeout_s=timeout_s)
         self._clock = clock or SystemClock()
+        self.connection = ZooKeeperConnection(
+            zookeeper_address, client=client, timeout_s=timeout_s, clock=self._clock
+        )
         self._rng = rng or random.Random()  # noqa: S311  # jitter
         self._cluster = f"/{cluster_name}"
         self._root = f"/{cluster_name}/PROPERTYSTORE"
@@ -60,11 +62,6 @@ class PropertyStore:
             self.close()
             raise
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the session with ZooKeeper."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
 from typing import Any
 
 import jpype
 
+from controller_client.clock import Clock, SystemClock
 from controller_client.errors import DataError
 from jvm_bridge.builder.model import UnreadableFileError
 from jvm_bridge.builder.pinot_classes import java_class, root_causes
@@ -26,13 +26,14 @@ _OTHER_DATES = (
 _ROW_CLASSES = ("RecordReader", "RecordReaderFactory", "RecordExtractor", "TransformPipeline", "Transformer")
 
 
-def find_bad_row(file: SourceFile, config: Any, error: Any) -> DataError:
+def find_bad_row(file: SourceFile, config: Any, error: Any, clock: Clock | None = None) -> DataError:
     """Read the file again row by row, with Pinot's reader and transforms, up to the row that fails.
 
     Args:
         file: The file that the build failed on.
         config: The ``SegmentGeneratorConfig`` of the failed build.
         error: The Java exception that the driver threw.
+        clock: Time, which bounds the scan.
 
     Returns:
         An error with file, row (1-based; left out where the rows as such are fine or the scan takes too
@@ -52,7 +53,7 @@ def find_bad_row(file: SourceFile, config: Any, error: Any) -> DataError:
             where=file.where,
         )
     try:
-        return _scan(file, config, reader) or failure
+        return _scan(file, config, reader, clock or SystemClock()) or failure
     finally:
         reader.close()
 
@@ -67,15 +68,15 @@ def _is_of_a_row(error: Any) -> bool:
     return False
 
 
-def _scan(file: SourceFile, config: Any, reader: Any) -> DataError | None:
+def _scan(file: SourceFile, config: Any, reader: Any, clock: Clock) -> DataError | None:
     pipeline = java_class("org.apache.pinot.segment.local.segment.creator.TransformPipeline")(
         config.getTableConfig(), config.getSchema()
     )
     result = java_class("org.apache.pinot.segment.local.segment.creator.TransformPipeline$Result")()
     record = java_class("org.apache.pinot.spi.data.readers.GenericRow")()
-    deadline = time.monotonic() + _SCAN_LIMIT_S
+    deadline = clock.monotonic() + _SCAN_LIMIT_S
     row = 0
-    while time.monotonic() < deadline:
+    while clock.monotonic() < deadline:
         row += 1
         try:
             if not reader.hasNext():

@@ -14,14 +14,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from controller_client.common.closing import Closing
 from controller_client.errors import SetupError
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.stored import FixedColumn, ListColumn, StoredColumn, TextColumn
@@ -38,7 +38,7 @@ class RowFileFull(Unsuitable):
     """The file would be larger than what Pinot maps."""
 
 
-class RowFileWriter:
+class RowFileWriter(Closing):
     """Writes batches of columns as rows; a context manager.
 
     Args:
@@ -56,14 +56,6 @@ class RowFileWriter:
         self._with_nulls = with_nulls
         self._offsets = offsets_path.open("wb")
         self._data = data_path.open("wb")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close both files; a second call does nothing."""

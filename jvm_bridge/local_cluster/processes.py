@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+from controller_client.clock import Clock, SystemClock
 
 __all__ = ["ProcessRecord", "find_processes", "log_end", "marks", "spawn", "stop"]
 
@@ -69,7 +70,7 @@ def find_processes(folder: Path) -> dict[str, ProcessRecord]:
 
 
 def spawn(
-    role: str, command: Sequence[str], log: Path, env: Mapping[str, str]
+    role: str, command: Sequence[str], log: Path, env: Mapping[str, str], clock: Clock | None = None
 ) -> tuple[ProcessRecord, subprocess.Popen[bytes]]:
     """Start a role, its output going to `log`, in a session of its own: a Ctrl-C here is not for it."""
     if log.exists():
@@ -84,10 +85,10 @@ def spawn(
             cwd=log.parent,
             start_new_session=True,
         )
-    process = psutil.Process(child.pid)
+    process, clock = psutil.Process(child.pid), clock or SystemClock()
     # For a moment of its exec the kernel shows an empty command line, so no mark: it would count as ended.
     while child.poll() is None and not process.cmdline():
-        time.sleep(_EXEC_POLL_S)
+        clock.sleep(_EXEC_POLL_S)
     return ProcessRecord(role, child.pid, process.create_time()), child
 
 

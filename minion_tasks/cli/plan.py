@@ -17,7 +17,6 @@ from minion_tasks.cli.tools import (
     read_period,
     run_tools,
     running,
-    table_lock,
 )
 from minion_tasks.file_ingestion.params.registration import load_params, offline_table
 from minion_tasks.file_ingestion.run.preview import Action, Preview, preview
@@ -104,7 +103,7 @@ def purge(
     names = purged(dry_run=True)
     if names and not dry_run:
         confirm(f"Delete {counted_text(len(names), 'replaced segment')} of {name}?", yes=yes)
-        with table_lock(tools, name) as lock:
+        with tools.lock(name) as lock:
             lock.acquire(lock_wait_s)
             names = purged(dry_run=False)
     cli.out.table(("segment",), [(each,) for each in names])

@@ -18,7 +18,6 @@ from minion_tasks.cli.tools import (
     now_ms,
     run_tools,
     running,
-    table_lock,
 )
 from minion_tasks.file_ingestion.params.registration import load_params, offline_table
 from minion_tasks.file_ingestion.report.counts import SessionReport, read_report
@@ -135,7 +134,7 @@ def clear(cli: CliContext, table: str, lock_wait_s: float, yes: bool, dry_run: b
         cli.out.note(would if planned else f"{name} has no session")
         return
     confirm(f"Clear {counted_text(len(planned), 'session')} of {name}?", yes=yes)
-    with table_lock(tools, name) as lock:
+    with tools.lock(name) as lock:
         lock.acquire(lock_wait_s)
         done = preview_clear(tools.client, sessions)
         Cleaning(tools, name, params, sessions).clear_all()

@@ -12,10 +12,8 @@ from controller_client.cli.output import Progress
 from controller_client.clock import SystemClock
 from controller_client.common.counted_text import counted_text
 from controller_client.common.parsing import period_s
-from controller_client.zookeeper import TableLock
 from minion_tasks.file_ingestion.engine.choose import Engines
 from minion_tasks.file_ingestion.engine.minion import EngineContext
-from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 from minion_tasks.file_ingestion.run.trigger import RunTools
 from minion_tasks.file_ingestion.session.column_notes import DifferingColumn
 from minion_tasks.file_ingestion.session.progress import SessionProgress
@@ -28,7 +26,6 @@ __all__ = [
     "read_period",
     "run_tools",
     "running",
-    "table_lock",
     "tell",
 ]
 
@@ -84,14 +81,9 @@ def column_fields(columns: Sequence[DifferingColumn], *, as_text: bool) -> dict[
     }
 
 
-def table_lock(tools: RunTools, table: str) -> TableLock:
-    """Make the lock that each run of a table holds."""
-    return TableLock(tools.store, table, TASK_TYPE, tools.owner)
-
-
 def running(tools: RunTools, table: str) -> str | None:
     """Say who runs the table now."""
-    holder = table_lock(tools, table).holder()
+    holder = tools.lock(table).holder()
     return str(holder) if holder is not None else None
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import socket
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from controller_client.clock import Clock, SystemClock
 from minion_tasks.file_ingestion.engine.subtask import ClusterAddress, Subtask
 from spark_connectors.work_dir import work_dir
 
@@ -35,10 +35,12 @@ class RunSubtask:
     Attributes:
         cluster: How the worker reaches the cluster.
         timeout_s: Seconds after which no further file is begun.
+        clock: Time.
     """
 
     cluster: ClusterAddress
     timeout_s: float
+    clock: Clock = field(default_factory=SystemClock, compare=False, repr=False)
 
     def __call__(self, subtask: Subtask) -> SubtaskEnd:
         """Run a subtask; called by a Spark task in its Python worker.
@@ -57,6 +59,6 @@ class RunSubtask:
         from jvm_bridge.jvm import start_jvm
         from minion_tasks.file_ingestion.engine.subtask_run import run_subtask
 
-        deadline_s = time.monotonic() + self.timeout_s
+        deadline_s = self.clock.monotonic() + self.timeout_s
         start_jvm()
-        run_subtask(subtask, self.cluster, work_dir(), lambda: time.monotonic() > deadline_s)
+        run_subtask(subtask, self.cluster, work_dir(), lambda: self.clock.monotonic() > deadline_s)

@@ -90,7 +90,7 @@ class ReadTask:
     def _fetched(self, group: SegmentGroup) -> Iterator[tuple[DataTable, Nulls]]:
         # They need Java, which other ways of reading do not.
         from spark_connectors.read.local_segments import LocalSegment
-        from spark_connectors.read.segment_files import SegmentFiles
+        from spark_connectors.read.segment_files import open_segment_files
 
         rows_sql = select_rows(
             group.table, self.columns, group.where, self.options.limit, with_place=bool(self.nullable)
@@ -98,10 +98,10 @@ class ReadTask:
         with (
             scratch_folder("pinot-read-", work_dir(self.options.work_dir)) as folder,
             self.options.client() as client,
+            open_segment_files(client, self.options, group, folder) as files,
         ):
-            files = SegmentFiles(client, self.options, folder)
             for segment in group.segments:
-                fetched = files.fetch(group.table, segment)
+                fetched = files.fetch(segment)
                 with LocalSegment(fetched, self.schema) as local:
                     nulls = {
                         column.name: places(local.select(select_nulls(group.table, column, group.where)))

@@ -7,10 +7,10 @@ belongs to one that was killed, and is reverted.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 
 from controller_client.client import ControllerClient
+from controller_client.clock import Clock, SystemClock
 from controller_client.publishing.quota import check_quota
 from controller_client.publishing.reverting import LineageTimeouts, delete_leftovers, revert_entry
 from controller_client.publishing.staged_segment import StagedSegment
@@ -29,14 +29,20 @@ __all__ = ["abort", "commit"]
 logger = logging.getLogger(__name__)
 
 
-def commit(plan: WritePlan, messages: Sequence[StagedByTask | None]) -> None:
+def commit(plan: WritePlan, messages: Sequence[StagedByTask | None], clock: Clock | None = None) -> None:
     """Bring what the tasks staged to the table in one step; a query made afterwards sees it.
+
+    Args:
+        plan: The write.
+        messages: Of the tasks; None of one that ended without.
+        clock: Time.
 
     Raises:
         NotAppliedError: The table is as it was.
         OutcomeUnknownError: The controller's last word is not known: write again with the same ``writeId``.
     """
-    started = time.monotonic()
+    clock = clock or SystemClock()
+    started = clock.monotonic()
     tasks = [message for message in messages if message is not None]
     segments = [segment for task in tasks for segment in task.segments]
     what = "nothing to write"
@@ -46,7 +52,7 @@ def commit(plan: WritePlan, messages: Sequence[StagedByTask | None]) -> None:
             what, replaced = _commit(plan, client, segments)
             delete_folder(plan, plan.staging_uri)
             sweep(plan, client)
-    tell(plan, tasks, Outcome(what, len(replaced), time.monotonic() - started))
+    tell(plan, tasks, Outcome(what, len(replaced), clock.monotonic() - started))
 
 
 def abort(plan: WritePlan) -> None:
@@ -74,7 +80,7 @@ def _commit(
         replaced = segments_to_replace(client, store, plan.table, plan.scope()) if plan.overwrite else ()
         if not segments and not replaced:
             return "nothing to write", ()
-        segments = segments or stage_without_rows(plan).segments
+        segments = segments or stage_without_rows(plan, client.clock).segments
         check_quota(client, plan.table, segments)
         switch(
             client,
@@ -82,7 +88,7 @@ def _commit(
             plan.table,
             segments,
             replaced,
-            plan.staging_store(),
+            plan.staging_store,
             push_mode=plan.options.push_mode,
             keep_on_error=False,
         )

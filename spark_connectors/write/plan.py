@@ -6,7 +6,8 @@ import hashlib
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ class WritePlan:
                 staging_uri=f"{staging}/{staging_key or nonce}",
             )
             plan.casts()
-            plan.staging_store()
+            plan.staging_store  # noqa: B018 - a store that cannot be opened is told now
             if options.write_id is not None and was_committed(client, plan.table, plan.names_begin):
                 return replace(plan, committed_before=True)
             scope = plan.scope()
@@ -101,12 +102,16 @@ class WritePlan:
                     segments_to_replace(client, store, plan.table, scope)
         return plan
 
-    @property
+    def __getstate__(self) -> dict[str, Any]:
+        """Give tasks only the fields: what this process has opened or read stays here."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @cached_property
     def table_config(self) -> TableConfig:
         """The table's config."""
         return TableConfig.from_json(self.config_document)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """The table's schema."""
         return Schema.from_json(self.schema_document)
@@ -170,8 +175,9 @@ class WritePlan:
         found = Partitioning.of(self.table_config, self.schema)
         return found if found is not None and found.column in self.frame.fieldNames() else None
 
+    @cached_property
     def staging_store(self) -> FileStore:
-        """Open the store of the staging folder."""
+        """The store of the staging folder, opened at the first use in each process."""
         return open_store(self.staging_uri, self.options.fs_properties, key="stagingUri")
 
 

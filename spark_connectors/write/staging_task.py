@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from controller_client.clock import Clock, SystemClock
 from controller_client.common.folders import scratch_folder
 from controller_client.publishing.staged_segment import StagedSegment, stage_segment
 from jvm_bridge.builder import SegmentBuilder
@@ -48,11 +48,19 @@ class StagedByTask(WriterCommitMessage):
     upload_s: float
 
 
-def stage(plan: WritePlan, batches: Iterator[pa.RecordBatch], partition: int) -> StagedByTask:
+def stage(
+    plan: WritePlan, batches: Iterator[pa.RecordBatch], partition: int, clock: Clock | None = None
+) -> StagedByTask:
     """Build the segments of a task's rows and put them into the staging folder.
 
     Two attempts at the same partition write files of different names; the table gets those of the attempt
     whose message reaches the commit. Nothing is read for a write that was committed before.
+
+    Args:
+        plan: The write.
+        batches: The task's rows.
+        partition: Spark's number of it.
+        clock: Time.
 
     Raises:
         DataError: A value has no place in the table; names the column.
@@ -66,7 +74,7 @@ def stage(plan: WritePlan, batches: Iterator[pa.RecordBatch], partition: int) ->
     if first is None:  # nothing of this is worth a JVM
         return StagedByTask(partition, (), 0.0, 0.0)
     fitting = chain([first], fitting)
-    with _stager(plan, partition) as stager:
+    with _stager(plan, partition, clock or SystemClock()) as stager:
         for part in _parts(plan, fitting, stager.folder):
             for rows in cut(part, max_rows=options.segment_rows, max_bytes=options.segment_bytes):
                 stager.add(pa.Table.from_batches(rows).sort_by(sort_by) if sort_by else rows)
@@ -103,12 +111,12 @@ def _checked(batches: Iterator[pa.RecordBatch], scope: TimeScope) -> Iterator[pa
         yield batch
 
 
-def stage_without_rows(plan: WritePlan) -> StagedByTask:
+def stage_without_rows(plan: WritePlan, clock: Clock) -> StagedByTask:
     """Stage a segment without rows: Pinot replaces segments by at least one, also when nothing comes."""
     schema = to_arrow_schema(plan.frame, timezone="UTC")
     columns = [pa.array([], field.type) for field in schema]
     rows = cast_batch(pa.RecordBatch.from_arrays(columns, schema=schema), plan.casts())
-    with _stager(plan, 0) as stager:
+    with _stager(plan, 0, clock) as stager:
         stager.add(pa.Table.from_batches([rows]))
         return stager.message()
 
@@ -116,38 +124,39 @@ def stage_without_rows(plan: WritePlan) -> StagedByTask:
 class _Stager:
     """Builds one segment after the other in a folder, and uploads each."""
 
-    def __init__(self, plan: WritePlan, partition: int, folder: Path) -> None:
+    def __init__(self, plan: WritePlan, partition: int, folder: Path, clock: Clock) -> None:
         self.folder = folder
         self._plan = plan
         self._partition = partition
+        self._clock = clock
         self._attempt = uuid.uuid4().hex[:8]
         self._builder = SegmentBuilder(plan.config_document, plan.schema_document, folder)
-        self._store = plan.staging_store()
+        self._store = plan.staging_store
         self._staged: list[StagedSegment] = []
         self._build_s = self._upload_s = 0.0
 
     def add(self, rows: pa.Table | Iterator[pa.RecordBatch]) -> None:
-        plan, started = self._plan, time.monotonic()
+        plan, started = self._plan, self._clock.monotonic()
         name = plan.segment_name(self._partition, len(self._staged))
         built = self._builder.from_arrow(rows, name, custom_metadata=plan.custom_metadata())
-        built_at = time.monotonic()
+        built_at = self._clock.monotonic()
         stem_uri = f"{plan.staging_uri}/{name}.{self._attempt}"
         segment = stage_segment(self._store, built, stem_uri, built_at - started)
         built.tar_path.unlink()
         built.metadata_tar_path.unlink()
         self._staged.append(segment)
         self._build_s += built_at - started
-        self._upload_s += time.monotonic() - built_at
+        self._upload_s += self._clock.monotonic() - built_at
 
     def message(self) -> StagedByTask:
         return StagedByTask(self._partition, tuple(self._staged), self._build_s, self._upload_s)
 
 
 @contextmanager
-def _stager(plan: WritePlan, partition: int) -> Iterator[_Stager]:
+def _stager(plan: WritePlan, partition: int, clock: Clock) -> Iterator[_Stager]:
     start_jvm()
     with scratch_folder("pinot-write-", work_dir(plan.options.work_dir)) as folder:
-        yield _Stager(plan, partition, folder)
+        yield _Stager(plan, partition, folder, clock)
 
 
 def _sorted_column(plan: WritePlan) -> str | None:

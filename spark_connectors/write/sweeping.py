@@ -41,7 +41,7 @@ def sweep(plan: WritePlan, client: ControllerClient) -> None:
             for nonce in map(plan.nonce_of, entry.segments_to)
             if nonce is not None
         }
-        files = list(plan.staging_store().list(plan.staging_root))
+        files = list(plan.staging_store.list(plan.staging_root))
     except PinotPluginError as error:
         logger.info("%s was not looked through for what dead writes have left: %s", plan.staging_root, error)
         return
@@ -70,6 +70,6 @@ def dead_folders(files: Iterable[FileInfo], over: Collection[str], *, now_ms: in
 def delete_folder(plan: WritePlan, uri: str) -> None:
     """Delete a staging folder; if that fails, a later write does it."""
     try:
-        plan.staging_store().delete_tree(uri)
+        plan.staging_store.delete_tree(uri)
     except PinotPluginError as error:
         logger.warning("%s stays: %s", uri, error)

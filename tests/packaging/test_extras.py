@@ -139,3 +139,11 @@ def test_an_extra_brings_what_it_promises(wheel: Installed, tmp_path: Path, extr
     )
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.startswith("Usage: pinotctl")
+
+
+def test_the_wheel_brings_the_pages_templates(wheel: Installed) -> None:
+    templates = {
+        str(path.relative_to(ROOT)) for path in ROOT.glob("*/**/templates/*") if ".venv" not in path.parts
+    }
+    assert any(name.endswith(".css") for name in templates)
+    assert templates <= {str(path) for path in wheel.distribution.files or ()}

@@ -7,7 +7,6 @@ import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tests.support.processes import host_command
 from tests.support.service import HOME, Program, RunningService, Service, wait_ready
@@ -117,35 +116,3 @@ def _listens(host: str, port: int) -> bool:
             return True
     except OSError:
         return False
-
-
-def realtime_table(name: str, kafka: Kafka) -> dict[str, Any]:
-    """Return the config of a realtime table that reads the topic of its own name, time column ``ts``."""
-    return {
-        "tableName": name,
-        "tableType": "REALTIME",
-        "segmentsConfig": {
-            "timeColumnName": "ts",
-            "replicasPerPartition": "1",
-            "replication": "1",
-            "schemaName": name,
-        },
-        "tenants": {},
-        "metadata": {},
-        "tableIndexConfig": {
-            "streamConfigs": {
-                "streamType": "kafka",
-                "stream.kafka.topic.name": name,
-                "stream.kafka.broker.list": kafka.bootstrap,
-                "stream.kafka.consumer.type": "lowlevel",
-                "stream.kafka.consumer.prop.auto.offset.reset": "smallest",
-                "stream.kafka.consumer.factory.class.name": (
-                    "org.apache.pinot.plugin.stream.kafka20.KafkaConsumerFactory"
-                ),
-                "stream.kafka.decoder.class.name": (
-                    "org.apache.pinot.plugin.stream.kafka.KafkaJSONMessageDecoder"
-                ),
-                "realtime.segment.flush.threshold.rows": "100000",
-            }
-        },
-    }

@@ -19,6 +19,7 @@ from controller_client.errors import ConfigError, PinotPluginError, QueryError
 
 if TYPE_CHECKING:
     from controller_client.broker.client import QueryResult
+    from controller_client.upsert.sql_text import SqlText
 
 __all__ = ["query"]
 
@@ -62,9 +63,11 @@ def query(
     versions: Mapping[str, int] = {}
     if upsert:
         from controller_client.upsert.queries import UpsertQueries
+        from controller_client.upsert.sql_text import SqlText
 
-        with UpsertQueries(cli.broker(), cli.property_store()) as queries, _naming_tables(cli, text):
-            answer = queries.query(text, options=wanted, timeout_s=timeout_s, allow_partial=allow_partial)
+        cut = SqlText.of(text)
+        with UpsertQueries(cli.broker(), cli.property_store()) as queries, _naming_tables(cli, cut):
+            answer = queries.query(cut, options=wanted, timeout_s=timeout_s, allow_partial=allow_partial)
         result, versions = answer.result, answer.versions
     else:
         broker = cli.broker()
@@ -94,7 +97,7 @@ def query(
 
 
 @contextmanager
-def _naming_tables(cli: CliContext, sql: str) -> Iterator[None]:
+def _naming_tables(cli: CliContext, sql: str | SqlText) -> Iterator[None]:
     """Say of an unknown table which one it is, and which ones are near: the broker says neither."""
     try:
         yield

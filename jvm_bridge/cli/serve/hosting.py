@@ -1,4 +1,4 @@
-"""What the commands that host a stock role have in common."""
+"""The commands that host a stock role."""
 
 from __future__ import annotations
 
@@ -9,24 +9,49 @@ from contextlib import contextmanager
 
 import click
 
-from controller_client.cli.context import CliContext
+from controller_client.cli.context import CliContext, pass_cli
 from controller_client.errors import PinotPluginError, SetupError
 from jvm_bridge.cli.jar_progress import jar_progress
 from jvm_bridge.jars import pinot_jars
 from jvm_bridge.role_host import HostedRole, RoleKind, java_options, load_hooks
 
-__all__ = ["HOSTED_COMMAND", "host"]
+__all__ = ["hosting_command"]
 
 logger = logging.getLogger(__name__)
 
 _PINOT_HELP = frozenset({"-help", "-h", "--h"})
 
 # No -h of ours: click would find it in the middle of Pinot's own words, e.g. in -path.
-HOSTED_COMMAND = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
-"""Context settings of such a command."""
+_SETTINGS = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
 
 
-def host(
+def hosting_command(kind: RoleKind, *, help: str) -> click.Command:  # noqa: A002 - click's name of it
+    """Make the command that hosts a role.
+
+    Args:
+        kind: The role.
+        help: The command's help.
+    """
+
+    @click.command(kind.name, help=help, context_settings=_SETTINGS)
+    @click.option(
+        "--hook", "hooks", multiple=True, metavar="NAME", help="Only this hook; may be given again."
+    )
+    @click.option("--no-hooks", is_flag=True, help=f"No hook at all: a stock {kind.name}.")
+    @click.argument(
+        "arguments",
+        nargs=-1,
+        type=click.UNPROCESSED,
+        metavar=f"[START{kind.name.upper()} ARGUMENTS]...",
+    )
+    @pass_cli
+    def command(cli: CliContext, hooks: tuple[str, ...], no_hooks: bool, arguments: tuple[str, ...]) -> None:
+        _host(cli, kind, hooks, no_hooks, arguments)
+
+    return command
+
+
+def _host(
     cli: CliContext, kind: RoleKind, hooks: tuple[str, ...], no_hooks: bool, arguments: tuple[str, ...]
 ) -> None:
     """Run a role until it ends; then the process ends, too."""

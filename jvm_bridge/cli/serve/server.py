@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import click
-
-from controller_client.cli.context import CliContext, pass_cli
-from jvm_bridge.cli.serve.hosting import HOSTED_COMMAND, host
+from jvm_bridge.cli.serve.hosting import hosting_command
 from jvm_bridge.role_host import SERVER
 
 __all__ = ["server"]
 
-
-@click.command(context_settings=HOSTED_COMMAND)
-@click.option("--hook", "hooks", multiple=True, metavar="NAME", help="Only this hook; may be given again.")
-@click.option("--no-hooks", is_flag=True, help="No hook at all: a stock server.")
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[STARTSERVER ARGUMENTS]...")
-@pass_cli
-def server(cli: CliContext, hooks: tuple[str, ...], no_hooks: bool, arguments: tuple[str, ...]) -> None:
-    """Run Pinot's server with Python hooks, in the place of `pinot-admin.sh StartServer`.
+server = hosting_command(
+    SERVER,
+    help="""Run Pinot's server with Python hooks, in the place of `pinot-admin.sh StartServer`.
 
     It takes the same arguments (e.g. -configFileName server.conf -zkAddress localhost:2181), JAVA_OPTS and
     configuration; it logs, answers, drains and ends as the stock server does. Signals are the JVM's: after
     SIGTERM the exit code is 143, after Ctrl-C 130.
-    """
-    host(cli, SERVER, hooks, no_hooks, arguments)
+    """,
+)

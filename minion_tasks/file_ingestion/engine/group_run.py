@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from controller_client.clock import Clock
 from controller_client.errors import ConflictError, NotAppliedError, PinotPluginError
 from jvm_bridge.builder import UnreadableFileError
 from minion_tasks.file_ingestion.engine.staging_builder import BuiltUnit
@@ -52,6 +52,7 @@ class GroupRun:
         build: Builds and stages.
         params: The task's parameters.
         is_cancelled: Whether Helix has asked for an end.
+        clock: Time.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class GroupRun:
         build: UnitBuilder,
         params: FileIngestionParams,
         is_cancelled: Callable[[], bool],
+        clock: Clock,
     ) -> None:
         self._sessions = sessions
         self._session_id = session_id
@@ -72,8 +74,9 @@ class GroupRun:
         self._build = build
         self._params = params
         self._is_cancelled = is_cancelled
+        self._clock = clock
         self._unsaved: list[BuiltUnit] = []
-        self._saved_at = time.monotonic()
+        self._saved_at = self._clock.monotonic()
         self._bytes_read = self._bytes_built = 0
 
     def run(self) -> None:
@@ -94,7 +97,7 @@ class GroupRun:
                 self._check_wanted()
                 self._unsaved.append(self._build_next(group))
                 group = self._merged(group)
-                if time.monotonic() - self._saved_at >= _SAVE_INTERVAL_S:
+                if self._clock.monotonic() - self._saved_at >= _SAVE_INTERVAL_S:
                     group = self._flush()
         except BaseException:
             with contextlib.suppress(NotAppliedError, DamagedSessionError):
@@ -148,7 +151,7 @@ class GroupRun:
             )
 
     def _merged(self, group: FileGroup) -> FileGroup:
-        now_ms = int(time.time() * 1000)
+        now_ms = int(self._clock.now() * 1000)
         for built in self._unsaved:
             group = merge_result(group, built, now_ms, skip_unreadable=self._params.skip_unreadable)
         return group
@@ -163,7 +166,7 @@ class GroupRun:
             return self._sessions.group(self._session_id, self._number)
         group = self._sessions.change_group(self._session_id, self._number, change)
         self._unsaved.clear()
-        self._saved_at = time.monotonic()
+        self._saved_at = self._clock.monotonic()
         return group
 
 

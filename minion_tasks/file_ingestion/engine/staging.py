@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from controller_client.client import ControllerClient
 from controller_client.errors import ConfigError
-from controller_client.filestore import FileStore, open_store, scheme_of
 from controller_client.publishing.staged_segment import STAGING_FOLDER
 from minion_tasks.file_ingestion.params.patterns import path_of
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
@@ -48,11 +47,3 @@ def session_uri(root: str, table: str, session_id: str) -> str:
 def is_session_folder(uri: str, table: str, session_id: str) -> bool:
     """Return whether a URI is a session's own folder, wherever the staging folder was when it began."""
     return uri.endswith(session_uri(f"/{STAGING_FOLDER}", table, session_id))
-
-
-def open_staging(staging_uri: str, params: FileIngestionParams) -> FileStore:
-    """Open the store of a staging folder, with the output's properties or, on a like store, the input's."""
-    properties = params.output_fs
-    if not properties and scheme_of(staging_uri) == scheme_of(params.input_dir_uri):
-        properties = params.input_fs
-    return open_store(staging_uri, properties, key="outputDirURI")

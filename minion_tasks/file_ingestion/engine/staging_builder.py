@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import logging
 import tempfile
-import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from controller_client.clock import Clock
 from controller_client.common.disk import naming_full_disks
 from controller_client.errors import PinotPluginError
-from controller_client.filestore import FileInfo, open_store
+from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment, stage_segment
 from jvm_bridge.builder import BuiltSegment, FileFormat, SegmentBuilder
-from minion_tasks.file_ingestion.engine.staging import open_staging
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.provenance import Provenance
 from minion_tasks.file_ingestion.session.column_notes import notes_of
@@ -53,18 +52,25 @@ class StagingBuilder:
         params: The task's parameters.
         builder: Pinot's segment builder for the table.
         work_dir: For local copies and tars; what is put there is deleted again.
+        clock: Time.
     """
 
     def __init__(
-        self, session: Session, params: FileIngestionParams, builder: SegmentBuilder, work_dir: Path
+        self,
+        session: Session,
+        params: FileIngestionParams,
+        builder: SegmentBuilder,
+        work_dir: Path,
+        clock: Clock,
     ) -> None:
         self._session = session
         self._params = params
         self._builder = builder
         self._work_dir = work_dir
         self._raw_table = session.table.rpartition("_")[0]
-        self._source = open_store(params.input_dir_uri, params.input_fs)
-        self._staging = open_staging(session.staging_uri, params)
+        self._clock = clock
+        self._source = params.stores.source
+        self._staging = params.stores.staging(session.staging_uri)
         self._attempt = uuid.uuid4().hex[:8]
 
     def __call__(self, entries: Sequence[FileEntry]) -> BuiltUnit:
@@ -79,7 +85,7 @@ class StagingBuilder:
     def _built(self, entries: Sequence[FileEntry]) -> BuiltUnit:
         failures: dict[int, Exception] = {}
         while left := [entry for entry in entries if entry.number not in failures]:
-            started = time.monotonic()
+            started = self._clock.monotonic()
             copies = _Copies(self._source.local_copy, self._work_dir)
             try:
                 failures |= copies.open(left)
@@ -94,7 +100,7 @@ class StagingBuilder:
                 files = tuple(entry.number for entry in good if entry.number not in failures)
                 if not built:
                     return BuiltUnit(None, failures)
-                segments = self._stage(built, time.monotonic() - started)
+                segments = self._stage(built, self._clock.monotonic() - started)
                 return BuiltUnit(StagedUnit(files, segments, columns), failures)
             for segment in built:
                 _delete(segment)
@@ -102,7 +108,7 @@ class StagingBuilder:
 
     def empty(self, number: int) -> BuiltUnit:
         """Build and stage a segment without rows, which stands for "nothing" in a replacement."""
-        started = time.monotonic()
+        started = self._clock.monotonic()
         with naming_full_disks(self._work_dir), tempfile.TemporaryDirectory(dir=self._work_dir) as folder:
             path = Path(folder) / "empty.json"
             path.touch()
@@ -112,7 +118,7 @@ class StagingBuilder:
                 self._params.names.of_session(self._raw_table, self._round(), number),
                 custom_metadata=Provenance(self._session.session_id, ()).to_custom_map(),
             )
-        return BuiltUnit(StagedUnit((), self._stage([built], time.monotonic() - started)))
+        return BuiltUnit(StagedUnit((), self._stage([built], self._clock.monotonic() - started)))
 
     def _build(
         self, entries: Sequence[FileEntry], copies: _Copies

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from controller_client.client import ControllerClient
+from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.builder import SegmentBuilder
 from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError
@@ -20,7 +21,19 @@ from minion_tasks.file_ingestion.engine.subtask import ClusterAddress, Subtask
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
 from minion_tasks.file_ingestion.session.store import SessionStore
 
-__all__ = ["run_subtask"]
+__all__ = ["read_table", "run_subtask"]
+
+
+def read_table(client: ControllerClient, table: str) -> tuple[FileIngestionParams, TableConfig, Schema]:
+    """Read what the controller has about a table, each document once.
+
+    Raises:
+        ConfigError: The table has no such task, or its parameters are wrong.
+        NotFoundError: There is no such table, or no schema for it.
+    """
+    config = client.tables.get(table)
+    params = FileIngestionParams.from_configs(config.task_config(TASK_TYPE) or {})
+    return params, config, client.schemas.of_table(config)
 
 
 def run_subtask(
@@ -46,19 +59,19 @@ def run_subtask(
     ):
         sessions = SessionStore(store, table)
         session = sessions.load(subtask.session_id)
-        params = FileIngestionParams.from_configs(client.tables.task_config(table, TASK_TYPE) or {})
-        config = client.tables.get(table)
+        params, config, schema = read_table(client, table)
         builder = StagingBuilder(
             session,
             params,
             SegmentBuilder(
                 config,
-                client.schemas.of_table(config),
+                schema,
                 Path(folder),
                 reader=params.segment_reader,
                 rules=params.rules,
             ),
             Path(folder),
+            client.clock,
         )
         failures = []
         for number in subtask.groups:
@@ -70,6 +83,7 @@ def run_subtask(
                 build=builder,
                 params=params,
                 is_cancelled=is_cancelled,
+                clock=client.clock,
             )
             try:
                 run.run()

@@ -10,11 +10,12 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from controller_client.errors import ConfigError
-from controller_client.filestore import open_store, scheme_of
+from controller_client.filestore import scheme_of
 from controller_client.filestore.local import path_in
 from jvm_bridge.input_rules import InputRules
 from minion_tasks.file_ingestion.params.parameters import PARAMETERS, PREFIXES
 from minion_tasks.file_ingestion.params.patterns import PathMatcher
+from minion_tasks.file_ingestion.params.stores import TaskStores
 from minion_tasks.file_ingestion.session import naming
 from minion_tasks.file_ingestion.session.model import IngestionMode
 from minion_tasks.file_ingestion.session.naming import SegmentNames
@@ -39,6 +40,7 @@ class FileIngestionParams:
         max_tasks: None for no bound.
         engine: One of `ENGINES`.
         rules: What files may be like.
+        stores: Of the source and of staging folders.
     """
 
     mode: IngestionMode
@@ -71,6 +73,7 @@ class FileIngestionParams:
     input_fs: Mapping[str, str] = field(repr=False)
     output_fs: Mapping[str, str] = field(repr=False)
     record_reader: Mapping[str, str] = field(repr=False)
+    stores: TaskStores = field(repr=False, compare=False)
 
     @classmethod
     def from_configs(cls, configs: Mapping[str, str]) -> FileIngestionParams:
@@ -89,10 +92,15 @@ class FileIngestionParams:
         _check_uri("inputDirURI", input_uri)
         if output_uri is not None:
             _check_uri("outputDirURI", output_uri)
-        # Opening a store checks scheme, class and property names; nothing is contacted.
-        open_store(input_uri, input_fs, class_name=values["input.fs.className"], key="inputDirURI")
+        stores = TaskStores(
+            input_uri,
+            input_fs,
+            output_fs,
+            input_class=values["input.fs.className"],
+            output_class=values["output.fs.className"],
+        )
         if output_uri is not None:
-            open_store(output_uri, output_fs, class_name=values["output.fs.className"], key="outputDirURI")
+            stores.output(output_uri)
         _check_together(configs, values)
         swap, sync = values["consistentPushSwapEnabled"], values["enableSync"]
         return cls(
@@ -127,6 +135,7 @@ class FileIngestionParams:
             ),
             input_fs=input_fs,
             output_fs=output_fs,
+            stores=stores,
             record_reader=_with_prefix(configs, "recordReader.prop."),
         )
 

@@ -1,103 +1,163 @@
-"""The charts of a session's page, as inline SVG; colours come from the page's style."""
+"""The charts of a session's page: where everything stands. ``charts.html`` draws them, as inline SVG."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from controller_client.common.markup import Html, el
 from minion_tasks.file_ingestion.report.counts import AttemptFigures, Histogram
 from minion_tasks.file_ingestion.report.text import bytes_text, clock_text, seconds_text
 
-__all__ = ["attempts_chart", "histogram_chart"]
+__all__ = ["AttemptsChart", "Bar", "HistogramChart", "Panel", "Tick", "attempts_chart", "histogram_chart"]
 
 _MAX_PANELS = 6
-_WIDTH = 960.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 12.0, 42.0, 26.0
 _GAP = 14.0
 
 
 @dataclass(frozen=True)
-class _Panel:
-    """The place of one attempt: idle time between attempts takes none."""
+class Tick:
+    """A line of the grid and what stands left of it."""
 
-    attempt: AttemptFigures
+    text: str
+    text_x: float
+    y: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Chart:
+    """What all charts have: its size, the bounds of what is drawn in it, and its lines."""
+
+    label: str
+    width: float
+    height: float
+    left: float
+    right: float
+    top: float
+    bottom: float
+    ticks: tuple[Tick, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One attempt: idle time between attempts takes no place.
+
+    Attributes:
+        began: The time at which it began, without the day.
+        took: How long it took; None if none of its files ended.
+        staged_path: The line of staged files.
+        failed_path: That of failed ones; None if there is none.
+    """
+
     x: float
     width: float
-    duration_ms: int
+    title: str
+    name: str
+    counts: str
+    began: str
+    took: str | None
+    staged_path: str
+    failed_path: str | None
 
-    def x_of(self, time_ms: int) -> float:
-        part = (time_ms - self.attempt.began_ms) / self.duration_ms
-        return self.x + self.width * min(1.0, max(0.0, part))
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptsChart(_Chart):
+    """How many files were staged over time, a panel for each attempt."""
+
+    panels: tuple[Panel, ...]
 
 
-def attempts_chart(attempts: Sequence[AttemptFigures], files: int) -> Html:
-    """Draw how many files were staged over time, a panel for each of the last attempts."""
-    height = 270.0
-    bottom = height - _BOTTOM
-    top = max(1, files)
+@dataclass(frozen=True)
+class Bar:
+    """One bin of sizes; ``low`` is the text below it, which only some have."""
+
+    x: float
+    width: float
+    height: float
+    title: str
+    low: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistogramChart(_Chart):
+    """A bar for each bin of sizes."""
+
+    bars: tuple[Bar, ...]
+
+
+def attempts_chart(attempts: Sequence[AttemptFigures], files: int) -> AttemptsChart:
+    """Chart how many files were staged over time, a panel for each of the last attempts."""
+    left, right, top, bottom = 64.0, 948.0, 42.0, 244.0
+    most = max(1, files)
     shown = attempts[-_MAX_PANELS:]
 
     def y_of(count: float) -> float:
-        return bottom - (bottom - _TOP) * count / top
+        return bottom - (bottom - top) * count / most
 
-    pieces = [
-        el(
-            "g",
-            el("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y_of(tick), y2=y_of(tick), class_="grid"),
-            el("text", f"{tick:,}", x=_LEFT - 8, y=y_of(tick) + 4, class_="axis end"),
-        )
-        for tick in _ticks(top)
-    ]
     before = sum(attempt.staged for attempt in attempts[: -len(shown)])
-    for panel in _panels(shown):
-        pieces.append(_panel(panel, before, y_of, bottom))
-        before += panel.attempt.staged
-    label = f"{before:,} of {files:,} files staged in {len(attempts)} attempts"
-    return el("svg", *pieces, viewBox=f"0 0 {_WIDTH:g} {height:g}", role="img", aria_label=label)
+    panels = []
+    for attempt, (x, width, duration_ms) in zip(shown, _places(shown, left, right), strict=True):
+        panels.append(_panel(attempt, x, width, duration_ms, before, y_of))
+        before += attempt.staged
+    return AttemptsChart(
+        label=f"{before:,} of {files:,} files staged in {len(attempts)} attempts",
+        width=960.0,
+        height=270.0,
+        left=left,
+        right=right,
+        top=top,
+        bottom=bottom,
+        ticks=tuple(Tick(f"{count:,}", left - 8, y_of(count)) for count in _ticks(most)),
+        panels=tuple(panels),
+    )
 
 
-def _panels(attempts: Sequence[AttemptFigures]) -> list[_Panel]:
+def _places(
+    attempts: Sequence[AttemptFigures], left: float, right: float
+) -> Iterable[tuple[float, float, int]]:
+    """Yield of each attempt where its panel begins, how wide it is, and how many milliseconds that means."""
     # A little more than it took, so that the last step is not drawn on the edge.
     durations = [round(1.03 * max(1000, (a.last_ms or a.began_ms) - a.began_ms)) for a in attempts]
-    space = _WIDTH - _LEFT - _RIGHT - _GAP * (len(attempts) - 1)
+    space = right - left - _GAP * (len(attempts) - 1)
     least = space / len(attempts) * 0.55  # room for the words above
     rest = space - least * len(attempts)
-    panels, x = [], _LEFT
-    for attempt, duration in zip(attempts, durations, strict=True):
+    x = left
+    for duration in durations:
         width = least + rest * duration / sum(durations)
-        panels.append(_Panel(attempt, x, width, duration))
+        yield x, width, duration
         x += width + _GAP
-    return panels
 
 
-def _panel(panel: _Panel, before: int, y_of: Callable[[float], float], bottom: float) -> Html:
-    attempt, x, width = panel.attempt, panel.x, panel.width
+def _panel(
+    attempt: AttemptFigures,
+    x: float,
+    width: float,
+    duration_ms: int,
+    before: int,
+    y_of: Callable[[float], float],
+) -> Panel:
+    def path(start: int, steps: Iterable[tuple[int, int]]) -> str:
+        pieces = [f"M{x:.1f} {y_of(start):.1f}"]
+        for time_ms, count in steps:
+            part = min(1.0, max(0.0, (time_ms - attempt.began_ms) / duration_ms))
+            pieces.append(f"H{x + width * part:.1f}V{y_of(count):.1f}")
+        return "".join([*pieces, f"H{x + width:.1f}"])
+
     name = f"retry {attempt.number}" if attempt.number else "first attempt"
     counts = f"{attempt.staged:,} staged" + (f", {attempt.failed:,} failed" if attempt.failed else "")
-    path = [f"M{x:.1f} {y_of(before):.1f}"]
-    path += [f"H{panel.x_of(time):.1f}V{y_of(count):.1f}" for time, count in attempt.staged_steps]
-    path.append(f"H{x + width:.1f}")
-    steps = "".join(path)
-    pieces = [
-        el("rect", x=x, y=_TOP, width=width, height=bottom - _TOP, class_="panel"),
-        el("path", d=f"{steps}V{bottom:.1f}H{x:.1f}Z", class_="area"),
-        el("path", d=steps, class_="staged"),
-        el("line", x1=x, x2=x, y1=_TOP - 34, y2=bottom, class_="mark"),
-        el("text", name, x=x + 6, y=_TOP - 22, class_="name"),
-        el("text", counts, x=x + 6, y=_TOP - 7, class_="axis"),
-        el("text", clock_text(attempt.began_ms)[11:19], x=x, y=bottom + 17, class_="axis"),
-    ]
-    if attempt.last_ms is not None:
-        took = f"+{seconds_text((attempt.last_ms - attempt.began_ms) / 1000)}"
-        pieces.append(el("text", took, x=x + width - 2, y=bottom + 17, class_="axis end"))
-    if attempt.failed_steps:
-        failed = f"M{x:.1f} {y_of(0):.1f}"
-        failed += "".join(f"H{panel.x_of(time):.1f}V{y_of(n):.1f}" for time, n in attempt.failed_steps)
-        pieces.append(el("path", d=f"{failed}H{x + width:.1f}", class_="failed"))
-    title = f"{name}, begun {clock_text(attempt.began_ms)}: {counts}"
-    return el("g", el("title", title), *pieces)
+    began = clock_text(attempt.began_ms)
+    took_s = (attempt.last_ms - attempt.began_ms) / 1000 if attempt.last_ms is not None else None
+    return Panel(
+        x=x,
+        width=width,
+        title=f"{name}, begun {began}: {counts}",
+        name=name,
+        counts=counts,
+        began=began[11:19],
+        took=f"+{seconds_text(took_s)}" if took_s is not None else None,
+        staged_path=path(before, attempt.staged_steps),
+        failed_path=path(0, attempt.failed_steps) if attempt.failed_steps else None,
+    )
 
 
 def _ticks(top: int) -> list[int]:
@@ -109,27 +169,34 @@ def _ticks(top: int) -> list[int]:
     return list(range(0, top + 1, max(1, step)))
 
 
-def histogram_chart(found: Histogram, noun: str) -> Html:
-    """Draw a bar for each bin."""
-    width, height, left, bottom, top = 460.0, 190.0, 50.0, 160.0, 16.0
+def histogram_chart(found: Histogram, noun: str) -> HistogramChart:
+    """Chart a bar for each bin."""
+    left, right, top, bottom = 50.0, 452.0, 16.0, 160.0
     most = max(count for _, _, count in found.bins)
-    step = min(64.0, (width - left - 8) / len(found.bins))
+    step = min(64.0, (right - left) / len(found.bins))
     every = math.ceil(len(found.bins) / 7)
-    pieces = []
-    for tick in _ticks(most):
-        y = bottom - (bottom - top) * tick / most
-        pieces.append(el("line", x1=left, x2=width - 8, y1=y, y2=y, class_="grid"))
-        pieces.append(el("text", f"{tick:,}", x=left - 6, y=y + 4, class_="axis end"))
-    for number, (low, high, count) in enumerate(found.bins):
-        x, bar = left + number * step, (bottom - top) * count / most
-        # A bin with a single file of very many is still to be seen.
-        bar = max(bar, 1.5) if count else 0.0
-        title = f"{count:,} {noun} from {bytes_text(low)} to below {bytes_text(high)}"
-        rect = el(
-            "rect", x=x + 1.5, y=bottom - bar, width=max(1.0, step - 3), height=bar, rx=1.5, class_="bar"
-        )
-        pieces.append(el("g", el("title", title), rect))
-        if number % every == 0:
-            pieces.append(el("text", bytes_text(low), x=x, y=bottom + 17, class_="axis"))
-    label = f"Sizes of {noun}: median {bytes_text(found.median)}, largest {bytes_text(found.largest)}"
-    return el("svg", *pieces, viewBox=f"0 0 {width:g} {height:g}", role="img", aria_label=label)
+
+    def height_of(count: int) -> float:
+        return (bottom - top) * count / most
+
+    return HistogramChart(
+        label=f"Sizes of {noun}: median {bytes_text(found.median)}, largest {bytes_text(found.largest)}",
+        width=460.0,
+        height=190.0,
+        left=left,
+        right=right,
+        top=top,
+        bottom=bottom,
+        ticks=tuple(Tick(f"{count:,}", left - 6, bottom - height_of(count)) for count in _ticks(most)),
+        bars=tuple(
+            Bar(
+                x=left + number * step,
+                width=max(1.0, step - 3),
+                # A bin with a single file of very many is still to be seen.
+                height=max(height_of(count), 1.5) if count else 0.0,
+                title=f"{count:,} {noun} from {bytes_text(low)} to below {bytes_text(high)}",
+                low=bytes_text(low) if number % every == 0 else None,
+            )
+            for number, (low, high, count) in enumerate(found.bins)
+        ),
+    )

@@ -9,7 +9,6 @@ from controller_client.publishing.reverting import LineageTimeouts, delete_lefto
 from controller_client.rest.lineage import LineageState
 from minion_tasks.file_ingestion.engine.staging import (
     is_session_folder,
-    open_staging,
     session_uri,
     staging_root,
 )
@@ -61,7 +60,7 @@ class Cleaning:
         """Delete what sessions that are over have left: staged and replaced segments, old sessions."""
         uri = f"{self.staging_root}/{self._table}"
         try:
-            swept = open_staging(uri, self._params).delete_tree(uri)
+            swept = self._params.stores.staging(uri).delete_tree(uri)
         except SourceError as error:
             logger.warning("leftovers in the staging folder were not deleted: %s", error)
         else:
@@ -138,6 +137,6 @@ class Cleaning:
             logger.warning("session %s names a folder that is none of its own: %s", session_id, uri)
             return
         try:
-            open_staging(uri, self._params).delete_tree(uri)
+            self._params.stores.staging(uri).delete_tree(uri)
         except SourceError as error:
             logger.warning("the staging folder of session %s was not deleted: %s", session_id, error)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from controller_client.common.counted_text import counted_text
 from controller_client.common.visible_text import visible
 from controller_client.errors import SourceError
-from controller_client.filestore import FileInfo, open_store
+from controller_client.filestore import FileInfo
 from minion_tasks.file_ingestion.engine.staging import is_below
 from minion_tasks.file_ingestion.params.patterns import path_of
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
@@ -70,9 +70,9 @@ def view_source(tools: RunTools, table: str, params: FileIngestionParams, stagin
     Raises:
         SourceError: The source cannot be listed.
     """
-    source = open_store(params.input_dir_uri, params.input_fs)
+    files = params.stores.source.list(params.input_dir_uri)
     # The staging folder may lie in the source folder; what other runs stage there is no source file.
-    found = (file for file in source.list(params.input_dir_uri) if not is_below(file.uri, staging_root))
+    found = (file for file in files if not is_below(file.uri, staging_root))
     selected = select(found, params.include, params.exclude)
     contents = read_contents(tools.client, tools.store, table)
     view = SourceView(

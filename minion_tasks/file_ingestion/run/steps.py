@@ -12,7 +12,7 @@ from controller_client.filestore import FileInfo
 from controller_client.publishing.quota import check_quota
 from controller_client.zookeeper import TableLock
 from minion_tasks.file_ingestion.engine.minion import NoMinionError
-from minion_tasks.file_ingestion.engine.staging import open_staging, session_uri
+from minion_tasks.file_ingestion.engine.staging import session_uri
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.planner import share_out
 from minion_tasks.file_ingestion.plan.reconcile import reconcile_group
@@ -283,7 +283,7 @@ class LockedRun:
             session,
             publication,
             self._sessions.read_from(session),
-            open_staging(session.staging_uri, self._params),
+            self._params.stores.staging(session.staging_uri),
             push_mode=self._params.push_mode,
             on_entry=lambda entry_id: saved.save(replace(saved.session, entry_id=entry_id)),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from controller_client.zookeeper import TableLock
 from minion_tasks.file_ingestion.params.registration import load_params, offline_table
-from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.run.fired import FiredTriggers
 from minion_tasks.file_ingestion.run.steps import LockedRun
 from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport, RunTools
@@ -35,7 +35,7 @@ def run_task(tools: RunTools, table: str, *, lock_wait_s: float = 0.0) -> RunRep
     """
     table = offline_table(tools.client, table)
     params = load_params(tools.client, table)
-    with TableLock(tools.store, table, TASK_TYPE, tools.owner) as lock:
+    with tools.lock(table) as lock:
         lock.acquire(lock_wait_s)
         return _locked_run(tools, table, params, lock)
 
@@ -58,7 +58,7 @@ def run_scheduled(
     if fired.was_made(table, scheduled_s):
         return None
     params = load_params(tools.client, table)
-    with TableLock(tools.store, table, TASK_TYPE, tools.owner) as lock:
+    with tools.lock(table) as lock:
         lock.acquire(lock_wait_s)
         # Only now: a scheduler that is killed while it waits has not used the trigger up.
         if not fired.claim(table, scheduled_s):

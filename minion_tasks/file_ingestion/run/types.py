@@ -10,8 +10,9 @@ from controller_client.clock import Clock
 from controller_client.common.word_enum import WordEnum
 from controller_client.errors import InputError
 from controller_client.filestore import FileInfo
-from controller_client.zookeeper import PropertyStore, process_name
+from controller_client.zookeeper import PropertyStore, TableLock, process_name
 from minion_tasks.file_ingestion.engine.minion import Engine
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 from minion_tasks.file_ingestion.session.column_notes import DifferingColumn
 from minion_tasks.file_ingestion.session.model import IngestionMode
 from minion_tasks.file_ingestion.session.progress import SessionProgress
@@ -90,3 +91,7 @@ class RunTools:
     def owner(self) -> str:
         """Who runs it: user, host and process."""
         return process_name()
+
+    def lock(self, table: str) -> TableLock:
+        """Make the lock that each run of a table holds."""
+        return TableLock(self.store, table, TASK_TYPE, self.owner, clock=self.clock)

@@ -62,13 +62,7 @@ def place_of(
                 found = places[mode] = Place(
                     mode, table, pinot, store, source, controller_proxy, s3_proxy, bucket
                 )
-                found.make()
-                found.register(0, {})
-                found.held = set(found.files.values())
-                # Two sessions, so that each later one deletes an older.
-                assert runners.lasting().run(found.name).well["outcome"] == "switched"
-                found.change()
-                assert runners.lasting().run(found.name).well["outcome"] == "switched"
+                found.make_ready(runners)
             return found
 
         yield place_of

@@ -16,6 +16,7 @@ from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 from minion_tasks.file_ingestion.run.purge import purge
 from minion_tasks.file_ingestion.session.store import SessionStore
+from tests.faults.file_ingestion.runs import Runners
 from tests.integration.file_ingestion.ingestion import IngestionTable, Reader
 from tests.support.cluster import PinotCluster
 from tests.support.reader_polls import TALLY
@@ -97,6 +98,15 @@ class WatchedTable:
         self.table.create(replication=2)
         for _ in range(2):
             self._put(self._new_name())
+
+    def make_ready(self, runners: Runners) -> None:
+        """Make the table, and run its task twice, so that each later session deletes an older."""
+        self.make()
+        self.register(0, {})
+        self.held = set(self.files.values())
+        assert runners.lasting().run(self.name).well["outcome"] == "switched"
+        self.change()
+        assert runners.lasting().run(self.name).well["outcome"] == "switched"
 
     def register(self, retries: int, more: Mapping[str, str]) -> None:
         """Register the task; each file is a subtask of its own."""

@@ -100,13 +100,7 @@ def _arena(store: str, folder: Path) -> Iterator[Arena]:
                 source.folder.mkdir()
                 table = IngestionTable(f"t_{uuid.uuid4().hex[:12]}", client, broker, pinot.controller_url)
                 found = tables[mode] = WatchedTable(mode, table, pinot, properties, source)
-                found.make()
-                found.register(0, {})
-                found.held = set(found.files.values())
-                # Two sessions, so that each later one deletes an older.
-                assert runners.lasting().run(found.name).well["outcome"] == "switched"
-                found.change()
-                assert runners.lasting().run(found.name).well["outcome"] == "switched"
+                found.make_ready(runners)
             return found
 
         yield Arena(pinot, runners, table_of)

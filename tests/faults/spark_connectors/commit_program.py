@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql.types import LongType, StructField, StructType
@@ -47,8 +48,9 @@ class SteppedOptions(WriteOptions):
 class SteppedPlan(WritePlan):
     """A plan whose deletion of staged segments is a step."""
 
+    @cached_property
     def staging_store(self) -> FileStore:
-        store = super().staging_store()
+        store = super().staging_store
         delete_tree = store.delete_tree
 
         def stepped(directory_uri: str) -> int:

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from controller_client.cli import cli
 from tests.support.cluster import PinotCluster
+from tests.support.offline_tables import offline_table
 
 Run = Callable[..., Result]
 
@@ -51,14 +52,7 @@ def numbers(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Numb
         "dimensionFieldSpecs": [{"name": "id", "dataType": "INT"}],
         "metricFieldSpecs": [{"name": "amount", "dataType": "DOUBLE"}],
     }
-    table = {
-        "tableName": name,
-        "tableType": "OFFLINE",
-        "segmentsConfig": {"replication": "1", "schemaName": name},
-        "tenants": {},
-        "tableIndexConfig": {},
-        "metadata": {},
-    }
+    table = offline_table(name)
     schema_file, table_file = folder / "schema.json", folder / "table.json"
     schema_file.write_text(json.dumps(schema))
     table_file.write_text(json.dumps(table))

@@ -13,8 +13,9 @@ from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
 from tests.support.cluster import PinotCluster
-from tests.support.kafka import Kafka, realtime_table
+from tests.support.kafka import Kafka
 from tests.support.kafka_topics import Topic
+from tests.support.realtime_tables import realtime_schema, realtime_table
 from tests.support.wait import wait_for
 
 _FIRST_TS = 1_700_000_000_000
@@ -65,32 +66,18 @@ class StreamTable:
 
     def create(self, *, replicas: int, rows_per_segment: int) -> None:
         """Make schema and table, and wait until all partitions consume."""
-        fields = {
-            "metricFieldSpecs": [{"name": "number", "dataType": "LONG"}],
-            "dimensionFieldSpecs": [{"name": "source", "dataType": "STRING"}],
-            "dateTimeFieldSpecs": [
-                {
-                    "name": "ts",
-                    "dataType": "LONG",
-                    "format": "1:MILLISECONDS:EPOCH",
-                    "granularity": "1:MILLISECONDS",
-                }
-            ],
-        }
-        self.client.schemas.create(Schema.from_json({"schemaName": self.name, **fields}))
+        schema = realtime_schema(self.name, {"source": "STRING"}, {"number": "LONG"})
+        self.client.schemas.create(Schema.from_json(schema))
         self.replicas = replicas
         self.client.tables.create(TableConfig.from_json(self._config(replicas, rows_per_segment)))
         self.wait_consuming()
 
     def _config(self, replicas: int, rows_per_segment: int) -> dict[str, Any]:
-        config = realtime_table(self.name, self.kafka)
-        config["segmentsConfig"]["replicasPerPartition"] = str(replicas)
-        stream = config["tableIndexConfig"]["streamConfigs"]
-        stream["realtime.segment.flush.threshold.rows"] = str(rows_per_segment)
         # A consumer hears that it is to commit only between two requests; each waits for rows for 5 s else.
-        stream["stream.kafka.fetch.timeout.millis"] = "200"
-        stream[SECRET_KEY] = secret_value("old-secret")
-        return config
+        stream = {"stream.kafka.fetch.timeout.millis": "200", SECRET_KEY: secret_value("old-secret")}
+        return realtime_table(
+            self.name, self.kafka, rows_per_segment=rows_per_segment, replicas=replicas, stream=stream
+        )
 
     def control(self, client: ControllerClient | None = None, **options: Any) -> TableControl:
         return TableControl(client or self.client, self.store, self.table, **options)

@@ -17,6 +17,7 @@ from controller_client.client import ControllerClient
 from controller_client.errors import QueryError
 from controller_client.models import Schema, TableConfig
 from tests.support.cluster import PinotCluster
+from tests.support.offline_tables import offline_table
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster
@@ -60,14 +61,8 @@ def schema_document(name: str) -> dict[str, Any]:
 
 
 def table_document(name: str) -> dict[str, Any]:
-    return {
-        "tableName": name,
-        "tableType": "OFFLINE",
-        "segmentsConfig": {"replication": "1", "schemaName": name, "timeColumnName": "ts"},
-        "tenants": {},
-        "tableIndexConfig": {"noDictionaryColumns": ["price"], "nullHandlingEnabled": True},
-        "metadata": {},
-    }
+    indexing = {"noDictionaryColumns": ["price"], "nullHandlingEnabled": True}
+    return offline_table(name, time_column="ts", indexing=indexing)
 
 
 def _rows(segment: int) -> list[dict[str, Any]]:

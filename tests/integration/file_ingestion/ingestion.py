@@ -19,6 +19,7 @@ from controller_client.client import ControllerClient
 from controller_client.errors import PartialResultError, PinotPluginError
 from controller_client.models import Schema, TableConfig
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
+from tests.support.offline_tables import offline_table
 
 NUMBERS_SCHEMA: Mapping[str, Any] = {
     "dimensionFieldSpecs": [
@@ -83,19 +84,8 @@ class IngestionTable:
     ) -> IngestionTable:
         schema_name = self.schema_name or self.name
         self.client.schemas.create(Schema.from_json({"schemaName": schema_name, **schema}))
-        self.client.tables.create(
-            TableConfig.from_json(
-                {
-                    "tableName": self.name,
-                    "tableType": "OFFLINE",
-                    "segmentsConfig": {"replication": str(replication), "schemaName": schema_name},
-                    "tenants": {},
-                    "tableIndexConfig": {},
-                    "metadata": {},
-                    **config,
-                }
-            )
-        )
+        document = offline_table(self.name, replicas=replication, schema_name=schema_name)
+        self.client.tables.create(TableConfig.from_json({**document, **config}))
         return self
 
     def register(self, input_dir: str | Path, input_format: str, **more: str) -> IngestionTable:

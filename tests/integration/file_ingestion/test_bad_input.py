@@ -24,7 +24,8 @@ from tests.integration.file_ingestion.ingestion import (
 )
 from tests.integration.file_ingestion.secrecy import assert_hidden
 from tests.support.cluster import PinotCluster
-from tests.support.kafka import Kafka, realtime_table
+from tests.support.kafka import Kafka
+from tests.support.realtime_tables import realtime_schema, realtime_table
 
 pytestmark = pytest.mark.cluster
 
@@ -159,21 +160,7 @@ def test_a_table_that_is_not_there(ingestion_table: IngestionTable) -> None:
 def test_a_realtime_table(ingestion_table: IngestionTable, kafka: Kafka) -> None:
     table = ingestion_table
     kafka.produce(table.name, [json.dumps({"amount": 1, "ts": 1_700_000_000_000})])
-    time_field = {
-        "name": "ts",
-        "dataType": "LONG",
-        "format": "1:MILLISECONDS:EPOCH",
-        "granularity": "1:MILLISECONDS",
-    }
-    table.client.schemas.create(
-        Schema.from_json(
-            {
-                "schemaName": table.name,
-                "metricFieldSpecs": [{"name": "amount", "dataType": "LONG"}],
-                "dateTimeFieldSpecs": [time_field],
-            }
-        )
-    )
+    table.client.schemas.create(Schema.from_json(realtime_schema(table.name, {}, {"amount": "LONG"})))
     table.client.tables.create(TableConfig.from_json(realtime_table(table.name, kafka)))
     segments = table.client.segments.list(f"{table.name}_REALTIME")
     for name in (table.name, f"{table.name}_REALTIME"):

@@ -23,6 +23,7 @@ from controller_client.zookeeper import PropertyStore
 from tests.integration.jvm_bridge import raising_hook
 from tests.integration.jvm_bridge.servers import HOST, JAVA_OPTS, ServerProcess, free_ports, with_path
 from tests.support.cluster import PinotCluster
+from tests.support.offline_tables import offline_table
 from tests.support.service import Program
 from tests.support.wait import wait_for
 
@@ -113,14 +114,7 @@ def _jmx(server: ServerProcess) -> str:
 def _load(pinot: PinotCluster, name: str, tenant: str, folder: Path) -> None:
     fields = [{"name": "id", "dataType": "INT"}]
     schema = {"schemaName": name, "dimensionFieldSpecs": fields}
-    table = {
-        "tableName": name,
-        "tableType": "OFFLINE",
-        "segmentsConfig": {"replication": "2", "schemaName": name},
-        "tenants": {"server": tenant, "broker": "DefaultTenant"},
-        "tableIndexConfig": {},
-        "metadata": {},
-    }
+    table = offline_table(name, replicas=2, tenant=tenant)
     rows = folder / "rows.json"
     rows.write_text("".join(f'{{"id": {number}}}\n' for number in range(_ROWS)))
     order = folder / "order.json"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 import requests
@@ -18,9 +17,10 @@ from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
 from tests.support.cluster import PinotCluster
-from tests.support.kafka import Kafka, realtime_table
+from tests.support.kafka import Kafka
 from tests.support.kafka_topics import Topic
 from tests.support.pinot_services import HOSTED_TENANT
+from tests.support.realtime_tables import realtime_schema, realtime_table
 from tests.support.wait import wait_for
 
 _TIMEOUT_S = 300.0
@@ -146,15 +146,17 @@ def make_topic_table(pinot: PinotCluster, hosted: Sequence[str], kafka: Kafka) -
         ) -> TopicTable:
             name = f"topic_{uuid.uuid4().hex[:8]}"
             topic = Topic(kafka.bootstrap, name, partitions)
-            client.schemas.create(Schema.model_validate(_schema(name)))
-            config: dict[str, Any] = realtime_table(name, kafka)
-            config["segmentsConfig"]["peerSegmentDownloadScheme"] = "http"
-            config["tenants"] = {"server": tenant, "broker": "DefaultTenant"}
-            config["segmentsConfig"]["replicasPerPartition"] = str(replicas)
-            config["tableIndexConfig"]["streamConfigs"].update(
-                {"stream.kafka.fetch.timeout.millis": "500", **stream}
+            schema = realtime_schema(name, {"part": "INT"}, {"number": "LONG"})
+            client.schemas.create(Schema.from_json(schema))
+            config = realtime_table(
+                name,
+                kafka,
+                replicas=replicas,
+                tenant=tenant,
+                peers=True,
+                stream={"stream.kafka.fetch.timeout.millis": "500", **stream},
             )
-            client.tables.create(TableConfig.model_validate(config))
+            client.tables.create(TableConfig.from_json(config))
             table = TopicTable(name, pinot, client, store, broker, topic, {})
             made.append(table)
             return table
@@ -164,19 +166,3 @@ def make_topic_table(pinot: PinotCluster, hosted: Sequence[str], kafka: Kafka) -
             if client.tables.exists(table.full_name):
                 client.tables.delete(table.full_name)
             table.topic.delete()
-
-
-def _schema(name: str) -> dict[str, Any]:
-    return {
-        "schemaName": name,
-        "metricFieldSpecs": [{"name": "number", "dataType": "LONG"}],
-        "dimensionFieldSpecs": [{"name": "part", "dataType": "INT"}],
-        "dateTimeFieldSpecs": [
-            {
-                "name": "ts",
-                "dataType": "LONG",
-                "format": "1:MILLISECONDS:EPOCH",
-                "granularity": "1:MILLISECONDS",
-            }
-        ],
-    }

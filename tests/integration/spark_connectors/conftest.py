@@ -19,6 +19,7 @@ from controller_client.errors import SourceError
 from controller_client.filestore import open_store
 from controller_client.models import Schema, TableConfig
 from tests.support.cluster import PinotCluster
+from tests.support.offline_tables import offline_table
 from tests.support.spark import LOCAL_SPARK
 from tests.support.wait import WaitError, wait_for
 
@@ -119,18 +120,8 @@ def make_table(pinot: PinotCluster, client: ControllerClient) -> Iterator[MakeTa
         def make(schema: Mapping[str, Any], *, time_column: str | None = None, **config: Any) -> SparkTable:
             name = f"sp_{uuid.uuid4().hex[:12]}"
             client.schemas.create(Schema.from_json({"schemaName": name, **schema}))
-            segments = {"replication": "1", "schemaName": name}
-            if time_column is not None:
-                segments["timeColumnName"] = time_column
-            document = {
-                "tableName": name,
-                "tableType": "OFFLINE",
-                "segmentsConfig": segments,
-                "tenants": {},
-                "tableIndexConfig": {"nullHandlingEnabled": True},
-                "metadata": {},
-                **config,
-            }
+            indexing = {"nullHandlingEnabled": True}
+            document = {**offline_table(name, time_column=time_column, indexing=indexing), **config}
             client.tables.create(TableConfig.from_json(document))
             made.append(name)
             return SparkTable(name, pinot, client, broker)

@@ -9,7 +9,8 @@ from pyspark.sql import Row, SparkSession
 
 from controller_client.models import TableConfig
 from tests.integration.spark_connectors.conftest import MakeTable
-from tests.support.kafka import Kafka, realtime_table
+from tests.support.kafka import Kafka
+from tests.support.realtime_tables import realtime_table
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]

@@ -9,22 +9,22 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from controller_client.errors import DataError, NotAppliedError
-from controller_client.filestore import FileInfo, SourceChangedError
+from controller_client.filestore import FileInfo, FileStore, SourceChangedError
 from controller_client.publishing.quota import QuotaExceededError
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.zookeeper import ZNRecord
 from jvm_bridge.builder import BuiltSegment, FilesBuilt, UnreadableFileError
-from minion_tasks.file_ingestion.engine import group_run, staging, staging_builder
 from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError
 from minion_tasks.file_ingestion.engine.minion import NoMinionError
 from minion_tasks.file_ingestion.engine.staging_builder import StagingBuilder
+from minion_tasks.file_ingestion.params.stores import TaskStores
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.ingested import TableContents
 from minion_tasks.file_ingestion.plan.provenance import Provenance
@@ -112,6 +112,16 @@ class Subtask:
     groups: tuple[int, ...]
 
 
+class WorldStores(TaskStores):
+    """The world is the store of all folders."""
+
+    def __init__(self, world: World) -> None:
+        self.source = world  # type: ignore[assignment]
+
+    def staging(self, uri: str) -> FileStore:
+        return self.source
+
+
 class World:
     """Everything outside the code under test."""
 
@@ -149,15 +159,7 @@ class World:
         self._patches.close()
 
     def _replace_seams(self) -> None:
-        class Time:
-            monotonic = staticmethod(self.clock.monotonic)
-            time = staticmethod(self.clock.now)
-
         for module, name, value in (
-            (group_run, "time", Time),
-            (source_view, "open_store", lambda *_: self),
-            (staging, "open_store", lambda *_, **__: self),
-            (staging_builder, "open_store", lambda *_: self),
             (source_view, "read_contents", lambda *_: self.contents()),
             (publish, "switch", self._switch),
             (publish, "push_one_by_one", self._push_one_by_one),
@@ -404,7 +406,7 @@ class World:
         """Do what the executor does; overlapped, the whole of it once more while it builds."""
         assert self._params is not None
         session = self.sessions.load(subtask.session_id)
-        builder = StagingBuilder(session, self._params, self, self._work_dir)  # type: ignore[arg-type]
+        builder = StagingBuilder(session, self._params, self, self._work_dir, self.clock)  # type: ignore[arg-type]
         asked = 0
 
         class Build:
@@ -432,6 +434,7 @@ class World:
                 build=Build(),
                 params=self._params,
                 is_cancelled=lambda: False,
+                clock=self.clock,
             )
             try:
                 run.run()
@@ -448,7 +451,8 @@ class World:
             PinotPluginError: As the run tells it.
         """
         self.clock.advance(3600)
-        self._params, self.happenings, self._steps = params, happenings, 0
+        params = self._params = replace(params, stores=WorldStores(self))
+        self.happenings, self._steps = happenings, 0
         self.reads.clear()
         self.listings.clear()
         lock = mock.Mock(lost=happenings.lock_lost)

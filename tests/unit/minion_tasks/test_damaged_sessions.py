@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,6 +34,7 @@ from tests.unit.minion_tasks.session_world import (
     Happenings,
     ProcessDiedError,
     World,
+    WorldStores,
     rows_of,
 )
 
@@ -272,7 +274,8 @@ def test_a_preview_says_what_the_next_trigger_does(world: World, part: str) -> N
     client: Any = _Lineage()
     store: Any = world.store
     latest = world.sessions.ids()[-1]
-    found = preview(RunTools(client, store, world, world.clock), world.sessions, PARAMS, TABLE)
+    params = replace(PARAMS, stores=WorldStores(world))
+    found = preview(RunTools(client, store, world, world.clock), world.sessions, params, TABLE)
     assert found.next.action is Action.DISCARD
     assert found.next.sentence(PARAMS).startswith(f"begins anew: the record of session {latest} is damaged")
     assert len(found.to_read) == 2

@@ -10,7 +10,6 @@ import pytest
 from controller_client.errors import DataError, NotAppliedError
 from controller_client.filestore import FileInfo
 from jvm_bridge.builder import UnreadableFileError
-from minion_tasks.file_ingestion.engine import group_run
 from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError, merge_result
 from minion_tasks.file_ingestion.engine.staging_builder import BuiltUnit
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
@@ -73,19 +72,6 @@ class Builder:
         return BuiltUnit(StagedUnit((), (made,)))
 
 
-@pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
-    """The time that the loop sees."""
-    clock = FakeClock()
-
-    class Time:
-        monotonic = staticmethod(clock.monotonic)
-        time = staticmethod(clock.now)
-
-    monkeypatch.setattr(group_run, "time", Time)
-    return clock
-
-
 def ledger(
     files: Sequence[FileInfo] = FILES, *, retry_count: int = 0
 ) -> tuple[SessionStore, MemoryPropertyStore]:
@@ -102,8 +88,18 @@ def run(
     *,
     attempt: int = 0,
     is_cancelled: Callable[[], bool] = lambda: False,
+    clock: FakeClock | None = None,
 ) -> None:
-    GroupRun(sessions, "s1", 0, attempt=attempt, build=build, params=params, is_cancelled=is_cancelled).run()
+    GroupRun(
+        sessions,
+        "s1",
+        0,
+        attempt=attempt,
+        build=build,
+        params=params,
+        is_cancelled=is_cancelled,
+        clock=clock or FakeClock(),
+    ).run()
 
 
 def statuses(sessions: SessionStore) -> list[FileStatus]:
@@ -114,7 +110,8 @@ def units(sessions: SessionStore) -> list[tuple[int, ...]]:
     return [unit.files for unit in sessions.group("s1", 0).units]
 
 
-def test_one_to_one_each_file_is_a_unit(clock: FakeClock) -> None:
+def test_one_to_one_each_file_is_a_unit() -> None:
+    clock = FakeClock()
     sessions, _ = ledger()
     run(sessions, Builder())
     assert statuses(sessions) == [STAGED] * 4
@@ -286,7 +283,8 @@ def test_a_subtask_of_another_attempt_does_not_begin(retry_count: int) -> None:
     assert build.asked == []
 
 
-def test_the_ledger_is_written_every_two_seconds_and_at_the_end(clock: FakeClock) -> None:
+def test_the_ledger_is_written_every_two_seconds_and_at_the_end() -> None:
+    clock = FakeClock()
     sessions, memory = ledger([file(str(n)) for n in range(10)])
     before, writes = memory.writes, list[int]()
 
@@ -294,7 +292,7 @@ def test_the_ledger_is_written_every_two_seconds_and_at_the_end(clock: FakeClock
         writes.append(memory.writes - before)
         clock.advance(0.5)
 
-    run(sessions, Builder(before=half_a_second))
+    run(sessions, Builder(before=half_a_second), clock=clock)
     assert writes == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
     assert memory.writes - before == 3
     assert statuses(sessions) == [STAGED] * 10

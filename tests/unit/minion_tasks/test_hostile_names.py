@@ -41,6 +41,7 @@ from minion_tasks.file_ingestion.report.counts import read_report
 from minion_tasks.file_ingestion.report.page import page
 from minion_tasks.file_ingestion.run.publish import Publication
 from minion_tasks.file_ingestion.session.model import FileStatus, IngestionMode, SessionState, move
+from tests.unit.fake_clock import FakeClock
 from tests.unit.minion_tasks.samples import make_session, make_store
 
 NAMES = 1_000
@@ -209,11 +210,18 @@ def test_each_file_is_ingested_as_itself_or_refused_by_its_name(
     )
     session = write_groups(sessions, session, first.to_read, params, slots=2)
     session = sessions.save(move(session, SessionState.IN_PROGRESS, 2))
-    builder = Reading(work)
-    staged = StagingBuilder(session, params, builder, work)  # type: ignore[arg-type]
+    builder, clock = Reading(work), FakeClock()
+    staged = StagingBuilder(session, params, builder, work, clock)  # type: ignore[arg-type]
     for number in range(session.groups):
         run = GroupRun(
-            sessions, "s1", number, attempt=0, build=staged, params=params, is_cancelled=lambda: False
+            sessions,
+            "s1",
+            number,
+            attempt=0,
+            build=staged,
+            params=params,
+            is_cancelled=lambda: False,
+            clock=clock,
         )
         with suppress(SubtaskFailedError):
             run.run()

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_client.common.markup import Html, el, table
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment
 from minion_tasks.file_ingestion.report.counts import (
@@ -371,13 +370,3 @@ def test_a_page_of_a_hundred_thousand_files_is_small() -> None:
     shown = Page(text)
     for words in ("100,000", "33,334 failed", "66,666 segments came", "100,000 segments went"):
         assert words in shown.text, words
-
-
-def test_elements_escape_what_is_put_into_them() -> None:
-    assert (
-        el("p", "a<b", Html("<b>x</b>"), None, class_='"q"') == '<p class="&quot;q&quot;">a&lt;b<b>x</b></p>'
-    )
-    assert el("p", el("i", "<")) == "<p><i>&lt;</i></p>"
-    assert el("line", x1=1.26, stroke_width=2, y1=None) == '<line x1="1.3" stroke-width="2"></line>'
-    made = table((("name", False), ("n", True)), [("<a>", "1")])
-    assert '<td data-head="name">&lt;a&gt;</td><td class="number" data-head="n">1</td>' in made

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import LongType, StructField, StructType
 
+from controller_client.models.base import PinotModel
 from jvm_bridge.builder.model import check_segment_name
 from spark_connectors.options import WriteOptions, parse_options
 from spark_connectors.write.plan import WritePlan
@@ -19,7 +23,7 @@ PLAN = WritePlan(
     frame=StructType([StructField("id", LongType())]),
     overwrite=False,
     config_document={"tableName": "a.b_spark_c", "tableType": "OFFLINE"},
-    schema_document={"schemaName": "t"},
+    schema_document={"schemaName": "t", "dimensionFieldSpecs": [{"name": "id", "dataType": "LONG"}]},
     write_id="mine",
     nonce="0123abcd",
     staging_uri="s3://bucket/staging/spark-writes/t_OFFLINE/0123abcd",
@@ -48,3 +52,34 @@ def test_where_another_attempt_is_staged() -> None:
 def test_plans_travel_without_telling_secrets() -> None:
     assert pickle.loads(pickle.dumps(PLAN)) == PLAN  # noqa: S301
     assert "do-not-tell" not in repr(PLAN)
+
+
+def test_documents_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    real = PinotModel.from_json.__func__  # type: ignore[attr-defined]  # of a class method
+
+    def counted(cls: type[PinotModel], document: Mapping[str, Any]) -> PinotModel:
+        read.append(cls.__name__)
+        made: PinotModel = real(cls, document)
+        return made
+
+    monkeypatch.setattr(PinotModel, "from_json", classmethod(counted))
+    plan = replace(PLAN)
+    for number in range(5):
+        assert plan.nonce_of(plan.segment_name(0, number)) == plan.nonce
+    plan.casts()
+    plan.partitioning()
+    assert sorted(read) == ["Schema", "TableConfig"]
+
+
+def test_a_process_opens_the_staging_folder_once() -> None:
+    plan = replace(PLAN, staging_uri="file:///staging/t_OFFLINE/0123abcd")
+    assert plan.staging_store is plan.staging_store
+
+
+def test_what_a_process_has_opened_and_read_stays_there() -> None:
+    plan = replace(PLAN, staging_uri="file:///staging/t_OFFLINE/0123abcd")
+    plain = pickle.dumps(plan)
+    assert (plan.table, plan.staging_store) == (plan.table, plan.staging_store)
+    assert pickle.dumps(plan) == plain
+    assert pickle.loads(plain) == plan  # noqa: S301

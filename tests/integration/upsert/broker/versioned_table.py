@@ -12,15 +12,15 @@ from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.consumption.partition_report import live_session
 from controller_client.errors import QueryError
-from controller_client.models import Schema, TableConfig
 from controller_client.upsert.columns import NIL, OFFSET, VALID_FROM, VALID_UNTIL
-from controller_client.upsert.creating import UpsertTable, create_upsert_table, plan_upsert_table
+from controller_client.upsert.creating import UpsertTable, create_upsert_table
 from controller_client.upsert.record import PartitionProgress, ServerRecord, write_server
 from controller_client.upsert.update_message import VersionEnd, encode_end
 from controller_client.zookeeper import PropertyStore
 from tests.support.cluster import PinotCluster
-from tests.support.kafka import Kafka, realtime_table
+from tests.support.kafka import Kafka
 from tests.support.kafka_topics import Topic
+from tests.support.realtime_tables import planned_upsert, realtime_schema, realtime_table
 from tests.support.wait import wait_for
 
 FIRST_TS = 1_700_000_000_000
@@ -47,31 +47,20 @@ class VersionedTable:
         self.produced = 0
 
     def schema(self) -> dict[str, Any]:
-        time = {"name": "ts", "dataType": "LONG", "format": "1:MILLISECONDS:EPOCH"}
-        return {
-            "schemaName": self.name,
-            "dimensionFieldSpecs": [{"name": "k", "dataType": "STRING"}],
-            "metricFieldSpecs": [{"name": "v", "dataType": "INT"}],
-            "dateTimeFieldSpecs": [{**time, "granularity": "1:MILLISECONDS"}],
-        }
+        return realtime_schema(self.name, {"k": "STRING"}, {"v": "INT"})
 
     def config(self, *, rows_per_segment: int = 100_000, replicas: int = 1) -> dict[str, Any]:
-        config = realtime_table(self.name, self.kafka)
-        segments = config["segmentsConfig"]
-        segments.update(retentionTimeUnit="DAYS", retentionTimeValue="10000")
-        segments["replicasPerPartition"] = segments["replication"] = str(replicas)
-        stream = config["tableIndexConfig"]["streamConfigs"]
-        stream["realtime.segment.flush.threshold.rows"] = str(rows_per_segment)
-        stream["stream.kafka.fetch.timeout.millis"] = "200"
-        return config
+        return realtime_table(
+            self.name,
+            self.kafka,
+            rows_per_segment=rows_per_segment,
+            replicas=replicas,
+            keeps_all=True,
+            stream={"stream.kafka.fetch.timeout.millis": "200"},
+        )
 
     def planned(self, **options: Any) -> UpsertTable:
-        return plan_upsert_table(
-            Schema.from_json(self.schema()),
-            TableConfig.from_json(self.config(**options)),
-            primary_key=["k"],
-            timestamp_column="ts",
-        )
+        return planned_upsert(self.schema(), self.config(**options), ["k"])
 
     def create(self, client: ControllerClient, **options: Any) -> None:
         create_upsert_table(client, self.planned(**options))

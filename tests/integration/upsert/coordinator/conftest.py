@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # public by its docs
 
 from controller_client.client import ControllerClient
-from controller_client.models import Schema, TableConfig
-from controller_client.upsert.creating import create_upsert_table, plan_upsert_table
+from controller_client.upsert.creating import create_upsert_table
 from controller_client.upsert.record import CoordinatorRecord, read_coordinator
 from controller_client.zookeeper import PropertyStore, TableLock
 from spark_connectors.upsert.coordinator import LOCK
 from tests.integration.spark_connectors.conftest import spark
 from tests.integration.upsert.coordinator.topics import Message, Replay, read_topic
 from tests.support.cluster import PinotCluster
-from tests.support.kafka import Kafka, realtime_table
+from tests.support.coordinator import start_coordinator
+from tests.support.kafka import Kafka
 from tests.support.pinotctl import pinotctl
-from tests.support.spark import LOCAL_SPARK, spark_words
+from tests.support.realtime_tables import planned_upsert, realtime_schema, realtime_table
 from tests.support.wait import wait_for
 
 _END_TIMEOUT_S = 300.0
@@ -60,14 +58,9 @@ class CoordinatedTable:
 
     def start(self, *options: str) -> subprocess.Popen[bytes]:
         """Start a coordinator; what it says goes on in one file."""
-        spark = spark_words(LOCAL_SPARK)
-        command = self.command(
-            *("upsert", "coordinate", self.name, "--checkpoint", str(self.folder / "checkpoint")),
-            *(*spark, "--buckets=8", *options),
+        process = start_coordinator(
+            self.name, self.folder, self.pinot.controller_url, "--buckets=8", *options
         )
-        environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "SPARK_LOCAL_IP": "127.0.0.1"}
-        with (self.folder / "log").open("ab") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=self.folder)
         self._runs.append(process)
         return process
 
@@ -135,7 +128,7 @@ class CoordinatedTable:
 
     def log(self) -> str:
         """The end of what the coordinators said."""
-        return (self.folder / "log").read_text(errors="replace")[-12000:] if self._runs else ""
+        return (self.folder / "coordinator.log").read_text(errors="replace")[-12000:] if self._runs else ""
 
     def close(self) -> None:
         """End what runs, and delete the table and its topics."""
@@ -170,26 +163,13 @@ def make_table(pinot: PinotCluster, kafka: Kafka, tmp_path: Path) -> Iterator[Ma
         ) -> CoordinatedTable:
             name = f"coordinated_{uuid.uuid4().hex[:8]}"
             admin.create_topics([NewTopic(name, partitions, 1)])[name].result(_END_TIMEOUT_S)
-            config: dict[str, Any] = realtime_table(name, kafka)
-            config["segmentsConfig"].update(retentionTimeUnit="DAYS", retentionTimeValue="10000")
-            config["tableIndexConfig"]["streamConfigs"].update(
-                {"stream.kafka.isolation.level": "read_committed", **(stream or {})}
+            config = realtime_table(
+                name,
+                kafka,
+                keeps_all=True,
+                stream={"stream.kafka.isolation.level": "read_committed", **(stream or {})},
             )
-            ts = {
-                "name": "ts",
-                "dataType": "LONG",
-                "format": "1:MILLISECONDS:EPOCH",
-                "granularity": "1:MILLISECONDS",
-            }
-            fields = [{"name": column, "dataType": kind} for column, kind in columns.items()]
-            schema = {"schemaName": name, "dimensionFieldSpecs": fields, "dateTimeFieldSpecs": [ts]}
-            planned = plan_upsert_table(
-                Schema.from_json(schema),
-                TableConfig.from_json(config),
-                primary_key=key,
-                timestamp_column="ts",
-                order=order,
-            )
+            planned = planned_upsert(realtime_schema(name, columns), config, key, order)
             create_upsert_table(client, planned)
             made.append(CoordinatedTable(name, pinot, kafka, client, store, tmp_path))
             return made[-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import uuid
 from contextlib import suppress
@@ -12,23 +11,21 @@ import requests
 
 from controller_client.client import ControllerClient
 from controller_client.errors import NotFoundError
-from controller_client.models import Schema, TableConfig
-from controller_client.upsert.creating import create_upsert_table, plan_upsert_table
+from controller_client.upsert.creating import create_upsert_table
 from controller_client.zookeeper import PropertyStore
 from tests.integration.upsert.oracle.feed import Feed
 from tests.integration.upsert.oracle.history import Model, Total, read_ends, read_records
 from tests.integration.upsert.oracle.reader import Reader
 from tests.support.cluster import PinotCluster
-from tests.support.kafka import Kafka, realtime_table
+from tests.support.coordinator import start_coordinator
+from tests.support.kafka import Kafka
 from tests.support.kafka_topics import Topic
 from tests.support.pinot_services import HOSTED_TENANT
-from tests.support.pinotctl import pinotctl
-from tests.support.spark import LOCAL_SPARK, spark_words
+from tests.support.realtime_tables import TRANSACTIONAL, planned_upsert, realtime_schema, realtime_table
 from tests.support.wait import wait_for
 
 PARTITIONS = 4
 _TIMEOUT_S = 900.0
-_REPOSITORY = Path(__file__).parents[4]
 
 
 class Place:
@@ -60,24 +57,24 @@ class Place:
         self.feed = Feed(kafka.bootstrap, self.name, PARTITIONS, seed=rows_per_segment)
         self.reader = Reader(pinot, self.name)
         self._coordinator: subprocess.Popen[bytes] | None = None
-        planned = plan_upsert_table(
-            Schema.from_json(_schema(self.name)),
-            TableConfig.from_json(_table(self.name, kafka, rows_per_segment)),
-            primary_key=["id"],
-            timestamp_column="ts",
+        config = realtime_table(
+            self.name,
+            kafka,
+            rows_per_segment=rows_per_segment,
+            replicas=2,
+            tenant=HOSTED_TENANT,
+            peers=True,
+            keeps_all=True,
+            stream=TRANSACTIONAL,
         )
-        create_upsert_table(client, planned)
+        schema = realtime_schema(self.name, {"id": "LONG"}, {"value": "LONG"})
+        create_upsert_table(client, planned_upsert(schema, config, ["id"]))
 
     def start_coordinator(self) -> None:
         """Start it, or start it again where its checkpoint is."""
-        spark = spark_words(LOCAL_SPARK)
-        words = ["upsert", "coordinate", self.name, "--checkpoint", str(self.folder / "checkpoint")]
-        command = pinotctl(*words, *spark, "--buckets=16", controller=self.pinot.controller_url)
-        environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "SPARK_LOCAL_IP": "127.0.0.1"}
-        with (self.folder / "coordinator.log").open("ab") as log:
-            self._coordinator = subprocess.Popen(
-                command, stdout=log, stderr=log, env=environment, cwd=self.folder
-            )
+        self._coordinator = start_coordinator(
+            self.name, self.folder, self.pinot.controller_url, "--buckets=16"
+        )
 
     def kill_coordinator(self) -> None:
         """End it with SIGKILL."""
@@ -135,35 +132,3 @@ class Place:
             self.client.tables.delete(self.full_name)
         self._topic.delete()
         self.updates.delete()
-
-
-def _table(name: str, kafka: Kafka, rows_per_segment: int) -> dict[str, object]:
-    config = realtime_table(name, kafka)
-    config["tenants"] = {"server": HOSTED_TENANT, "broker": "DefaultTenant"}
-    config["segmentsConfig"].update(
-        retentionTimeUnit="DAYS",
-        retentionTimeValue="10000",
-        peerSegmentDownloadScheme="http",
-        replication="2",
-        replicasPerPartition="2",
-    )
-    config["tableIndexConfig"]["streamConfigs"].update(
-        {
-            "stream.kafka.fetch.timeout.millis": "300",
-            "stream.kafka.isolation.level": "read_committed",
-            "realtime.segment.flush.threshold.rows": str(rows_per_segment),
-        }
-    )
-    return config
-
-
-def _schema(name: str) -> dict[str, object]:
-    long = {"dataType": "LONG"}
-    return {
-        "schemaName": name,
-        "metricFieldSpecs": [{"name": "value", **long}],
-        "dimensionFieldSpecs": [{"name": "id", **long}],
-        "dateTimeFieldSpecs": [
-            {"name": "ts", **long, "format": "1:MILLISECONDS:EPOCH", "granularity": "1:MILLISECONDS"}
-        ],
-    }

@@ -16,16 +16,17 @@ from controller_client.client import ControllerClient
 from controller_client.common.names import SegmentName
 from controller_client.errors import QueryError
 from controller_client.helix.ideal_state import read_ideal_state
-from controller_client.models import Schema, TableConfig
-from controller_client.upsert.creating import create_upsert_table, plan_upsert_table
+from controller_client.models import TableConfig
+from controller_client.upsert.creating import create_upsert_table
 from controller_client.upsert.low_water_mark import read_mark
 from controller_client.upsert.visibility import visible_at
 from controller_client.zookeeper import PropertyStore
 from tests.integration.upsert.model_coordinator import ModelCoordinator
 from tests.support.cluster import PinotCluster
-from tests.support.kafka import Kafka, realtime_table
+from tests.support.kafka import Kafka
 from tests.support.kafka_topics import Topic, read_committed
 from tests.support.pinot_services import HOSTED_TENANT
+from tests.support.realtime_tables import TRANSACTIONAL, planned_upsert, realtime_schema, realtime_table
 from tests.support.wait import wait_for
 
 TIMEOUT_S = 120.0
@@ -67,29 +68,18 @@ class UpsertTable:
         self._bootstrap = kafka.bootstrap
         self._values = 0
         self._ts = 1_700_000_000_000
-        config = realtime_table(self.name, kafka)
-        config["tenants"] = {"server": HOSTED_TENANT, "broker": "DefaultTenant"}
-        config["segmentsConfig"].update(
-            retentionTimeUnit="DAYS",
-            retentionTimeValue="10000",
-            peerSegmentDownloadScheme="http",
-            replication=str(replicas),
-            replicasPerPartition=str(replicas),
+        config = realtime_table(
+            self.name,
+            kafka,
+            rows_per_segment=rows_per_segment,
+            replicas=replicas,
+            tenant=HOSTED_TENANT,
+            peers=True,
+            keeps_all=True,
+            stream=TRANSACTIONAL,
         )
-        config["tableIndexConfig"]["streamConfigs"].update(
-            {
-                "stream.kafka.fetch.timeout.millis": "300",
-                "stream.kafka.isolation.level": "read_committed",
-                "realtime.segment.flush.threshold.rows": str(rows_per_segment),
-            }
-        )
-        planned = plan_upsert_table(
-            Schema.from_json(_schema(self.name)),
-            TableConfig.from_json(config),
-            primary_key=["key"],
-            timestamp_column="ts",
-        )
-        create_upsert_table(client, planned)
+        schema = realtime_schema(self.name, {"key": "STRING", "part": "INT"}, {"value": "LONG"})
+        create_upsert_table(client, planned_upsert(schema, config, ["key"]))
 
     def produce(self, partition: int, keys: Sequence[str], *, ts_step: int = 1) -> None:
         """Write a row for each of some keys; a negative step makes rows that are older than those before."""
@@ -225,22 +215,3 @@ class UpsertTable:
             self.client.tables.delete(self.full_name)
         self.topic.delete()
         self.updates.delete()
-
-
-def _schema(name: str) -> dict[str, Any]:
-    return {
-        "schemaName": name,
-        "metricFieldSpecs": [{"name": "value", "dataType": "LONG"}],
-        "dimensionFieldSpecs": [
-            {"name": "key", "dataType": "STRING"},
-            {"name": "part", "dataType": "INT"},
-        ],
-        "dateTimeFieldSpecs": [
-            {
-                "name": "ts",
-                "dataType": "LONG",
-                "format": "1:MILLISECONDS:EPOCH",
-                "granularity": "1:MILLISECONDS",
-            }
-        ],
-    }

@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 
 from controller_client.cli.output import Output, OutputFormat
+from tests.unit.fake_clock import FakeClock
 
 
 def test_a_table_in_a_pipe_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,9 +49,10 @@ def test_notes_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_progress_away_from_a_terminal_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
-    seconds = iter([0.0, 1.0, 6.0, 6.0, 7.0, 12.0, 12.0])
-    with Output(monotonic=lambda: next(seconds)).progress("Reading", total=4, unit="files") as progress:
-        for _ in range(4):
+    clock = FakeClock()
+    with Output(clock=clock).progress("Reading", total=4, unit="files") as progress:
+        for seconds in (1.0, 5.0, 1.0, 5.0):
+            clock.advance(seconds)
             progress.advance()
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -59,7 +61,7 @@ def test_progress_away_from_a_terminal_is_a_line_now_and_then(capsys: pytest.Cap
 
 def test_progress_ends_with_what_was_reached_when_the_work_fails(capsys: pytest.CaptureFixture[str]) -> None:
     def work() -> None:
-        with Output(monotonic=lambda: 0.0).progress("Reading") as progress:
+        with Output(clock=FakeClock()).progress("Reading") as progress:
             progress.update(done=3, text="Reading on")
             raise ValueError
 

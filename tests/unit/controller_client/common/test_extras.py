@@ -16,7 +16,10 @@ PACKAGES = (
     *("controller_client", "jvm_bridge", "minion_tasks"),
     *("pyspark_pinot", "server_hooks", "spark_connectors"),
 )
-ALWAYS_THERE = {"click", "kazoo", "prometheus_client", "pydantic", "requests", "rich", "tenacity", "urllib3"}
+ALWAYS_THERE = {
+    *("click", "jinja2", "kazoo", "markupsafe", "prometheus_client", "pydantic"),
+    *("requests", "rich", "tenacity", "urllib3"),
+}
 FOR_TYPES_ALONE = {"mypy_boto3_s3"}
 
 SMALLEST_EXTRA = {

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from controller_client.common.folders import FolderLock, scratch_folder
+from tests.unit.fake_clock import FakeClock
 
 HOLDS = """
 import sys
@@ -83,3 +84,14 @@ def test_only_what_is_known_to_be_left_is_swept(tmp_path: Path) -> None:
         left = {path.name for path in tmp_path.iterdir()} - {own.name}
     assert left == {"elsewhere", "x-link", "x-file", "x-new", "x-full"}
     assert (elsewhere / ".lock").exists()
+
+
+def test_a_folder_without_a_lock_is_left_over_after_a_minute(tmp_path: Path) -> None:
+    folder = tmp_path / "x-new"
+    folder.mkdir()
+    clock = FakeClock(folder.stat().st_mtime + 59)
+    with scratch_folder("x-", tmp_path, clock):
+        assert folder.exists()
+    clock.advance(2)
+    with scratch_folder("x-", tmp_path, clock):
+        assert not folder.exists()

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.judge import Replica
-from controller_client.deepstore.repair import Outcome
+from controller_client.deepstore.repair import Outcome, Repairer
 from controller_client.deepstore.repair_many import repair_all
 from controller_client.errors import ConfigError, SourceError
+from controller_client.filestore import choose
+from controller_client.filestore.local import LocalStore
 from controller_client.segment_tar import TarLimits, content_crc
 from controller_client.zookeeper import segment_path
 from tests.unit.controller_client.deepstore.samples import TABLE, crc_of, write_tar
@@ -206,3 +209,32 @@ def test_many_at_once_and_a_stop_begins_no_more(world: World) -> None:
     assert {each.outcome for each in done} == {Outcome.REPAIRED}
     with pytest.raises(ConfigError):
         list(repair_all(world.repairer, judged, parallel=0))
+
+
+def test_a_repair_opens_the_store_once_and_asks_once_for_each_size(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, sizes = [], []
+
+    class Counted(LocalStore):
+        def __init__(self) -> None:
+            super().__init__()
+            opened.append(self)
+
+        def size_bytes(self, uri: str) -> int | None:
+            sizes.append(uri)
+            return super().size_bytes(uri)
+
+    monkeypatch.setattr(choose, "LocalStore", Counted)
+    repairer = Repairer(
+        world.properties, world.layout, SegmentFetcher(world.client, world.servers), world.work
+    )
+    for name in ("s", "t"):
+        target = world.layout.object_uri(TABLE, name)
+        world.add(name)
+        world.give("a", name=name)
+        write_tar(world.stored(name), content=8, name=name)
+        sizes.clear()
+        assert repairer.repair(world.judged(A, name=name)).outcome is Outcome.REPAIRED
+        assert sizes == [target, target], "of what was there, and of what was uploaded"
+    assert len(opened) == 1

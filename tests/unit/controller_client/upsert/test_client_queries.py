@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
+
 from controller_client.broker.client import BrokerClient
+from controller_client.upsert import sql_text
 from controller_client.upsert.queries import UpsertQueries
 from tests.unit.controller_client.scripted_server import ScriptedServer, answer
 from tests.unit.fake_clock import FakeClock
@@ -22,3 +27,25 @@ def test_names_of_old_queries_are_not_kept() -> None:
             queries.query(f"select 1 from unknown{number}")
             clock.sleep(2.0)
         assert len(vars(queries)["_tables"]) == 1
+
+
+def test_a_query_is_cut_into_tokens_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+
+    class Counted:
+        def match(self, sql: str, place: int) -> re.Match[str] | None:
+            if not place:
+                begun.append(sql)
+            return real.match(sql, place)
+
+    real = sql_text._TOKEN
+    monkeypatch.setattr(sql_text, "_TOKEN", Counted())
+    store, _ = memory_store()
+    sql = "SET timeoutMs = 5; select a from t where b = 1"
+    with (
+        ScriptedServer(answer(200, {"exceptions": []})) as server,
+        BrokerClient([server.url]) as broker,
+        UpsertQueries(broker, store) as queries,
+    ):
+        queries.query(sql)
+    assert begun == [sql]

@@ -2,11 +2,12 @@
 
 from kazoo.retry import ForceRetryError
 
-from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper.session import KazooSession
+from tests.unit.fake_clock import FakeClock
 
 
 def test_a_server_that_was_away_for_long_is_found_soon() -> None:
-    client = PropertyStore("127.0.0.1:1", "c").connection._make_client()
+    client = KazooSession("127.0.0.1:1", None, 10.0, FakeClock())._make_client()
     retry = client._conn_retry.copy()
     pauses: list[float] = []
     retry.sleep_func, retry.interrupt = pauses.append, None

@@ -4,51 +4,44 @@ import pytest
 from kazoo.protocol.states import KazooState
 
 from controller_client.zookeeper import LockHolder, PropertyStore, TableLock
-
-
-class Seconds:
-    def __init__(self) -> None:
-        self.value = 0.0
-
-    def __call__(self) -> float:
-        return self.value
+from tests.unit.fake_clock import FakeClock
 
 
 @pytest.fixture
-def seconds() -> Seconds:
-    return Seconds()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
-def lock(seconds: Seconds) -> TableLock:
+def lock(clock: FakeClock) -> TableLock:
     store = PropertyStore("127.0.0.1:1", "c")
-    return TableLock(store, "t_OFFLINE", "FileIngestionTask", "me", now=lambda: 0.0, monotonic=seconds)
+    return TableLock(store, "t_OFFLINE", "FileIngestionTask", "me", clock=clock)
 
 
-def test_a_short_cut_loses_nothing(lock: TableLock, seconds: Seconds) -> None:
+def test_a_short_cut_loses_nothing(lock: TableLock, clock: FakeClock) -> None:
     lock._on_state(KazooState.SUSPENDED)
-    seconds.value = 3.0
+    clock.advance(3.0)
     assert not lock.lost
     lock._on_state(KazooState.CONNECTED)
-    seconds.value = 100.0
+    clock.advance(97.0)
     assert not lock.lost
 
 
 def test_a_cut_after_which_zookeeper_may_have_given_the_lock_away_loses_it_for_good(
-    lock: TableLock, seconds: Seconds
+    lock: TableLock, clock: FakeClock
 ) -> None:
     lock._on_state(KazooState.SUSPENDED)
-    seconds.value = 3.4
+    clock.advance(3.4)
     assert lock.lost
     lock._on_state(KazooState.CONNECTED)
     assert lock.lost
 
 
 def test_a_long_cut_that_nobody_asked_about_meanwhile_still_loses_it(
-    lock: TableLock, seconds: Seconds
+    lock: TableLock, clock: FakeClock
 ) -> None:
     lock._on_state(KazooState.SUSPENDED)
-    seconds.value = 60.0
+    clock.advance(60.0)
     lock._on_state(KazooState.CONNECTED)
     assert lock.lost
 

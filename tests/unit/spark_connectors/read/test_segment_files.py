@@ -12,8 +12,8 @@ import pytest
 
 from controller_client.errors import ConfigError, PartialResultError
 from spark_connectors.options import ReadOptions, parse_options
-from spark_connectors.read.plan import SegmentToRead, ServerAddress
-from spark_connectors.read.segment_files import SegmentFiles
+from spark_connectors.read.plan import SegmentGroup, SegmentToRead, ServerAddress
+from spark_connectors.read.segment_files import open_segment_files
 from tests.unit.controller_client.deepstore.samples import crc_of, segment_files, write_files, write_tar
 from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
 
@@ -48,8 +48,9 @@ class Scene:
     def fetch(self, name: str = "s") -> Path:
         parts = urlsplit(self.server.url)
         address = ServerAddress("Server_1", str(parts.hostname), 1, parts.port or 0)
-        files = SegmentFiles(self._client, self._options, self.work)
-        return files.fetch(TABLE, SegmentToRead(name, (address,), consuming=False)).path
+        group = SegmentGroup(TABLE, None, (SegmentToRead(name, (address,), consuming=False),))
+        with open_segment_files(self._client, self._options, group, self.work) as files:
+            return files.fetch(group.segments[0]).path
 
 
 @pytest.fixture

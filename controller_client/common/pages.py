@@ -1,0 +1,69 @@
+"""Report pages: one HTML file each, from Jinja2 templates that share a base and escape whatever they show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from controller_client.common.counted_text import counted_text
+from controller_client.common.visible_text import visible
+
+__all__ = ["Column", "Table", "page_templates"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table in a page."""
+
+    head: str
+    is_number: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table in a page: ``table`` of ``pieces.html`` draws it."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str]]
+
+    def cells(self) -> Iterator[list[tuple[Column, str]]]:
+        """Yield each row's cells with their columns."""
+        for row in self.rows:
+            yield list(zip(self.columns, row, strict=True))
+
+
+def page_templates(package: str) -> Environment:
+    """Open the templates of a package, which may use the shared ones: ``base.html``, ``pieces.html``.
+
+    Args:
+        package: The package that has them in its folder ``templates``.
+    """
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("controller_client.common")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    # Of a name the ends of lines are made visible too.
+    environment.filters |= {"counted": counted_text, "number": "{:,}".format, "visible": visible}
+    return environment
+
+
+def _shown(value: object) -> str:
+    """Write a value as a page shows it; Jinja2 calls this for each, and escapes what is not markup already.
+
+    Nothing that is not seen or acts gets into a page: only the ends of lines stay as they are.
+    """
+    if isinstance(value, float):
+        return f"{value:.1f}".removesuffix(".0")
+    if not isinstance(value, str | int):
+        # Above all None, and what is not defined: str() raises of that.
+        raise TypeError(f"{str(value)!r} of type {type(value).__name__} is not for a page")
+    shown = "\n".join(map(visible, str(value).split("\n")))
+    return Markup(shown) if isinstance(value, Markup) else shown  # noqa: S704 - it was markup before

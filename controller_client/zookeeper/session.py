@@ -1,0 +1,129 @@
+"""A session with ZooKeeper: a kazoo client that is started at the first call, and replaced when it hangs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.protocol.states import KazooState
+
+from controller_client.clock import Clock
+from controller_client.errors import UnreachableError
+from controller_client.zookeeper.faults import unreachable
+
+__all__ = ["SESSION_TIMEOUT_S", "KazooSession"]
+
+SESSION_TIMEOUT_S = 10.0
+"""After this time without a sign of life ZooKeeper drops a client's locks."""
+
+_CLOSE_LIMIT_S = 2.0
+_LONGEST_PAUSE_S = 2.0
+"""Between two attempts to connect."""
+_POLL_S = 0.05
+
+_logger = logging.getLogger(__name__)
+
+
+class KazooSession:
+    """A session, and a new one after its end. Safe to be used from several threads.
+
+    A deadline is a time of the clock; each call has one.
+
+    Args:
+        address: Of ZooKeeper.
+        client: An unstarted or started KazooClient to use instead of an own one.
+        timeout_s: How long one call may take, connecting included.
+        clock: Time and sleep.
+    """
+
+    def __init__(self, address: str, client: KazooClient | None, timeout_s: float, clock: Clock) -> None:
+        self._address = address
+        self._timeout_s = timeout_s
+        self._clock = clock
+        self._given = client is not None
+        self._kazoo: Any = client or self._make_client()
+        self._started = False
+        self._start_mutex = threading.Lock()
+
+    def connected_by(self, deadline: float) -> Any:
+        """Return the client when it is connected.
+
+        Raises:
+            UnreachableError: It is not, by the deadline.
+        """
+        with self._start_mutex:
+            if not self._started:
+                self._start(deadline)
+        while self._kazoo.state != KazooState.CONNECTED:
+            if self._clock.monotonic() >= deadline:
+                raise self.unreachable(f"is away (connection {self._kazoo.state})")
+            self._clock.sleep(_POLL_S)
+        return self._kazoo
+
+    def abandon(self) -> None:
+        """Give the present client up: what it was given to send is not sent any more."""
+        with self._start_mutex:
+            self._end()
+
+    def close(self) -> None:
+        """End the session.
+
+        Where ZooKeeper hangs, kazoo would wait for it; that goes on in the background then.
+        """
+        with self._start_mutex:
+            ending = self._end()
+        ending.join(_CLOSE_LIMIT_S)
+
+    def deadline(self) -> float:
+        """Return that of a call that begins now."""
+        return self._clock.monotonic() + self._timeout_s
+
+    def left_s(self, deadline: float) -> float:
+        """Return how long a call may still wait."""
+        return max(0.0, deadline - self._clock.monotonic())
+
+    def check_deadline(self, path: str, deadline: float, error: Exception) -> None:
+        """Return if a call that failed may be made again.
+
+        Raises:
+            UnreachableError: Its deadline has passed.
+        """
+        if self._clock.monotonic() >= deadline:
+            raise self.unreachable(f"did not answer for {path} ({type(error).__name__})") from error
+
+    def unreachable(self, what: str) -> UnreachableError:
+        """Make the error for a ZooKeeper that does not do what it should, but ``what``."""
+        return unreachable(self._address, what, self._timeout_s)
+
+    def _start(self, deadline: float) -> None:
+        # Not kazoo's start, which stops again in the end and then waits for a hanging server.
+        connected = self._kazoo.start_async()
+        if not connected.wait(max(0.1, self.left_s(deadline))):
+            self._end()
+            raise self.unreachable("cannot be reached")
+        self._started = True
+        _logger.debug("connected to ZooKeeper %s", self._address)
+
+    def _make_client(self) -> KazooClient:
+        # By itself kazoo tries again after a minute when ZooKeeper was away for one.
+        retry = {"max_tries": -1, "max_delay": _LONGEST_PAUSE_S}
+        return KazooClient(hosts=self._address, timeout=SESSION_TIMEOUT_S, connection_retry=retry)
+
+    def _end(self) -> threading.Thread:
+        """Give the present client up and let a new one begin at the next call; the caller has the mutex."""
+        old, self._started = self._kazoo, False
+        ending = threading.Thread(target=_stop, args=(old,), name="zookeeper-close", daemon=True)
+        ending.start()
+        if self._given:
+            ending.join()
+        else:
+            self._kazoo = self._make_client()
+        return ending
+
+
+def _stop(kazoo: Any) -> None:
+    """Runs in a thread of its own: kazoo waits for a hanging server here."""
+    kazoo.stop()
+    kazoo.close()

@@ -1,0 +1,41 @@
+"""Key coordinators, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.support.pinotctl import pinotctl
+from tests.support.spark import LOCAL_SPARK, spark_words
+
+__all__ = ["start_coordinator"]
+
+_REPOSITORY = Path(__file__).parents[2]
+
+
+def start_coordinator(
+    table: str,
+    folder: Path,
+    controller_url: str,
+    *options: str,
+    spark: Mapping[str, str] = LOCAL_SPARK,
+) -> subprocess.Popen[bytes]:
+    """Start the coordinator of a table, or start it again where its checkpoint is.
+
+    Args:
+        table: Raw name.
+        folder: For its checkpoint and its log, ``coordinator.log``; each start goes on in that.
+        controller_url: The cluster's controller.
+        options: More words of ``pinotctl upsert coordinate``.
+        spark: Spark's settings.
+    """
+    folder = folder.absolute()
+    words = ["upsert", "coordinate", table, "--checkpoint", str(folder / "checkpoint")]
+    command = pinotctl(*words, *spark_words(spark), *options, controller=controller_url)
+    environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "SPARK_LOCAL_IP": "127.0.0.1"}
+    with (folder / "coordinator.log").open("ab") as log:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd=folder
+        )

@@ -1,0 +1,107 @@
+"""Schemas and configs of the realtime tables, with upsert or without, that tests and benchmarks make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from controller_client.models import Schema, TableConfig
+from controller_client.upsert.creating import UpsertTable, plan_upsert_table
+from tests.support.kafka import Kafka
+
+__all__ = ["TRANSACTIONAL", "planned_upsert", "realtime_schema", "realtime_table"]
+
+TRANSACTIONAL = {"stream.kafka.fetch.timeout.millis": "300", "stream.kafka.isolation.level": "read_committed"}
+"""Settings of a stream whose consumers wait for what is committed, and not for long."""
+
+
+def realtime_schema(
+    name: str, dimensions: Mapping[str, str], metrics: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return the schema of a table with the time column ``ts``, epoch milliseconds.
+
+    Args:
+        name: Of the schema.
+        dimensions: Types by column.
+        metrics: The same.
+    """
+    time = {"name": "ts", "dataType": "LONG", "format": "1:MILLISECONDS:EPOCH"}
+    return {
+        "schemaName": name,
+        "dimensionFieldSpecs": _fields(dimensions),
+        "metricFieldSpecs": _fields(metrics or {}),
+        "dateTimeFieldSpecs": [{**time, "granularity": "1:MILLISECONDS"}],
+    }
+
+
+def realtime_table(
+    name: str,
+    kafka: Kafka,
+    *,
+    rows_per_segment: int = 100_000,
+    replicas: int = 1,
+    tenant: str | None = None,
+    peers: bool = False,
+    keeps_all: bool = False,
+    stream: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return the config of a realtime table that reads the topic of its own name, time column ``ts``.
+
+    Args:
+        name: Raw name.
+        kafka: The Kafka.
+        rows_per_segment: A segment is sealed when it has so many.
+        replicas: On how many servers it is.
+        tenant: Whose servers these are; None: the default tenant's.
+        peers: Whether servers fetch segments from each other.
+        keeps_all: Whether it has a retention, one of 10,000 days: upsert tables need one.
+        stream: Further settings of the stream.
+    """
+    segments = {
+        "timeColumnName": "ts",
+        "replicasPerPartition": str(replicas),
+        "replication": str(replicas),
+        "schemaName": name,
+    }
+    if peers:
+        segments["peerSegmentDownloadScheme"] = "http"
+    if keeps_all:
+        segments |= {"retentionTimeUnit": "DAYS", "retentionTimeValue": "10000"}
+    plugin = "org.apache.pinot.plugin.stream"
+    return {
+        "tableName": name,
+        "tableType": "REALTIME",
+        "segmentsConfig": segments,
+        "tenants": {"server": tenant, "broker": "DefaultTenant"} if tenant else {},
+        "metadata": {},
+        "tableIndexConfig": {
+            "streamConfigs": {
+                "streamType": "kafka",
+                "stream.kafka.topic.name": name,
+                "stream.kafka.broker.list": kafka.bootstrap,
+                "stream.kafka.consumer.type": "lowlevel",
+                "stream.kafka.consumer.prop.auto.offset.reset": "smallest",
+                "stream.kafka.consumer.factory.class.name": f"{plugin}.kafka20.KafkaConsumerFactory",
+                "stream.kafka.decoder.class.name": f"{plugin}.kafka.KafkaJSONMessageDecoder",
+                "realtime.segment.flush.threshold.rows": str(rows_per_segment),
+                **(stream or {}),
+            }
+        },
+    }
+
+
+def planned_upsert(
+    schema: Mapping[str, Any], config: Mapping[str, Any], key: Sequence[str], order: str | None = None
+) -> UpsertTable:
+    """Plan an upsert table of a schema and a config as those above, whose rows ``ts`` orders."""
+    return plan_upsert_table(
+        Schema.from_json(schema),
+        TableConfig.from_json(config),
+        primary_key=key,
+        timestamp_column="ts",
+        order=order,
+    )
+
+
+def _fields(columns: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "dataType": kind} for name, kind in columns.items()]

@@ -1,0 +1,130 @@
+"""What all pages share: values are escaped, and the width of a narrow screen is enough."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from jinja2 import UndefinedError
+
+from controller_client.common.pages import Column, Table, page_templates
+from minion_tasks.file_ingestion.report.page import page
+from tests.unit.controller_client.deepstore.test_next_steps import FAULTY_REPORT
+from tests.unit.minion_tasks.test_report import BEGAN, counted
+
+VOID = {"meta", "br", "line", "rect", "path"}
+
+
+class Elements(HTMLParser):
+    """Collects each element with those that it is in."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None], list[tuple[str, dict[str, str | None]]]]] = []
+        self._open: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs), list(self._open)))
+        if tag not in VOID - {"line", "rect", "path"}:
+            self._open.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop()[0] != tag:
+            pass
+
+
+PAGES = {
+    "audit": FAULTY_REPORT.page(),
+    "session": page(counted(), now_ms=BEGAN, next_does="begins anew"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_a_page_has_the_width_of_the_screen(name: str) -> None:
+    elements = Elements(PAGES[name]).found
+    (viewport,) = (attributes for tag, attributes, _ in elements if attributes.get("name") == "viewport")
+    assert viewport["content"] == "width=device-width, initial-scale=1"
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_tables_scroll_by_themselves_and_name_their_columns_in_each_cell(name: str) -> None:
+    elements = Elements(PAGES[name]).found
+    tables = [inside for tag, _, inside in elements if tag == "table"]
+    assert tables
+    assert all(inside[-1] == ("div", {"class": "scroll"}) for inside in tables)
+    cells = [attributes for tag, attributes, _ in elements if tag == "td"]
+    assert cells
+    assert all(attributes.get("data-head") for attributes in cells)
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_nothing_has_a_width_that_a_narrow_screen_has_not(name: str) -> None:
+    style = PAGES[name].partition("<style>")[2].partition("</style>")[0]
+    wide = re.compile(r"([^{};]*)\{[^{}]*?(?<!max-)\b(?:min-)?width:\s*(\d+)px")
+    found = [(selector.strip(), int(width)) for selector, width in wide.findall(style) if int(width) > 350]
+    assert found == [(".scroll > svg", 700)], "only in what scrolls by itself"
+    assert "@media (max-width: 640px)" in style
+
+
+PIECES = '{% import "pieces.html" as pieces %}'
+
+
+def rendered(source: str, **values: object) -> str:
+    return page_templates("controller_client.common").from_string(source).render(values)
+
+
+def test_commands_are_a_block_of_their_own_and_escaped() -> None:
+    source = PIECES + "{{ pieces.commands(lines) }}"
+    assert rendered(source, lines=["a --b 'c'", "d > e"]).strip() == "<pre>a --b &#39;c&#39;\nd &gt; e</pre>"
+    assert rendered(source, lines=[]).strip() == ""
+
+
+def test_a_table_escapes_its_cells_and_may_be_empty() -> None:
+    source = PIECES + "{{ pieces.table(made) }}"
+    columns = (Column("name"), Column("<n>", is_number=True))
+    made = rendered(source, made=Table(columns, [("<a>", "1")]))
+    assert '<td data-head="name">&lt;a&gt;</td>\n<td class="number" data-head="&lt;n&gt;">1</td>' in made
+    assert "<tbody>\n</tbody>" in rendered(source, made=Table(columns, []))
+
+
+def test_a_row_has_a_cell_for_each_column() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        rendered(PIECES + "{{ pieces.table(made) }}", made=Table((Column("a"), Column("b")), [("1",)]))
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("{{ value }}", "&lt;b&gt;\\x1b[31m\n\\u202e&#34;"),
+        ('<p title="{{ value }}">', '<p title="&lt;b&gt;\\x1b[31m\n\\u202e&#34;">'),
+        ('{{ "%s" | format(value) }}', "&lt;b&gt;\\x1b[31m\n\\u202e&#34;"),
+        ("{{ [value] | join }}", "&lt;b&gt;\\x1b[31m\n\\u202e&#34;"),
+        ("{{ value | e }}", "&lt;b&gt;\\x1b[31m\n\\u202e&#34;"),
+        ("{% set made %}<i>{{ value }}</i>{% endset %}{{ made }}", "<i>&lt;b&gt;\\x1b[31m\n\\u202e&#34;</i>"),
+        ("{{ value | visible }}", "&lt;b&gt;\\x1b[31m\\n\\u202e&#34;"),
+    ],
+)
+def test_no_way_of_a_value_into_a_page_lets_it_act(source: str, shown: str) -> None:
+    assert rendered(source, value='<b>\x1b[31m\n\u202e"') == shown
+
+
+@pytest.mark.parametrize(("value", "shown"), [(1.26, "1.3"), (2.0, "2"), (12345, "12345"), ("", "")])
+def test_numbers_are_written_short(value: object, shown: str) -> None:
+    assert rendered("{{ value }}", value=value) == shown
+
+
+def test_what_is_missing_is_an_error() -> None:
+    with pytest.raises(UndefinedError):
+        rendered("{{ value }}")
+    with pytest.raises(TypeError, match="NoneType is not for a page"):
+        rendered("{{ value }}", value=None)
+
+
+def test_no_template_trusts_a_value() -> None:
+    templates = sorted(Path(__file__).parents[4].glob("*/**/templates/*.html"))
+    assert len(templates) >= 4
+    for template in templates:
+        assert not re.search(r"\bsafe\b|autoescape", template.read_text(encoding="utf-8")), template
