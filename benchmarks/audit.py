@@ -31,6 +31,7 @@ from pathlib import Path
 from benchmarks.tables import save, show
 from controller_client.client import ControllerClient
 from controller_client.clock import SystemClock
+from controller_client.common.names import TableName, TableType
 from controller_client.deepstore import Auditor, RateLimit, ServerAdmins, StoreLayout
 from controller_client.filestore import FileInfo
 from controller_client.filestore.s3 import S3Store
@@ -98,7 +99,7 @@ class TimedServers(ServerAdmins):
 
     phases: Phases
 
-    def crcs(self, server: str, table: str) -> dict[str, int]:
+    def crcs(self, server: str, table: TableName) -> dict[str, int]:
         """As the base class."""
         with self.phases.of("check sums from servers"):
             return super().crcs(server, table)
@@ -139,7 +140,7 @@ def fill(
     first = f"audit_{uuid.uuid4().hex[:8]}"
     load_numbers(pinot, first, folder)
     segment = store.children(f"/SEGMENTS/{first}_OFFLINE")[0]
-    found = store.get(segment_path(f"{first}_OFFLINE", segment))
+    found = store.get(segment_path(TableName(f"{first}_OFFLINE"), segment))
     assert found is not None
     bucket = folder / "s3" / "data" / DEEP_STORE_BUCKET / "segments"
     tar = bucket / first / segment
@@ -186,6 +187,7 @@ def write_records(
     """Write the segments' records, many at a time."""
     kazoo = store.connection.kazoo()
     root = f"/{store.cluster_name}/PROPERTYSTORE"
+    with_type = TableName.of(table, TableType.OFFLINE)
     fields = {**like.simple_fields, "segment.name": "", "segment.download.url": ""}
     for start in range(0, len(segments), _PIPELINE):
         pending = []
@@ -193,9 +195,7 @@ def write_records(
             url = "" if name in faulty else f"s3://{DEEP_STORE_BUCKET}/segments/{table}/{name}"
             own = {**fields, "segment.name": name, "segment.download.url": url}
             data = replace(like, id=name, simple_fields=own).to_bytes()
-            pending.append(
-                kazoo.create_async(root + segment_path(f"{table}_OFFLINE", name), data, makepath=True)
-            )
+            pending.append(kazoo.create_async(root + segment_path(with_type, name), data, makepath=True))
         for one in pending:
             one.get(timeout=120)
 

@@ -34,6 +34,7 @@ import psutil
 from benchmarks.tables import save, show
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.deepstore.segment_record import read_record
 from controller_client.errors import QueryError
 from controller_client.helix.ideal_state import read_ideal_state
@@ -67,7 +68,7 @@ class Streamed:
         self, session: Session, client: ControllerClient, store: PropertyStore, rows: int, peers: bool
     ) -> None:
         self.name = f"commits_{uuid.uuid4().hex[:8]}"
-        self.table = f"{self.name}_REALTIME"
+        self.table = TableName(f"{self.name}_REALTIME")
         self.rows = rows
         self.store = store
         self.broker: BrokerClient = session.pinot.broker()

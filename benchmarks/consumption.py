@@ -31,6 +31,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from benchmarks.tables import save, show
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.consumption import TableControl
 from controller_client.consumption.partitions import pause_partitions, resume_partitions
 from controller_client.consumption.pausing import pause
@@ -80,7 +81,7 @@ class Bench:
         self.controller_url = session.pinot.controller_url
         self.partitions = partitions
         self.name = f"bench_{partitions}_{int(time.time())}"
-        self.table = f"{self.name}_REALTIME"
+        self.table = TableName(f"{self.name}_REALTIME")
         self.kafka: Kafka = session.kafka
 
     def create(self) -> None:

@@ -28,6 +28,7 @@ import psutil
 
 from benchmarks.tables import save, show
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.config import ControllerConfig
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
@@ -129,7 +130,7 @@ class Bench:
 
     def largest_znode(self, table: str) -> int:
         """Return the size of the largest znode of the table's last session, bytes."""
-        root = sessions_path(f"{table}_OFFLINE")
+        root = sessions_path(TableName(f"{table}_OFFLINE"))
         session = f"{root}/{self.store.children(root)[-1]}"
         sizes = [0]
         for part in ("groups", "from"):

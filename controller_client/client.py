@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from controller_client.common.names import TableName
 from controller_client.errors import NotFoundError
 from controller_client.rest.client import RestClient
 
@@ -63,7 +64,7 @@ class ControllerClient(RestClient):
                         "the controller does not tell the address of its ZooKeeper", remedy="pass a store"
                     )
                 store = opened.enter_context(PropertyStore(address, self.cluster.name()))
-            control = TableControl(self, store, table)
+            control = TableControl(self, store, TableName(table))
             yield opened.enter_context(
                 paused(
                     control,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from controller_client.common.names import TableType
+from controller_client.common.names import TableName, TableType
 from controller_client.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -65,18 +65,19 @@ def check_values(command: click.Command) -> click.Command:
     return command
 
 
-def table_with_type(client: ControllerClient, name: str) -> str:
+def table_with_type(client: ControllerClient, name: str) -> TableName:
     """Complete ``flights`` to ``flights_OFFLINE`` where there is only one table of that name.
 
     Raises:
         NotFoundError: There is no such table.
         ConfigError: There is an offline and a realtime table of that name.
     """
-    if name.endswith(tuple(f"_{table_type}" for table_type in TableType)):
-        if not client.tables.exists(name):
-            raise client.tables.unknown(name)
-        return name
-    found = [f"{name}_{each}" for each in TableType if client.tables.exists(f"{name}_{each}")]
+    given = TableName.parse(name)
+    if given is not None:
+        if not client.tables.exists(given):
+            raise client.tables.unknown(given)
+        return given
+    found = [table for each in TableType if client.tables.exists(table := TableName.of(name, each))]
     if not found:
         raise client.tables.unknown(name)
     if len(found) > 1:

@@ -13,7 +13,6 @@ import re
 import time
 from collections.abc import Mapping
 
-from controller_client.common.names import TableName
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConfigError, RejectedError
 from controller_client.helix.ideal_state import add_offline_segments
@@ -127,11 +126,10 @@ def drop_placeholders(control: TableControl) -> None:
 
 
 def _placeholder(control: TableControl, newest: SegmentRecord, offset: int) -> ZNRecord:
-    raw = TableName(control.table).raw
     now_ms = control.now_ms()
     # Pinot's own names end with minutes: the seconds tell the two apart without reading all records.
     made = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now_ms / 1000))
-    name = f"{raw}__{newest.segment.partition}__{newest.segment.sequence + 1}__{made}"
+    name = f"{control.table.raw}__{newest.segment.partition}__{newest.segment.sequence + 1}__{made}"
     inherited = newest.record.simple_fields
     return ZNRecord(
         name,

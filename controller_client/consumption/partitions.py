@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from controller_client.common.names import SegmentName
+from controller_client.common.names import SegmentName, TableName
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.partition_record import note_partitions
 from controller_client.consumption.partition_report import HoldReport, read_reports
@@ -129,7 +129,7 @@ def resume_partitions(
     return bool(wanted & before)
 
 
-def _check_partitions(table: str, wanted: frozenset[int], ideal: IdealState) -> None:
+def _check_partitions(table: TableName, wanted: frozenset[int], ideal: IdealState) -> None:
     there = newest_by_partition(ideal.segments).keys()
     strange = wanted - there
     if strange or not wanted:
@@ -148,7 +148,7 @@ def _check_rate_limit(control: TableControl) -> None:
         )
 
 
-def _check_hosted(store: PropertyStore, table: str, wanted: frozenset[int], ideal: IdealState) -> None:
+def _check_hosted(store: PropertyStore, table: TableName, wanted: frozenset[int], ideal: IdealState) -> None:
     hosted = read_reports(store).keys()
     newest = newest_by_partition(ideal.segments)
     servers = {name for partition in wanted for name in ideal.segments[newest[partition].name]}
@@ -162,7 +162,7 @@ def _check_hosted(store: PropertyStore, table: str, wanted: frozenset[int], idea
         )
 
 
-def _still_consuming(store: PropertyStore, table: str, wanted: frozenset[int]) -> str | None:
+def _still_consuming(store: PropertyStore, table: TableName, wanted: frozenset[int]) -> str | None:
     ideal, view = read_ideal_state(store, table), read_external_view(store, table)
     late = [
         f"partition {partition} still consumes on {', '.join(names)}"
@@ -186,7 +186,7 @@ def _unsealed(ideal: IdealState, view: Mapping[str, Mapping[str, str]], wanted: 
     ]
 
 
-def _still_held(reports: Mapping[str, HoldReport], table: str, wanted: frozenset[int]) -> str | None:
+def _still_held(reports: Mapping[str, HoldReport], table: TableName, wanted: frozenset[int]) -> str | None:
     late = [
         f"{name} holds partition {partition}"
         for name, report in sorted(reports.items())

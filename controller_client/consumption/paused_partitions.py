@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controller_client.common.names import SegmentName
+from controller_client.common.names import SegmentName, TableName
 from controller_client.consumption.partition_report import HoldReport, read_reports
 from controller_client.helix.ideal_state import IdealState
 from controller_client.helix.stream_segments import newest_by_partition
@@ -30,7 +30,7 @@ class PartitionHolds:
     missing: Mapping[int, tuple[str, ...]]
 
 
-def read_holds(store: PropertyStore, table: str, ideal: IdealState) -> PartitionHolds:
+def read_holds(store: PropertyStore, table: TableName, ideal: IdealState) -> PartitionHolds:
     """What of a table, with this ideal state, is held now."""
     reports = read_reports(store)
     consuming = newest_by_partition(ideal.consuming)
@@ -46,6 +46,8 @@ def read_holds(store: PropertyStore, table: str, ideal: IdealState) -> Partition
     return PartitionHolds(ideal.flags.paused_partitions, holding, missing)
 
 
-def _held(reports: Mapping[str, HoldReport], instance: str, table: str, segment: SegmentName | None) -> bool:
+def _held(
+    reports: Mapping[str, HoldReport], instance: str, table: TableName, segment: SegmentName | None
+) -> bool:
     report = reports.get(instance)
     return bool(report and segment and report.held.get(table, {}).get(segment.partition) == segment.name)

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from controller_client.common.names import TableName
 from controller_client.consumption.pause_record import plugin_path
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConflictError, NotFoundError
@@ -49,7 +50,7 @@ class Plan:
     version: int = -1
 
 
-def read_plan(store: PropertyStore, table: str) -> Plan | None:
+def read_plan(store: PropertyStore, table: TableName) -> Plan | None:
     """Return the recipe that is under way for a table; None where there is none."""
     path = plugin_path(table, "plan")
     found = store.get(path)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from controller_client.common.names import SegmentName
+from controller_client.common.names import SegmentName, TableName
 from controller_client.consumption.pause_record import Holder, PauseRecord
 from controller_client.helix.ideal_state import IdealState, PinotPause
 from controller_client.helix.stream_segments import PartitionSegments, newest_by_partition
@@ -143,7 +143,7 @@ class TableStatus:
         stream_problem: Why lag and lost rows are not known.
     """
 
-    table: str
+    table: TableName
     state: TableState
     partitions: tuple[PartitionStatus, ...]
     holders: tuple[Holder, ...] = ()
@@ -156,7 +156,7 @@ class TableStatus:
         return tuple(each for each in self.partitions if each.state in states)
 
 
-def assess(table: str, seen: Observation) -> TableStatus:
+def assess(table: TableName, seen: Observation) -> TableStatus:
     """Say what a table is at, from what was seen of it."""
     in_ideal = newest_by_partition(seen.ideal.segments)
     numbers = sorted(in_ideal.keys() | seen.partitions.keys() | seen.stream.keys())

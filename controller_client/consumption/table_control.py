@@ -47,13 +47,14 @@ class TableControl:
 
     client: RestClient
     store: PropertyStore
-    table: str
+    table: TableName
     by: str = ""
     watch_stream: bool = True
     _look: tuple[StreamConfig, StreamLook] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if TableName(self.table).type is not TableType.REALTIME:
+        self.table = TableName(self.table)  # scripts may pass a plain text
+        if self.table.type is not TableType.REALTIME:
             raise ConfigError(f"{self.table} consumes no stream", expected="a realtime table")
         self.by = self.by or process_name()
 

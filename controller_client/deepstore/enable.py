@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from controller_client.common.names import TableType
+from controller_client.common.names import TableName, TableType
 from controller_client.deepstore.servers import ServerAdmins
 from controller_client.errors import ConfigError, ConflictError, NotAppliedError, RejectedError
 from controller_client.filestore import scheme_of
@@ -66,7 +66,7 @@ class EnablePlan:
         checks: What was inspected.
     """
 
-    table: str
+    table: TableName
     before: str | None
     after: str
     checks: tuple[Check, ...]
@@ -77,7 +77,7 @@ class EnablePlan:
         return [check for check in self.checks if check.verdict is Verdict.WRONG]
 
 
-def plan(client: RestClient, servers: ServerAdmins, table: str, scheme: str = "http") -> EnablePlan:
+def plan(client: RestClient, servers: ServerAdmins, table: TableName, scheme: str = "http") -> EnablePlan:
     """Look at table, controller and servers; nothing is changed.
 
     Args:

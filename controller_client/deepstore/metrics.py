@@ -39,7 +39,9 @@ class WatchMetrics(Collector):
 
     def audited(self, report: AuditReport) -> None:
         """Take in what an audit has found."""
-        faulty = {(audit.table, fault.value): 0 for audit in report.tables for fault in Fault}
+        faulty: dict[tuple[str, str], int] = {
+            (audit.table, fault.value): 0 for audit in report.tables for fault in Fault
+        }
         for each in report.faulty:
             for fault in {finding.fault for finding in each.findings}:
                 faulty[each.record.table, fault.value] += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from controller_client.common.names import TableName
 from controller_client.deepstore.audit import Auditor
 from controller_client.deepstore.judge import Judgement
 from controller_client.errors import NotFoundError
@@ -23,7 +24,7 @@ class AtRisk:
         reason: Why no other copy counts.
     """
 
-    table: str
+    table: TableName
     segment: str
     consuming: bool
     reason: str

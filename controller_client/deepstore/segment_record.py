@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from controller_client.common.names import TableName
 from controller_client.deepstore.layout import shown
 from controller_client.deepstore.rate import RateLimit
 from controller_client.segment_tar import ExpectedSegment
@@ -43,7 +44,7 @@ class SegmentRecord:
         record: The whole record.
     """
 
-    table: str
+    table: TableName
     segment: str
     consuming: bool
     crc: int | None
@@ -57,7 +58,9 @@ class SegmentRecord:
     record: ZNRecord = field(repr=False)
 
     @classmethod
-    def of(cls, table: str, segment: str, found: Versioned, *, folder_sizes: bool = False) -> SegmentRecord:
+    def of(
+        cls, table: TableName, segment: str, found: Versioned, *, folder_sizes: bool = False
+    ) -> SegmentRecord:
         """Read a record.
 
         Args:
@@ -108,7 +111,7 @@ class SegmentRecord:
 
 
 def read_record(
-    store: PropertyStore, table: str, segment: str, *, folder_sizes: bool = False
+    store: PropertyStore, table: TableName, segment: str, *, folder_sizes: bool = False
 ) -> SegmentRecord | None:
     """Read one segment's record; None where there is none. Arguments as of :meth:`SegmentRecord.of`."""
     found = store.get(segment_path(table, segment))
@@ -117,7 +120,7 @@ def read_record(
 
 def read_records(
     store: PropertyStore,
-    table: str,
+    table: TableName,
     rate: RateLimit,
     segments: Sequence[str] | None = None,
     *,

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from controller_client.common.names import TableName
 from controller_client.config import BrokerConfig
 from controller_client.deepstore.http_copies import download_tar
 from controller_client.deepstore.rate import RateLimit
@@ -47,7 +48,7 @@ class ServerAdmins:
         for transport in self._transports.values():
             transport.close()
 
-    def crcs(self, server: str, table: str) -> dict[str, int]:
+    def crcs(self, server: str, table: TableName) -> dict[str, int]:
         """Return the check sums of all segments of a table that a server has loaded, in one request.
 
         Consuming segments have none.
@@ -69,7 +70,7 @@ class ServerAdmins:
         self._rate.wait()
         return visible_config(self._transport(server).get_json("/appconfigs"))
 
-    def download(self, server: str, table: str, segment: str, path: Path, max_bytes: int) -> int:
+    def download(self, server: str, table: TableName, segment: str, path: Path, max_bytes: int) -> int:
         """Let a server tar a segment and write it to a file; as :func:`download_tar`."""
         return download_tar(self._transport(server), table, segment, path, max_bytes)
 

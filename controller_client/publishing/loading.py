@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from controller_client.common.names import TableName
 from controller_client.common.waiting import wait_until
 from controller_client.errors import (
     ConflictError,
@@ -57,7 +58,7 @@ class SegmentLoading:
 
     Args:
         client: Client of the cluster.
-        table_name_with_type: Table.
+        table: Table.
         store: ZooKeeper.
         push_again: Pushes segments of these names, as if they had never been pushed; None: that cannot be
             done here.
@@ -66,12 +67,12 @@ class SegmentLoading:
     def __init__(
         self,
         client: RestClient,
-        table_name_with_type: str,
+        table: TableName,
         store: PropertyStore,
         push_again: Callable[[Collection[str]], object] | None = None,
     ) -> None:
         self._client = client
-        self._table = table_name_with_type
+        self._table = table
         self._store = store
         self._push_again = push_again
         self._since: dict[Unloaded, float] = {}

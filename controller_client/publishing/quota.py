@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from controller_client.common.names import TableName
 from controller_client.errors import NotAppliedError
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.rest.client import RestClient
@@ -22,7 +23,7 @@ class QuotaExceededError(NotAppliedError):
     """The staged segments do not fit into the table's storage quota beside those that are there."""
 
 
-def check_quota(client: RestClient, table: str, segments: Iterable[StagedSegment]) -> None:
+def check_quota(client: RestClient, table: TableName, segments: Iterable[StagedSegment]) -> None:
     """Raise unless the staged segments fit beside what is there.
 
     Raises:

@@ -2,9 +2,10 @@
 
 ::
 
-    with SegmentReplacement(client, "flights_OFFLINE", segments_from=old, segments_to=new) as replacement:
+    table = TableName("flights_OFFLINE")
+    with SegmentReplacement(client, table, segments_from=old, segments_to=new) as replacement:
         for tar in tars:
-            client.segments.upload_tar("flights_OFFLINE", tar)
+            client.segments.upload_tar(table, tar)
     # now queries see the new segments; after an exception they still see the old ones
 """
 
@@ -16,6 +17,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from controller_client.common.names import TableName
 from controller_client.errors import (
     ConflictError,
     NotAppliedError,
@@ -70,7 +72,7 @@ class SegmentReplacement:
 
     Args:
         client: Client of the cluster.
-        table_name_with_type: Table.
+        table: Table.
         segments_from: What is replaced, out of the list without replaced segments; may be empty.
         segments_to: What comes instead: names that the table never had.
         store: ZooKeeper, where it is at hand: the lineage's record is then made before the table's first
@@ -88,7 +90,7 @@ class SegmentReplacement:
     def __init__(
         self,
         client: RestClient,
-        table_name_with_type: str,
+        table: TableName,
         segments_from: Sequence[str],
         segments_to: Sequence[str],
         *,
@@ -99,7 +101,7 @@ class SegmentReplacement:
     ) -> None:
         check_lists(segments_from, segments_to)
         self._client = client
-        self._table = table_name_with_type
+        self._table = table
         self._from = tuple(segments_from)
         self._to = tuple(segments_to)
         self._store = store

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
+from controller_client.common.names import TableName
 from controller_client.errors import NotAppliedError
 from controller_client.helix import read_records_at
 from controller_client.helix.ideal_state import read_external_view
@@ -31,7 +32,7 @@ class TableMark:
             where it has told none.
     """
 
-    table: str
+    table: TableName
     servers: Mapping[str, ServerRecord | None]
 
     @property
@@ -98,7 +99,7 @@ class TableMark:
         return self.version
 
 
-def read_mark(store: PropertyStore, table: str) -> TableMark:
+def read_mark(store: PropertyStore, table: TableName) -> TableMark:
     """Read how far the servers are that brokers send queries of a table to.
 
     These are servers that have a segment of it in the external view, are connected, and neither shut down

@@ -10,6 +10,7 @@ from types import TracebackType
 
 from controller_client.broker.client import BrokerClient, QueryResult
 from controller_client.clock import Clock, SystemClock
+from controller_client.common.names import TableName
 from controller_client.errors import NotAppliedError
 from controller_client.publishing.routing import routed_segments
 from controller_client.rest.transport import Transport
@@ -156,7 +157,7 @@ class UpsertQueries:
             self._tables[name] = (now, find_table(self._store, name))
         return self._tables[name][1]
 
-    def _mark(self, table: str) -> int:
+    def _mark(self, table: TableName) -> int:
         now = self._clock.monotonic()
         known = self._marks.get(table)
         if known is None or known[0] + self._ttl_s < now:
@@ -165,7 +166,7 @@ class UpsertQueries:
             known = self._marks[table] = (now, version)
         return known[1]
 
-    def _routed(self, table: str) -> set[str]:
+    def _routed(self, table: TableName) -> set[str]:
         """The segments that every broker queries; a broker that cannot be reached answers no query either."""
         everywhere: set[str] | None = None
         for url in self._broker.config.urls:

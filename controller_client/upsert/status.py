@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from controller_client.common.names import TableName
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.low_water_mark import TableMark, read_mark
 from controller_client.upsert.record import CoordinatorRecord, read_coordinator
@@ -105,7 +106,7 @@ class UpsertStatus:
                 yield (name, record.mark, number, *told, holds)
 
 
-def read_status(store: PropertyStore, table: str, now_s: float) -> UpsertStatus:
+def read_status(store: PropertyStore, table: TableName, now_s: float) -> UpsertStatus:
     """Read it.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack, closing
 
 from controller_client.clock import Clock
+from controller_client.common.names import TableName
 from controller_client.common.waiting import wait_until
 from controller_client.stream.offsets import open_look
 from controller_client.upsert.columns import NIL
@@ -18,7 +19,9 @@ __all__ = ["wait_mark", "wait_produced_rows"]
 _REMEDY = "look at: pinotctl upsert status"
 
 
-def wait_mark(store: PropertyStore, table: str, version: int, *, timeout_s: float, clock: Clock) -> None:
+def wait_mark(
+    store: PropertyStore, table: TableName, version: int, *, timeout_s: float, clock: Clock
+) -> None:
     """Wait until a table's mark is at least a version.
 
     Args:

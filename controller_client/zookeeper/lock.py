@@ -19,6 +19,7 @@ from kazoo.exceptions import KazooException, LockTimeout
 from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
 
+from controller_client.common.names import TableName
 from controller_client.errors import (
     ConflictError,
     LockHeldError,
@@ -69,7 +70,7 @@ class TableLock:
 
     ::
 
-        with TableLock(store, "flights_OFFLINE", "FileIngestionTask", owner="scheduler") as lock:
+        with TableLock(store, table, "FileIngestionTask", owner="scheduler") as lock:
             lock.acquire(wait_s=30)
             while work and not lock.lost:
                 ...
@@ -82,7 +83,7 @@ class TableLock:
 
     Args:
         store: The cluster's property store; its session holds the lock.
-        table_name_with_type: E.g. ``flights_OFFLINE``.
+        table: E.g. ``flights_OFFLINE``.
         task_type: E.g. ``FileIngestionTask``.
         owner: A name for the holder, shown to those who wait.
         now: Seconds since the epoch.
@@ -92,7 +93,7 @@ class TableLock:
     def __init__(
         self,
         store: PropertyStore,
-        table_name_with_type: str,
+        table: TableName,
         task_type: str,
         owner: str,
         *,
@@ -100,8 +101,8 @@ class TableLock:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         # Outside Helix' own folders, so that no clean-up of Helix or Pinot ever meets it.
-        self.path = f"/{store.cluster_name}/PINOT_PLUGINS/locks/{table_name_with_type}/{task_type}"
-        self._what = f"{task_type} of {table_name_with_type}"
+        self.path = f"/{store.cluster_name}/PINOT_PLUGINS/locks/{table}/{task_type}"
+        self._what = f"{task_type} of {table}"
         self._connection = store.connection
         self._holder = LockHolder(owner, socket.gethostname(), os.getpid(), now())
         self._monotonic = monotonic

@@ -10,6 +10,7 @@ from typing import Self
 from kazoo.client import KazooClient
 
 from controller_client.clock import Clock, SystemClock
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.zookeeper.compare_and_set import Change, Changed, change_record
 from controller_client.zookeeper.connection import ZooKeeperConnection
@@ -176,6 +177,6 @@ class PropertyStore:
         return self._root + path.rstrip("/")
 
 
-def segment_path(table: str, segment: str) -> str:
+def segment_path(table: TableName, segment: str) -> str:
     """Path of a segment's record in the property store; the table's name is with type."""
     return f"/SEGMENTS/{table}/{segment}"

@@ -11,6 +11,7 @@ from controller_client.cli.context import CliContext
 from controller_client.cli.output import Progress
 from controller_client.clock import SystemClock
 from controller_client.common.counted_text import counted_text
+from controller_client.common.names import TableName
 from controller_client.common.parsing import period_s
 from controller_client.zookeeper import TableLock
 from minion_tasks.file_ingestion.engine.choose import Engines
@@ -84,12 +85,12 @@ def column_fields(columns: Sequence[DifferingColumn], *, as_text: bool) -> dict[
     }
 
 
-def table_lock(tools: RunTools, table: str) -> TableLock:
+def table_lock(tools: RunTools, table: TableName) -> TableLock:
     """Make the lock that each run of a table holds."""
     return TableLock(tools.store, table, TASK_TYPE, tools.owner)
 
 
-def running(tools: RunTools, table: str) -> str | None:
+def running(tools: RunTools, table: TableName) -> str | None:
     """Say who runs the table now."""
     holder = table_lock(tools, table).holder()
     return str(holder) if holder is not None else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from controller_client.common.names import SegmentName
+from controller_client.common.names import SegmentName, TableName
 from controller_client.helix.ideal_state import ConsumptionFlags
 
 __all__ = ["Consumer", "Gate", "TableFlags", "Verdict"]
@@ -64,7 +64,7 @@ class Gate:
 
     def __init__(
         self,
-        read_flags: Callable[[str], TableFlags],
+        read_flags: Callable[[TableName], TableFlags],
         on_read_error: Callable[[str, Exception], None],
         is_unfinished: Callable[[str, SegmentName], bool],
         *,
@@ -75,10 +75,10 @@ class Gate:
         self._is_unfinished = is_unfinished
         self._recheck_s = recheck_s
         self._changed = threading.Condition()
-        self._known: dict[str, TableFlags] = {}
-        self._free: dict[str, set[str]] = {}
+        self._known: dict[TableName, TableFlags] = {}
+        self._free: dict[TableName, set[str]] = {}
 
-    def ask(self, table: str, segment: SegmentName, consumer: Consumer) -> Verdict:
+    def ask(self, table: TableName, segment: SegmentName, consumer: Consumer) -> Verdict:
         """Return when the segment's consumer may go on; called in its thread, before a batch is indexed.
 
         Args:
@@ -112,30 +112,30 @@ class Gate:
                 if self._known.get(table) is known:
                     self._changed.wait(self._recheck_s)
 
-    def update(self, table: str, read: TableFlags) -> None:
+    def update(self, table: TableName, read: TableFlags) -> None:
         """Take over what the hook's thread has read, and let consumers look again."""
         with self._changed:
             self._known[table] = read
             self._changed.notify_all()
 
-    def forget(self, table: str) -> None:
+    def forget(self, table: TableName) -> None:
         """The table is gone."""
         with self._changed:
             self._known.pop(table, None)
             self._free.pop(table, None)
             self._changed.notify_all()
 
-    def is_free(self, table: str, segment: str) -> bool:
+    def is_free(self, table: TableName, segment: str) -> bool:
         """Whether a segment went free."""
         with self._changed:
             return segment in self._free.get(table, ())
 
-    def keep_free(self, table: str, consuming: Collection[str]) -> None:
+    def keep_free(self, table: TableName, consuming: Collection[str]) -> None:
         """Forget free segments that are committed: not among those that should consume."""
         with self._changed:
             self._free.get(table, set()).intersection_update(consuming)
 
-    def _refresh(self, table: str) -> None:
+    def _refresh(self, table: TableName) -> None:
         try:
             read = self._read_flags(table)
         except Exception as error:  # noqa: BLE001  # whatever it is, the consumer goes by what is known

@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from controller_client.broker.client import BrokerClient, QueryResult
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, PartialResultError, PinotPluginError, QueryError
 from spark_connectors.options import ReadOptions
 from spark_connectors.read.assemble import Nulls, places
@@ -56,7 +57,7 @@ class BrokerRows:
     nulls: Nulls
 
 
-def check_filter(client: ControllerClient, options: ReadOptions, table: str) -> None:
+def check_filter(client: ControllerClient, options: ReadOptions, table: TableName) -> None:
     """Let a broker look at the option ``filter`` before the job starts: it knows the columns' names.
 
     Args:
@@ -82,7 +83,7 @@ def check_filter(client: ControllerClient, options: ReadOptions, table: str) -> 
 def read_table(
     client: ControllerClient,
     options: ReadOptions,
-    table: str,
+    table: TableName,
     where: str | None,
     columns: Sequence[ReadColumn],
     nullable: Sequence[ReadColumn],
@@ -237,5 +238,5 @@ def _array(values: list[Any], kind: str, *, single_value: bool) -> pa.Array:
     return pa.array(values, element if single_value else pa.list_(element))
 
 
-def _states(client: ControllerClient, table: str) -> Mapping[str, Any]:
+def _states(client: ControllerClient, table: TableName) -> Mapping[str, Any]:
     return client.tables.ideal_state(table)

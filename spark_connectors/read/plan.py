@@ -75,7 +75,7 @@ class SegmentGroup:
         segments: At least one.
     """
 
-    table: str
+    table: TableName
     where: str | None
     segments: tuple[SegmentToRead, ...]
 
@@ -182,15 +182,14 @@ def _in_order(segments: Sequence[SegmentToRead], per_group: int) -> list[list[Se
 
 
 def _wanted(options: ReadOptions) -> tuple[str, tuple[TableType, ...]]:
-    for table_type in TableType:
-        if options.table.endswith(f"_{table_type}"):
-            if options.table_type not in (None, table_type):
-                raise ConfigError(
-                    f"'table' is {options.table}, and 'tableType' is {options.table_type}",
-                    remedy="leave 'tableType' out",
-                )
-            return TableName(options.table).raw, (table_type,)
-    return options.table, (options.table_type,) if options.table_type else tuple(TableType)
+    table = TableName.parse(options.table)
+    if table is None:
+        return options.table, (options.table_type,) if options.table_type else tuple(TableType)
+    if options.table_type not in (None, table.type):
+        raise ConfigError(
+            f"'table' is {table}, and 'tableType' is {options.table_type}", remedy="leave 'tableType' out"
+        )
+    return table.raw, (table.type,)
 
 
 def _boundaries(
@@ -232,7 +231,7 @@ def _time_boundary(brokers: BrokerConfig, offline: str) -> Mapping[str, Any] | N
 
 
 def _segments(
-    client: ControllerClient, table: str, addresses: _Addresses, read_from: ReadFrom
+    client: ControllerClient, table: TableName, addresses: _Addresses, read_from: ReadFrom
 ) -> list[SegmentToRead]:
     ideal = client.tables.ideal_state(table)
     external = client.tables.external_view(table)

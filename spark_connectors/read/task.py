@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from controller_client.common.folders import scratch_folder
+from controller_client.common.names import TableName
 from spark_connectors.options import ReadFrom, ReadOptions
 from spark_connectors.read.assemble import Nulls, assemble, places
 from spark_connectors.read.columns import ReadColumn
@@ -43,7 +44,7 @@ class ReadTask:
         """Yield the rows of the groups, at most as many as the option ``limit`` says."""
         return self._limited(part for group in groups for part in self._group(group))
 
-    def tables(self, tables: Sequence[tuple[str, str | None]]) -> Iterator[pa.RecordBatch]:
+    def tables(self, tables: Sequence[tuple[TableName, str | None]]) -> Iterator[pa.RecordBatch]:
         """Yield tables' rows as a broker gives them.
 
         Args:
@@ -51,7 +52,7 @@ class ReadTask:
         """
         return self._limited(self._brokered(tables))
 
-    def _brokered(self, tables: Sequence[tuple[str, str | None]]) -> Iterator[tuple[DataTable, Nulls]]:
+    def _brokered(self, tables: Sequence[tuple[TableName, str | None]]) -> Iterator[tuple[DataTable, Nulls]]:
         from spark_connectors.read.broker import read_table
 
         with self.options.client() as client:

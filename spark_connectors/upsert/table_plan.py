@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError
 from controller_client.stream.config import StreamConfig
 from controller_client.upsert.requirements import check_requirements
@@ -39,7 +40,7 @@ class TablePlan:
         rank: The user's function, where there is one.
     """
 
-    table: str
+    table: TableName
     settings: UpsertSettings
     stream: StreamConfig
     key: Mapping[str, str]
@@ -53,7 +54,7 @@ class TablePlan:
         return Projection(self.key, self.time, self.message, buckets, self.rank, columns)
 
 
-def plan_of(client: ControllerClient, table: str, avro_schema: str | None = None) -> TablePlan:
+def plan_of(client: ControllerClient, table: TableName, avro_schema: str | None = None) -> TablePlan:
     """Read a table.
 
     Args:

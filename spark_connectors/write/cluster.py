@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError
 from controller_client.zookeeper import PropertyStore, TableLock, process_name
 from spark_connectors.options import WriteOptions
@@ -33,7 +34,7 @@ def open_zookeeper(options: WriteOptions, client: ControllerClient) -> Iterator[
 
 
 @contextmanager
-def locked(options: WriteOptions, client: ControllerClient, table: str) -> Iterator[PropertyStore]:
+def locked(options: WriteOptions, client: ControllerClient, table: TableName) -> Iterator[PropertyStore]:
     """Hold the lock of a table's writes, waiting up to 600 s while others do; gives ZooKeeper.
 
     Raises:

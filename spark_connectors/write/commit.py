@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.publishing.quota import check_quota
 from controller_client.publishing.reverting import LineageTimeouts, delete_leftovers, revert_entry
 from controller_client.publishing.staged_segment import StagedSegment
@@ -107,7 +108,7 @@ def _take_back_killed(plan: WritePlan, client: ControllerClient) -> None:
             client.segments.delete(plan.table, there.intersection(entry.segments_to))
 
 
-def _revert(client: ControllerClient, table: str, entry: LineageEntry) -> None:
+def _revert(client: ControllerClient, table: TableName, entry: LineageEntry) -> None:
     timeouts = LineageTimeouts()
     revert_entry(client, table, entry, timeouts)
     delete_leftovers(client, table, entry.segments_to, timeouts)

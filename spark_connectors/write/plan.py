@@ -112,7 +112,7 @@ class WritePlan:
         return Schema.from_json(self.schema_document)
 
     @property
-    def table(self) -> str:
+    def table(self) -> TableName:
         """Table name with type."""
         return self.table_config.name_with_type
 
@@ -176,13 +176,13 @@ class WritePlan:
 
 
 def _table(client: ControllerClient, options: WriteOptions, frame: StructType) -> tuple[TableConfig, Schema]:
-    if options.table.endswith(f"_{TableType.REALTIME}"):
+    table = TableName.parse(options.table) or TableName.of(options.table, TableType.OFFLINE)
+    if table.type is TableType.REALTIME:
         raise ConfigError(
             f"{options.table} is a REALTIME table: it takes rows from its stream alone",
             expected="the name of an OFFLINE table, or of a hybrid one without the type",
         )
-    table = TableName.of(options.table, TableType.OFFLINE)
-    realtime = f"{table.removesuffix(f'_{TableType.OFFLINE}')}_{TableType.REALTIME}"
+    realtime = table.as_type(TableType.REALTIME)
     try:
         config = client.tables.get(table)
     except NotFoundError as error:

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, ConflictError, DataError
 from controller_client.models import Schema, SegmentMetadata, TableConfig
 from controller_client.zookeeper import PropertyStore
@@ -144,7 +145,7 @@ def scope_of(
 
 
 def segments_to_replace(
-    client: ControllerClient, store: PropertyStore, table: str, scope: Scope | None
+    client: ControllerClient, store: PropertyStore, table: TableName, scope: Scope | None
 ) -> Sequence[str]:
     """Return the segments that queries see and that the scope holds.
 

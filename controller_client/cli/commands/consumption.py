@@ -13,7 +13,7 @@ from controller_client.cli.commands.consumption_recipes import note_jumps
 from controller_client.cli.commands.each_table import each_table
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import dry_run_option, output_option
-from controller_client.common.names import TableType
+from controller_client.common.names import TableName, TableType
 from controller_client.common.nearest import did_you_mean
 from controller_client.errors import NotFoundError
 
@@ -280,20 +280,16 @@ def _controls(cli: CliContext, patterns: tuple[str, ...], no_stream: bool = Fals
     from controller_client.consumption.table_control import TableControl
 
     everything = cli.client().tables.list(TableType.REALTIME)
-    found: list[str] = [] if patterns else everything
+    found: list[TableName] = [] if patterns else everything
     for pattern in patterns:
-        names = [
-            name
-            for name in everything
-            if fnmatchcase(name, pattern) or fnmatchcase(name.removesuffix("_REALTIME"), pattern)
-        ]
+        names = [name for name in everything if fnmatchcase(name, pattern) or fnmatchcase(name.raw, pattern)]
         if not names:
             raise NotFoundError(
                 f"there is no realtime table {pattern}",
                 where=cli.client().config.url,
                 remedy=did_you_mean(
                     pattern,
-                    (name.removesuffix("_REALTIME") for name in everything),
+                    (name.raw for name in everything),
                     otherwise="see 'pinotctl table list --type realtime'",
                 ),
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError
 from controller_client.filestore import FileStore, open_store, scheme_of
 from controller_client.publishing.staged_segment import STAGING_FOLDER
@@ -40,12 +41,12 @@ def is_below(uri: str, folder_uri: str) -> bool:
     return f"{path_of(uri).rstrip('/')}/".startswith(f"{path_of(folder_uri).rstrip('/')}/")
 
 
-def session_uri(root: str, table: str, session_id: str) -> str:
+def session_uri(root: str, table: TableName, session_id: str) -> str:
     """Return a session's own folder."""
     return f"{root}/{table}/{session_id}"
 
 
-def is_session_folder(uri: str, table: str, session_id: str) -> bool:
+def is_session_folder(uri: str, table: TableName, session_id: str) -> bool:
     """Return whether a URI is a session's own folder, wherever the staging folder was when it began."""
     return uri.endswith(session_uri(f"/{STAGING_FOLDER}", table, session_id))
 

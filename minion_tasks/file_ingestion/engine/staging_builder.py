@@ -62,7 +62,7 @@ class StagingBuilder:
         self._params = params
         self._builder = builder
         self._work_dir = work_dir
-        self._raw_table = session.table.rpartition("_")[0]
+        self._raw_table = session.table.raw
         self._source = open_store(params.input_dir_uri, params.input_fs)
         self._staging = open_staging(session.staging_uri, params)
         self._attempt = uuid.uuid4().hex[:8]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError, SourceError
 from controller_client.publishing.reverting import LineageTimeouts, delete_leftovers, revert_entry
 from controller_client.rest.lineage import LineageState
@@ -27,7 +28,7 @@ class Cleaning:
     """What a run that holds the table's lock deletes, and when."""
 
     def __init__(
-        self, tools: RunTools, table: str, params: FileIngestionParams, sessions: SessionStore
+        self, tools: RunTools, table: TableName, params: FileIngestionParams, sessions: SessionStore
     ) -> None:
         self._tools = tools
         self._table = table

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.common.word_enum import WordEnum
 from controller_client.errors import ConflictError
 from controller_client.filestore import FileInfo
@@ -188,7 +189,9 @@ class Preview:
         return sum(file.size_bytes for file in self.to_read)
 
 
-def preview(tools: RunTools, sessions: SessionStore, params: FileIngestionParams, table: str) -> Preview:
+def preview(
+    tools: RunTools, sessions: SessionStore, params: FileIngestionParams, table: TableName
+) -> Preview:
     """Look at session, source and table, and plan as the next trigger would.
 
     Raises:
@@ -335,7 +338,7 @@ def _clearing(client: ControllerClient, sessions: SessionStore, session_id: str)
     return Clearing(session_id, session.state.value, session.abandoned, effect)
 
 
-def _switch_effect(client: ControllerClient, table: str, session_id: str, entry_id: str | None) -> str:
+def _switch_effect(client: ControllerClient, table: TableName, session_id: str, entry_id: str | None) -> str:
     for entry in client.lineage.list(table):
         if is_entry_of(entry, session_id, entry_id) and entry.state is LineageState.IN_PROGRESS:
             return f"its switch is reverted: the table goes on serving what it serves; {_STAGED_GO}"

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from controller_client.common.counted_text import counted_text
+from controller_client.common.names import TableName
 from controller_client.common.visible_text import visible
 from controller_client.errors import SourceError
 from controller_client.filestore import FileInfo, open_store
@@ -64,7 +65,9 @@ class SourceView:
         return [file for uri, file in sorted(wanted.items()) if uri not in held]
 
 
-def view_source(tools: RunTools, table: str, params: FileIngestionParams, staging_root: str) -> SourceView:
+def view_source(
+    tools: RunTools, table: TableName, params: FileIngestionParams, staging_root: str
+) -> SourceView:
     """List the source and read the table's metadata.
 
     Raises:

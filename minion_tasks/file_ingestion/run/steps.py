@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from controller_client.common.names import TableName
 from controller_client.errors import ConflictError, PinotPluginError
 from controller_client.filestore import FileInfo
 from controller_client.publishing.quota import check_quota
@@ -38,7 +39,7 @@ class LockedRun:
     def __init__(
         self,
         tools: RunTools,
-        table: str,
+        table: TableName,
         params: FileIngestionParams,
         sessions: SessionStore,
         lock: TableLock,

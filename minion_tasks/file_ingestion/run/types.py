@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from controller_client.client import ControllerClient
 from controller_client.clock import Clock
+from controller_client.common.names import TableName
 from controller_client.common.word_enum import WordEnum
 from controller_client.errors import InputError
 from controller_client.filestore import FileInfo
@@ -43,7 +44,7 @@ class RunReport:
         skipped: Files that the run went on without.
     """
 
-    table: str
+    table: TableName
     outcome: RunOutcome
     mode: IngestionMode
     session_id: str | None

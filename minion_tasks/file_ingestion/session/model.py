@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from controller_client.common.names import TableName
 from controller_client.errors import ConflictError
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment
@@ -165,7 +166,7 @@ class Session:
     """
 
     session_id: str
-    table: str
+    table: TableName
     state: SessionState
     created_ms: int
     updated_ms: int

@@ -12,6 +12,7 @@ import requests
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.consumption import TableControl
 from controller_client.consumption.paused_partitions import PartitionHolds, read_holds
 from controller_client.helix.ideal_state import read_ideal_state
@@ -46,9 +47,9 @@ class TopicTable:
     produced: dict[int, list[int]]
 
     @property
-    def full_name(self) -> str:
+    def full_name(self) -> TableName:
         """With type."""
-        return f"{self.name}_REALTIME"
+        return TableName(f"{self.name}_REALTIME")
 
     def control(self) -> TableControl:
         """For the functions that steer consumption."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from controller_client.common.names import TableName
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.zookeeper import ZNRecord
@@ -35,9 +36,10 @@ from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.unit.memory_zookeeper import MemoryPropertyStore
 
 SOURCE = "s3://bucket/in/"
+TABLE = TableName("t_OFFLINE")
 SESSION = Session(
     session_id="s1",
-    table="t_OFFLINE",
+    table=TABLE,
     state=SessionState.IN_PROGRESS,
     created_ms=1,
     updated_ms=1,
@@ -64,7 +66,7 @@ def params(**more: str) -> FileIngestionParams:
 def decided(session: Session | None, given: FileIngestionParams, *, dropped: bool = False) -> NextTrigger:
     """The decision for a last session that is not in SWITCH; no controller is asked for that."""
     memory = MemoryPropertyStore()
-    sessions = SessionStore(memory, "t_OFFLINE")
+    sessions = SessionStore(memory, TABLE)
     table = ("/CONFIGS/TABLE/t_OFFLINE", ZNRecord("t_OFFLINE", {}))
     if not dropped:
         memory.create(*table)

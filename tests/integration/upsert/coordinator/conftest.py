@@ -16,6 +16,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # public by its docs
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.models import Schema, TableConfig
 from controller_client.upsert.creating import create_upsert_table, plan_upsert_table
 from controller_client.upsert.record import CoordinatorRecord, read_coordinator
@@ -50,9 +51,9 @@ class CoordinatedTable:
     _runs: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
-    def full_name(self) -> str:
+    def full_name(self) -> TableName:
         """With type."""
-        return f"{self.name}_REALTIME"
+        return TableName(f"{self.name}_REALTIME")
 
     def command(self, *arguments: str) -> list[str]:
         """``pinotctl`` of this checkout, for this cluster."""

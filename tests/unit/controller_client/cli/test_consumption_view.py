@@ -10,6 +10,7 @@ import pytest
 
 from controller_client.cli.commands.consumption_view import show, watch
 from controller_client.cli.output import Output, OutputFormat
+from controller_client.common.names import TableName
 from controller_client.consumption import PartitionState, TableState, TableStatus
 from controller_client.consumption.pause_record import Holder
 from controller_client.consumption.status import PartitionStatus
@@ -29,7 +30,7 @@ PARTITION = PartitionStatus(
 )
 UNKNOWN = PartitionStatus(1, PartitionState.CONSUMING, servers=("s1", "s2"))
 STATUS = TableStatus(
-    "t_REALTIME",
+    TableName("t_REALTIME"),
     TableState.PAUSING,
     (PARTITION, UNKNOWN),
     (Holder("me", 1_700_000_000_000, "why", "more"),),

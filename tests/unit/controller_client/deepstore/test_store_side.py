@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_client.common.names import TableName
 from controller_client.deepstore.judge import StoredState
 from controller_client.deepstore.layout import StoreLayout, shown
 from controller_client.deepstore.listing import StoreListing, open_deep_store
@@ -47,7 +48,7 @@ def test_a_listing_tells_sizes_and_what_is_missing(tmp_path: Path) -> None:
     there = listing.look(layout.url(TABLE, "there"))
     assert (there.state, there.size_bytes) == (StoredState.PRESENT, size)
     assert listing.look(layout.url(TABLE, "gone")).state is StoredState.ABSENT
-    assert listing.look(layout.url("other_OFFLINE", "gone")).state is StoredState.ABSENT
+    assert listing.look(layout.url(TableName("other_OFFLINE"), "gone")).state is StoredState.ABSENT
     url = layout.url(TABLE, "there")
     limits = TarLimits()
     assert listing.read(record("there", url=url), there, tmp_path / "work", limits) == there

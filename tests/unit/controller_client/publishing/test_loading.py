@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.config import ControllerConfig
 from controller_client.errors import RejectedError, WaitTimeoutError
 from controller_client.publishing.loading import SegmentLoading
@@ -18,7 +19,7 @@ from controller_client.zookeeper import ZNRecord
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import memory_store
 
-TABLE = "t_OFFLINE"
+TABLE = TableName("t_OFFLINE")
 IDEAL_PATH = f"/c/IDEALSTATES/{TABLE}"
 
 

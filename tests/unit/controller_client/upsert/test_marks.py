@@ -4,12 +4,13 @@ import json
 
 import pytest
 
+from controller_client.common.names import TableName
 from controller_client.upsert.low_water_mark import MarkKeeper, NoMarkError, TableMark, read_mark
 from controller_client.upsert.record import PartitionProgress, ServerRecord, write_server
 from controller_client.zookeeper import PropertyStore
 from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
 
-TABLE = "t_REALTIME"
+TABLE = TableName("t_REALTIME")
 
 
 def put(zookeeper: MemoryZooKeeper, path: str, **fields: object) -> None:

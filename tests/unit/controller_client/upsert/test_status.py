@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from controller_client.common.names import TableName
 from controller_client.upsert.low_water_mark import TableMark
 from controller_client.upsert.record import CoordinatorRecord, PartitionProgress, ServerRecord
 from controller_client.upsert.status import UpsertStatus
@@ -8,7 +9,7 @@ PROGRESS = {1: PartitionProgress(None, 5, 8), 0: PartitionProgress("t__0__3__x",
 
 
 def status(coordinator: CoordinatorRecord | None, **servers: ServerRecord | None) -> UpsertStatus:
-    return UpsertStatus(TableMark("t_REALTIME", servers), coordinator, now_ms=20_000)
+    return UpsertStatus(TableMark(TableName("t_REALTIME"), servers), coordinator, now_ms=20_000)
 
 
 def test_lag_and_who_holds_the_mark() -> None:

@@ -3,6 +3,7 @@
 import pytest
 from kazoo.protocol.states import KazooState
 
+from controller_client.common.names import TableName
 from controller_client.zookeeper import LockHolder, PropertyStore, TableLock
 
 
@@ -22,7 +23,9 @@ def seconds() -> Seconds:
 @pytest.fixture
 def lock(seconds: Seconds) -> TableLock:
     store = PropertyStore("127.0.0.1:1", "c")
-    return TableLock(store, "t_OFFLINE", "FileIngestionTask", "me", now=lambda: 0.0, monotonic=seconds)
+    return TableLock(
+        store, TableName("t_OFFLINE"), "FileIngestionTask", "me", now=lambda: 0.0, monotonic=seconds
+    )
 
 
 def test_a_short_cut_loses_nothing(lock: TableLock, seconds: Seconds) -> None:

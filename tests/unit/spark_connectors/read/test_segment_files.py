@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, PartialResultError
 from spark_connectors.options import ReadOptions, parse_options
 from spark_connectors.read.plan import SegmentToRead, ServerAddress
@@ -17,7 +18,7 @@ from spark_connectors.read.segment_files import SegmentFiles
 from tests.unit.controller_client.deepstore.samples import crc_of, segment_files, write_files, write_tar
 from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
 
-TABLE = "t_OFFLINE"
+TABLE = TableName("t_OFFLINE")
 
 
 class Scene:
