@@ -1,4 +1,4 @@
-"""Everything said to a Pinot cluster from outside: controller REST, broker SQL, ZooKeeper. No JVM, no Spark.
+"""Clients of a Pinot cluster, from outside it: controller REST, broker SQL, ZooKeeper. No JVM, no Spark.
 
 The names below are imported when they are first used: ``pinotctl --help`` must not pay for HTTP and pydantic.
 """

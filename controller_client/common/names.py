@@ -48,7 +48,7 @@ class TableName(str):
         name = cls.parse(text)
         if name is None:
             raise ConfigError(
-                f"{str(text)!r} is no table name with type", expected=f"{text}_OFFLINE or {text}_REALTIME"
+                f"{str(text)!r} is not a table name with type", expected=f"{text}_OFFLINE or {text}_REALTIME"
             )
         return name
 
@@ -94,7 +94,7 @@ class TableName(str):
 class SegmentName:
     """The name of a segment that consumes, or consumed, a stream: ``flights__0__17__20260101T0000Z``.
 
-    Uploaded segments have other names, which say nothing.
+    Uploaded segments have other names, from which nothing follows.
 
     Attributes:
         partition: Partition group.

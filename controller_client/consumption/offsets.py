@@ -50,7 +50,7 @@ def parse_consume_from(text: str) -> ConsumeFrom | dict[int, int]:
         pair = _PAIR.fullmatch(part.strip())
         if pair is None or int(pair[1]) in offsets:
             raise ConfigError(
-                f"{text!r} tells no place to consume from",
+                f"{text!r} is not an offset to consume from",
                 expected="smallest, largest, lastConsumed, or an offset per partition: 0=120,3=77",
             )
         offsets[int(pair[1])] = int(pair[2])
@@ -60,7 +60,7 @@ def parse_consume_from(text: str) -> ConsumeFrom | dict[int, int]:
 def stands_behind_end(
     partitions: Mapping[int, PartitionSegments], stream: Mapping[int, OffsetRange]
 ) -> list[str]:
-    """Say which partitions would go on behind the stream's end."""
+    """List which partitions would go on behind the stream's end."""
     faults = []
     for number, segments in partitions.items():
         at = segments.next_offset or ""
@@ -127,7 +127,7 @@ def drop_placeholders(control: TableControl) -> None:
 
 def _placeholder(control: TableControl, newest: SegmentRecord, offset: int) -> ZNRecord:
     now_ms = control.now_ms()
-    # Pinot's own names end with minutes: the seconds tell the two apart without reading all records.
+    # Pinot's own names end with minutes: the seconds distinguish the two without reading all records.
     made = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now_ms / 1000))
     name = f"{control.table.raw}__{newest.segment.partition}__{newest.segment.sequence + 1}__{made}"
     inherited = newest.record.simple_fields

@@ -38,7 +38,7 @@ def note_partitions(
     Args:
         store: The cluster's property store.
         table: Name with type.
-        paused: Partitions that are paused now: who paused these stays, and what is said of others goes.
+        paused: Partitions that are paused now: their entries stay, and those of others are deleted.
         holder: Who pauses.
         partitions: What they pause.
 

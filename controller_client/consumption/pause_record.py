@@ -46,7 +46,7 @@ class Holder:
     Attributes:
         by: Who, e.g. user, host and process.
         since_ms: When, epoch milliseconds of that machine.
-        reason: Why, in a word; None when nothing was said.
+        reason: Why, in a word; None when none was given.
         comment: More words.
     """
 
@@ -81,7 +81,7 @@ class PauseRecord:
     sequences: Mapping[int, int] | None = None
 
     def explains(self, ideal: IdealState) -> bool:
-        """Say whether it is about the pause that the ideal state shows."""
+        """Return whether it is about the pause that the ideal state shows."""
         if not ideal.flags.table_paused:
             return False
         return self.sequences is None or self.sequences == sequences_of(ideal)
@@ -136,12 +136,12 @@ def change_record(
 
 
 def drop_record(store: PropertyStore, table: TableName) -> None:
-    """Delete a table's record, whatever it says."""
+    """Delete a table's record, whatever is in it."""
     change_record(store, table, lambda _present: None)
 
 
 def _of_this_table(store: PropertyStore, table: TableName, record: ZNRecord | None) -> PauseRecord | None:
-    """Return what a record says; None where it outlived a dropped table of the same name."""
+    """Return what is in a record; None where it outlived a dropped table of the same name."""
     if record is None:
         return None
     born = store.creation_order(table_config_path(table))

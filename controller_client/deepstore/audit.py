@@ -132,7 +132,7 @@ class Auditor:
         segments: Sequence[str] | None = None,
         on_segments: Callable[[int], None] = lambda _count: None,
     ) -> tuple[list[Judgement], dict[str, str]]:
-        """Judge segments of a table (all, unless some are named), and say which servers were silent."""
+        """Judge segments of a table (all, unless some are named), and list the servers that were silent."""
         records = self._records(table, segments)
         self._rate.wait()
         view = self._client.tables.external_view(table)
@@ -153,7 +153,7 @@ class Auditor:
     def _stored(self, record: SegmentRecord, listing: StoreListing, folder: Path) -> Stored | None:
         if record.consuming or not record.url:
             return None
-        stored = listing.look(record.url)
+        stored = listing.inspect(record.url)
         if self.options.read_tars and not record.encrypted:
             stored = listing.read(record, stored, folder / "segment.tar.gz", self.options.limits)
         return stored

@@ -32,7 +32,7 @@ _WAIT_S = 300
 
 
 class Verdict(StrEnum):
-    """What a check says."""
+    """The outcome of a check."""
 
     OK = "ok"
     NOTE = "note"
@@ -46,7 +46,7 @@ class Check:
 
     Attributes:
         where: The table, ``controller``, or a server's name.
-        verdict: What it says.
+        verdict: Its outcome.
         text: In words: what was found, and what to do.
     """
 

@@ -1,4 +1,4 @@
-"""Where Pinot keeps a segment's tar, and what its download url says about that."""
+"""Where Pinot keeps a segment's tar, and what follows from its download url."""
 
 from __future__ import annotations
 

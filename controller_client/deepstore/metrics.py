@@ -98,12 +98,14 @@ class WatchMetrics(Collector):
         for table, count in sorted(self.silent.items()):
             silent.add_metric([table], count)
         yield silent
-        repairs = CounterMetricFamily(_full("repairs"), "Repairs that were tried.", labels=["outcome"])
+        repairs = CounterMetricFamily(_full("repairs"), "Repairs that were attempted.", labels=["outcome"])
         for outcome, count in sorted(self.outcomes.items()):
             repairs.add_metric([outcome], count)
         yield repairs
         yield CounterMetricFamily(_full("rounds"), "Rounds of audit and repair.", value=self.rounds)
-        yield CounterMetricFamily(_full("failed_rounds"), "Rounds that broke off.", value=self.failed_rounds)
+        yield CounterMetricFamily(
+            _full("failed_rounds"), "Rounds that were aborted.", value=self.failed_rounds
+        )
         yield GaugeMetricFamily(
             _full("last_round_seconds"), "Length of the last round.", value=self.last_round_s
         )

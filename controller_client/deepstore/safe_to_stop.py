@@ -86,7 +86,7 @@ def safe_to_stop(client: RestClient, auditor: Auditor, server: str) -> Safety:
 
 
 def judge_server(judged: Judgement, server: str) -> AtRisk | None:
-    """Say whether a segment depends on a server. Pure.
+    """Return whether a segment depends on a server. Pure.
 
     A server that has it in another state than ONLINE counts as having it: its disk may hold the only copy.
 

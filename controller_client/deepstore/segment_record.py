@@ -1,4 +1,4 @@
-"""What the property store says about a segment, as far as its copies are concerned."""
+"""What the property store records about a segment, as far as its copies are concerned."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class SegmentRecord:
 
     @property
     def expected(self) -> ExpectedSegment:
-        """What it says of the segment's content."""
+        """What it records of the segment's content."""
         return ExpectedSegment(self.segment, self.crc, self.data_crc, self.by_data_crc)
 
     def with_copy(self, url: str, size_bytes: int) -> ZNRecord:

@@ -25,7 +25,7 @@ class ServerAdmins:
     A context manager; threads may share it.
 
     Args:
-        client: Tells the servers' addresses.
+        client: Looks up the servers' addresses.
         rate: Counts each request but downloads.
     """
 
@@ -85,9 +85,9 @@ class ServerAdmins:
         port = int(instance.details.get("adminPort") or 0)
         if port <= 0:
             raise NotFoundError(
-                f"the admin port of {server} is not known",
+                f"the admin port of {server} is unknown",
                 where=self._client.config.url,
-                remedy="start the server again: it writes its admin port when it joins the cluster",
+                remedy="restart the server: it writes its admin port when it joins the cluster",
             )
         scheme = self._client.config.url.partition(":")[0]
         return f"{scheme}://{instance.host}:{port}"

@@ -1,11 +1,11 @@
-"""What the ideal state of a realtime table says about consumption: its flags, and which segments consume.
+"""What the ideal state of a realtime table records about consumption: its flags, and which segments consume.
 
 ::
 
     /<cluster>/IDEALSTATES/<table>
         simpleFields.isTablePaused      "true": Pinot 0.11 and later start no new consuming segment
         simpleFields.pauseState         the same since Pinot 1.3, as JSON with reason, comment and time
-        listFields.pausedPartitions     this project's own: partition groups that are held, e.g. ["0", "3"]
+        listFields.pausedPartitions     this project's own: partition groups that are paused, e.g. ["0", "3"]
         mapFields.<segment>.<instance>  CONSUMING, ONLINE or OFFLINE
 
 Pinot writes the flags of the table, by its own compare-and-set, and keeps list fields that it does not know.
@@ -52,7 +52,7 @@ class ConsumptionFlags(NamedTuple):
 
     Attributes:
         table_paused: Whether the whole table is.
-        paused_partitions: Partition groups that are held for themselves.
+        paused_partitions: Partition groups that are paused on their own.
     """
 
     table_paused: bool
@@ -134,7 +134,7 @@ def read_ideal_state(store: PropertyStore, table: TableName) -> IdealState:
 def set_paused_partitions(
     store: PropertyStore, table: TableName, change: Callable[[frozenset[int]], frozenset[int]]
 ) -> frozenset[int]:
-    """Change which partitions are held, by compare-and-set on the ideal state.
+    """Change which partitions are paused, by compare-and-set on the ideal state.
 
     Commits of segments change the ideal state all the time, so a version conflict is usual; the change is
     then made again of what is there.
@@ -142,12 +142,12 @@ def set_paused_partitions(
     Args:
         store: The cluster's property store.
         table: E.g. ``flights_REALTIME``.
-        change: Makes the partitions that are wanted of those that are held; called in the caller's thread,
+        change: Makes the partitions to be paused of those that are; called in the caller's thread,
             and again after a conflict. Made twice it must give the same as made once (add or take out
             members): after a lost reply it is made again of what was read back.
 
     Returns:
-        The partitions that are held now. Nothing is written when they are so already.
+        The partitions that are paused now. Nothing is written when they are so already.
 
     Raises:
         NotFoundError: There is no such table.
@@ -158,9 +158,9 @@ def set_paused_partitions(
     path = ideal_state_path(store, table)
 
     def changed(record: ZNRecord) -> ZNRecord:
-        held = _flags(record, path).paused_partitions
-        wanted = change(held)
-        if wanted == held:
+        present = _flags(record, path).paused_partitions
+        wanted = change(present)
+        if wanted == present:
             return record
         lists = {key: items for key, items in record.list_fields.items() if key != _PARTITIONS}
         if wanted:
@@ -238,10 +238,10 @@ def _flags(record: ZNRecord, where: str) -> ConsumptionFlags:
             f"{_PARTITIONS} of the ideal state is {names!r}",
             expected="numbers of partition groups as text",
             where=where,
-            remedy="mend the list field by hand: nobody but this project writes it",
+            remedy="fix this list field by hand: only pinot-plugins writes it",
         )
-    held = frozenset(int(name) for name in names)
-    return ConsumptionFlags(paused or bool(_pause_state(record, where).get("paused")), held)
+    partitions = frozenset(int(name) for name in names)
+    return ConsumptionFlags(paused or bool(_pause_state(record, where).get("paused")), partitions)
 
 
 def _pause_state(record: ZNRecord, where: str) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Segments of the stream: their names, and what the property store says about each partition's last ones.
+"""Segments of the stream: their names, and what the property store records about each partition's last ones.
 
 A name is ``<table>__<partition group>__<sequence number>__<creation time>``; uploaded segments have other
 names and are left out.

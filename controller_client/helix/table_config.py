@@ -40,5 +40,5 @@ def read_table_config(store: PropertyStore, table: TableName) -> TableConfig | N
         try:
             document[name] = json.loads(text) if is_json else text
         except ValueError as error:
-            raise ConfigError(f"{name} of the config of {table} is no JSON", where=table) from error
+            raise ConfigError(f"{name} of the config of {table} is not valid JSON", where=table) from error
     return TableConfig.from_json(document)

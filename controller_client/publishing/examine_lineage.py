@@ -13,7 +13,8 @@ from controller_client.rest.segment_states import Unloaded
 
 __all__ = ["examine_lineage"]
 
-# A pushed segment that is not loaded for longer is a fault; of so many it is read when they were pushed.
+# A pushed segment that is not loaded for longer is a fault; of at most this number it is read when they were
+# pushed.
 _LOADS_WITHIN_S = 60.0
 _PUSH_TIMES_READ = 20
 

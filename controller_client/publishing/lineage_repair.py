@@ -17,7 +17,7 @@ __all__ = ["plan_repair", "repair"]
 
 
 def plan_repair(client: RestClient, table: TableName, diagnosis: Diagnosis) -> Repair:
-    """Look again and say what :func:`repair` would do now.
+    """Examine again and return what :func:`repair` would do now.
 
     Raises:
         ConflictError: The fault needs a decision, or it is not there any more.
@@ -62,7 +62,7 @@ def repair(
 
     Raises:
         ConfigError: Segments are to be loaded, and there is no ``store``.
-        WaitTimeoutError: Segments do not load; says which, and why.
+        WaitTimeoutError: Segments do not load; the error lists which, and why.
         ConflictError: The fault needs a decision, or it is not there any more; nothing was done.
         NotAppliedError: Pinot refused the revert.
         OutcomeUnknownError: It is unknown whether the entry was reverted.
@@ -72,7 +72,7 @@ def repair(
     limits = timeouts or LineageTimeouts()
     if plan.load:
         if store is None:
-            raise ConfigError("to make servers load segments takes ZooKeeper", remedy="pass a store")
+            raise ConfigError("making servers load segments requires ZooKeeper", remedy="pass a store")
         SegmentLoading(client, table, store).wait(plan.load, limits.online_s)
         return plan
     if plan.revert:

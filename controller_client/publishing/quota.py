@@ -44,8 +44,8 @@ def check_quota(client: RestClient, table: TableName, segments: Iterable[StagedS
     there = _size(reported)
     if there - going + coming > quota:
         raise QuotaExceededError(
-            f"the storage quota of {table} is {quota:,} bytes for {replicas} replicas: {there:,} are there"
-            f" and {coming:,} would come",
+            f"the storage quota of {table} is {quota:,} bytes for {replicas} replicas: {there:,} are used"
+            f" and {coming:,} would be added",
             expected="room for the old and the new segments side by side",
             where=table,
             remedy="raise quota.storage in the table config, or make room with 'pinotctl task purge'",

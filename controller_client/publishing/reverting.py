@@ -63,7 +63,7 @@ def read_back(
         client: Client of the cluster (for its clock).
         error: What the call ended with.
         seen: Looks once whether the effect is there.
-        settle_s: Seconds until the last look.
+        settle_s: Seconds until the last check.
 
     Returns:
         True: it was applied. False: it was not, for certain: the controller has answered, so the call is
@@ -88,7 +88,7 @@ def read_back(
     except WaitTimeoutError:
         raise error from None
     except ConflictError:
-        raise  # the lineage has told: the entry was reverted or replaces something else
+        raise  # the lineage shows it: the entry was reverted or replaces something else
     except NotAppliedError as unread:
         # It is the reading that was not applied.
         raise error from unread
@@ -127,7 +127,7 @@ def revert_entry(
             raise NotAppliedError(
                 f"Pinot refused to revert entry {entry.entry_id} of {table}: {error.message}",
                 where=table,
-                remedy="see the controller's log; `pinotctl lineage doctor` lists what stands in the way",
+                remedy="see the controller's log; `pinotctl lineage doctor` lists what prevents it",
                 http_status=error.http_status,
             ) from error
     logger.info("%s: lineage entry %s is reverted", table, entry.entry_id)

@@ -51,10 +51,10 @@ def wait_routed(
         table: Table.
         present: Segments with rows that have to be queried.
         absent: Segments that must not be queried any more.
-        timeout_s: Seconds until the last look.
+        timeout_s: Seconds until the last check.
 
     Raises:
-        WaitTimeoutError: Says which broker differs, or does not answer.
+        WaitTimeoutError: The error lists which broker differs, or does not answer.
         NotAppliedError: The controller does not answer.
     """
     fresh: set[str] = set()
@@ -81,7 +81,7 @@ def wait_routed(
         clock=client.clock,
         first_poll_s=0.02,
         longest_poll_s=0.5,
-        remedy="see the brokers' logs; they look at the table again by themselves",
+        remedy="see the brokers' logs; they check the table again periodically",
     )
 
 

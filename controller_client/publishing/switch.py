@@ -140,7 +140,7 @@ def push_one_by_one(
 
 
 def was_reverted(client: RestClient, table: TableName, names: Sequence[str]) -> bool:
-    """Tell whether the entry of an earlier switch was reverted, by hand or by Pinot's cleaning after a day.
+    """Return whether the entry of an earlier switch was reverted, by hand or by Pinot's cleaning after a day.
 
     Its segments' names are then used up: Pinot hides segments of such names.
     """
@@ -212,7 +212,8 @@ def _effective_mode(client: RestClient, push_mode: str, segments: Sequence[Stage
     deep_store = client.cluster.deep_store_uri()
     if deep_store is None or scheme_of(deep_store) != scheme_of(segments[0].tar_uri):
         logger.warning(
-            "segments are sent through the controller: staging is not on its deep store (%s)", deep_store
+            "segments are uploaded through the controller: the staging folder is not in its deep store (%s)",
+            deep_store,
         )
         return "TAR"
     return "METADATA"

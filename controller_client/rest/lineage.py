@@ -49,11 +49,11 @@ class LineageApi:
             The entry's id.
 
         Raises:
-            ConfigError: Both lists are empty, a name stands twice or in both.
+            ConfigError: Both lists are empty, a name is listed twice or in both.
             UnsupportedError: ``segments_to`` is empty and the version refuses that.
             ConflictError: A segment to replace is missing or replaced already, a new name is taken or was
                 used by a reverted entry, another entry holds one of them; nothing was applied.
-            OutcomeUnknownError: The reply was lost, or Pinot does not say: read the lineage.
+            OutcomeUnknownError: The reply was lost, or Pinot's answer is ambiguous: read the lineage.
         """
         self.check_start(table, segments_from, segments_to)
         response = self._transport.request(
@@ -73,8 +73,8 @@ class LineageApi:
 
         Raises:
             NotFoundError: There is no such table.
-            OutcomeUnknownError: The reply was lost, or Pinot does not say (it answers a refusal, a time-out
-                and a fault after the write with the same text): read the lineage.
+            OutcomeUnknownError: The reply was lost, or Pinot's answer is ambiguous (it answers a refusal, a
+                time-out and a fault after the write with the same text): read the lineage.
         """
         self._change(table, "endReplaceSegments", entry_id, {})
 
@@ -97,7 +97,7 @@ class LineageApi:
         check_lists(segments_from, segments_to)
         if not segments_to:
             self._capabilities().require(
-                Capability.EMPTY_SEGMENTS_TO, remedy="replace by one segment without rows"
+                Capability.EMPTY_SEGMENTS_TO, remedy="replace them with one segment without rows"
             )
         visible = set(self._segments.list(table, exclude_replaced=True))
         missing = sorted(set(segments_from) - visible)
@@ -152,14 +152,16 @@ def check_lists(segments_from: Sequence[str], segments_to: Sequence[str]) -> Non
     """Check the two lists of a replacement against each other.
 
     Raises:
-        ConfigError: Both are empty, a name stands twice or in both.
+        ConfigError: Both are empty, a name is listed twice or in both.
     """
     if not segments_from and not segments_to:
-        raise ConfigError("nothing is replaced by nothing", expected="a segment in one of the two lists")
+        raise ConfigError(
+            "segmentsFrom and segmentsTo are both empty", expected="a segment in one of the two lists"
+        )
     for name, segments in (("segmentsFrom", segments_from), ("segmentsTo", segments_to)):
         twice = sorted(name for name, count in Counter(segments).items() if count > 1)
         if twice:
-            raise ConfigError(f"{name} holds segments twice: {twice}")
+            raise ConfigError(f"{name} lists segments twice: {twice}")
     both = sorted(set(segments_from) & set(segments_to))
     if both:
         raise ConfigError(
@@ -174,14 +176,14 @@ def check_against(entry: LineageEntry, table: str, segments_from: Set[str], segm
         ConflictError: The entry holds one of the segments, or would hide a new one.
     """
     # Brokers, and the list without replaced segments, leave out the segmentsTo of each entry that is not
-    # COMPLETED and the segmentsFrom of each that is, whatever another entry says about the same names.
+    # COMPLETED and the segmentsFrom of each that is, whatever another entry does with the same names.
     # Pinot takes the names of a reverted entry again, completes the new one, and nobody sees the segments.
     hides = entry.segments_to if entry.state is LineageState.REVERTED else entry.segments_from
     used_up = sorted({name for name in hides if name in segments_to})
     if used_up:
         raise ConflictError(
-            f"lineage entry {entry.entry_id} ({entry.state}) of {table} has used up names of"
-            f" new segments, queries would never see them: {used_up}",
+            f"lineage entry {entry.entry_id} ({entry.state}) of {table} has already used names of"
+            f" new segments, so queries would never see them: {used_up}",
             where=table,
             remedy="choose other names",
         )
@@ -189,7 +191,8 @@ def check_against(entry: LineageEntry, table: str, segments_from: Set[str], segm
     shared |= {name for name in entry.segments_to if name in segments_to}
     if entry.live and shared:
         raise ConflictError(
-            f"lineage entry {entry.entry_id} ({entry.state}) of {table} holds {sorted(shared)}",
+            f"lineage entry {entry.entry_id} ({entry.state}) of {table} already replaces or adds "
+            f"{sorted(shared)}",
             where=table,
             remedy="wait until it is completed, or revert it if its owner is gone",
         )

@@ -106,7 +106,7 @@ class SegmentsApi:
         """
         if uri.lower().startswith("file:"):
             raise ConfigError(
-                f"the controller fetches no file: address: {uri}",
+                f"the controller cannot fetch from a file: address: {uri}",
                 expected="an address of a deep store or http(s)",
                 remedy="push the tar, or its metadata",
             )
@@ -177,16 +177,16 @@ class SegmentsApi:
         )
 
     def wait_online(self, table: str, names: Iterable[str], timeout_s: float) -> None:
-        """Wait until each segment is where and what the ideal state says.
+        """Wait until each segment is where, and in the state that, the ideal state demands.
 
         Args:
             table: Table.
             names: Segments.
-            timeout_s: Seconds until the last look.
+            timeout_s: Seconds until the last check.
 
         Raises:
-            WaitTimeoutError: Says which segments are in which state; raised early when a server keeps a
-                segment in ERROR, which does not pass by itself.
+            WaitTimeoutError: The error lists which segments are in which state; raised early when a server
+                keeps a segment in ERROR, which does not pass by itself.
         """
         wanted = sorted(set(names))
         error_since: float | None = None
@@ -220,7 +220,7 @@ class SegmentsApi:
         )
 
     def unloaded(self, table: str, names: Iterable[str]) -> Sequence[Unloaded]:
-        """Return where segments are not as the ideal state says, or not in it.
+        """Return where segments differ from the ideal state, or are not in it.
 
         Args:
             table: Table.
@@ -248,7 +248,7 @@ class SegmentsApi:
         self._transport.request("POST", path, params={"targetInstance": server})
 
     def load_errors(self, table: str) -> dict[tuple[str, str], str]:
-        """Return why segments did not load, as their servers say it.
+        """Return why segments did not load, as their servers report it.
 
         Returns:
             (segment, server) -> reason, 300 characters at most.
@@ -271,7 +271,7 @@ class SegmentsApi:
         have dropped it, and until then its name is taken.
 
         Raises:
-            WaitTimeoutError: Says which segments are still there.
+            WaitTimeoutError: The error lists which segments are still there.
         """
         wanted = set(names)
 
@@ -310,7 +310,7 @@ class SegmentsApi:
         job = _RELOAD_JOB.search(text)
         if job is None:
             raise AppliedError(
-                f"the reload of {table} was asked for, but the answer names no job: "
+                f"the reload of {table} was requested, but the answer does not name a job: "
                 f"{self._transport.clean(text)[:200]!r}",
                 where=table,
                 remedy="see the servers' logs for how far it is",
@@ -338,13 +338,13 @@ class SegmentsApi:
         Args:
             table: Table.
             job_id: What :meth:`reload` returned.
-            timeout_s: Seconds until the last look.
+            timeout_s: Seconds until the last check.
 
         Returns:
             What was seen last; what is not reloaded consumes.
 
         Raises:
-            WaitTimeoutError: Says how many are not reloaded yet, or that servers do not answer.
+            WaitTimeoutError: The error gives how many are not reloaded yet, or that servers do not answer.
         """
         seen = ReloadStatus(0, 0, 0)
 

@@ -17,7 +17,7 @@ __all__ = ["SegmentStates", "TablesApi"]
 
 
 class TablesApi:
-    """Resource group ``/tables``. Names with type (``flights_OFFLINE``) unless said otherwise."""
+    """Resource group ``/tables``. Names with type (``flights_OFFLINE``) unless stated otherwise."""
 
     def __init__(self, transport: Transport, capabilities: Callable[[], Capabilities]) -> None:
         self._transport = transport
@@ -39,7 +39,7 @@ class TablesApi:
         return sorted(TableName.of(name, wanted) for name in names)
 
     def exists(self, table: str) -> bool:
-        """Say whether a table is there; by a name with type that type, by a raw name any type."""
+        """Return whether a table is there; by a name with type that type, by a raw name any type."""
         # An unknown table is answered with an empty document, not with 404.
         document = self._transport.get_json(path_of("tables", table)) or {}
         name = TableName.parse(table)
@@ -121,7 +121,7 @@ class TablesApi:
         return self._view(table, "idealstate")
 
     def external_view(self, table: str) -> SegmentStates:
-        """Return what the servers say they hold: segment -> instance -> state.
+        """Return what the servers report that they hold: segment -> instance -> state.
 
         Raises:
             NotFoundError: There is no such table.

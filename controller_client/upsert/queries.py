@@ -120,21 +120,21 @@ class UpsertQueries:
             SourceError: Kafka does not answer about an earlier version.
         """
         sent: dict[str, str | int | bool] = dict(options or {})
-        told = {key: str(value) for key, value in sent.items()} | options_in(sql)
+        merged = {key: str(value) for key, value in sent.items()} | options_in(sql)
         own = {
             "skipUpsert": "true" if skip_upsert else "",
             "asOfVersion": "" if as_of_version is None else str(as_of_version),
             "asOfTimestamp": "" if as_of_timestamp_ms is None else str(as_of_timestamp_ms),
         }
-        told.update({key: value for key, value in own.items() if value})
-        asked = VersionOptions.of(told)
+        merged.update({key: value for key, value in own.items() if value})
+        asked = VersionOptions.of(merged)
         versions: dict[str, int] = {}
 
         def version_of(name: str) -> int | None:
             table = self._table(name)
             if table is None or asked.skip:
                 return None
-            table.check(name, told)
+            table.check(name, merged)
             if table.table not in versions:
                 versions[table.table] = version_for(table, asked, self._mark(table.table), self._ends_of)
             return versions[table.table]

@@ -1,4 +1,4 @@
-"""What servers and the key coordinator of an upsert table tell in ZooKeeper, and the table's low-water mark.
+"""What servers and key coordinator of an upsert table report in ZooKeeper, and the table's low-water mark.
 
 ::
 
@@ -158,7 +158,7 @@ def low_water_mark(marks: Mapping[str, int]) -> int:
 
     Args:
         marks: Of every server that brokers may send a query of the table to: its mark, or :data:`NIL` where
-            it has not told one in its present session. A server that does not answer holds the mark.
+            it has not reported one in its present session. A server that does not answer holds the mark.
 
     Returns:
         The version up to which every one of them is complete; :data:`NIL` for none.

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 REWRITTEN = "upsertRewritten"
-"""Query option by which a client tells a broker with the hook that the condition is in the SQL already."""
+"""Query option by which a client signals a broker with the hook that the condition is in the SQL already."""
 
 TABLES_PATH = "/CONFIGS/TABLE"
 """Where the property store has the tables, by name with type."""
@@ -59,28 +59,29 @@ class QueriedTable:
         """
         if self.is_hybrid or is_offline_name(name):
             raise RefusedQueryError(
-                f"{name} is the name of an upsert table and an offline table: rows of that have no version",
+                f"{name} is both an upsert table and an offline table: rows of the offline table have no "
+                f"version",
                 where=self.table,
-                remedy="delete the offline table, or ask with the query option skipUpsert=true",
+                remedy="delete the offline table, or query with the option skipUpsert=true",
             )
         if _is_true(options, "useMultistageEngine"):
             raise RefusedQueryError(
                 f"the multi-stage engine cannot answer for the upsert table {name} at one version",
                 where=self.table,
-                remedy="ask without useMultistageEngine, or with the query option skipUpsert=true",
+                remedy="query without useMultistageEngine, or with the option skipUpsert=true",
             )
         if _is_true(options, "enableNullHandling"):
             # Rows come without versions, so that null vectors know them as null for ever.
             raise RefusedQueryError(
                 f"with enableNullHandling the versions of {name} would be taken for nulls",
                 where=self.table,
-                remedy="ask without enableNullHandling, or with the query option skipUpsert=true",
+                remedy="query without enableNullHandling, or with the option skipUpsert=true",
             )
 
 
 @dataclass(frozen=True)
 class VersionOptions:
-    """What the options of a query say about versions.
+    """What the options of a query ask for about versions.
 
     Attributes:
         skip: ``skipUpsert=true``: all rows, whatever their versions.

@@ -112,12 +112,12 @@ class PropertyStore:
             NotFoundError: It was deleted meanwhile, or never there.
             DataError: The record is too large.
             UnreachableError: ZooKeeper does not answer; nothing was sent.
-            OutcomeUnknownError: The reply was lost, and what is there does not tell whether it was applied.
+            OutcomeUnknownError: The reply was lost, and what is there does not report whether it was applied.
         """
         return self.connection.set(self._absolute(path), record.to_bytes(), expected_version)
 
     def change(self, path: str, change: Change) -> Changed:
-        """Change a record by compare-and-set; :func:`.change_record` says how, and what it raises."""
+        """Change a record by compare-and-set; see :func:`.change_record` for how, and for what it raises."""
         return self.change_at(self._absolute(path), change)
 
     def change_at(self, path: str, change: Change) -> Changed:
@@ -172,7 +172,7 @@ class PropertyStore:
     def _absolute(self, path: str) -> str:
         if not path.startswith("/") or "//" in path:
             raise ConfigError(
-                f"{path!r} is no path in the property store", expected="e.g. /SEGMENTS/flights_OFFLINE"
+                f"{path!r} is not a path in the property store", expected="e.g. /SEGMENTS/flights_OFFLINE"
             )
         return self._root + path.rstrip("/")
 

@@ -223,13 +223,13 @@ def status(
 
     controls = _controls(cli, patterns, no_stream)
 
-    def look() -> list[TableStatus]:
+    def read() -> list[TableStatus]:
         return [control.status() for control in controls]
 
     if watching:
-        watch(cli.out, look, cli.client().clock, interval_s, rounds=rounds)
+        watch(cli.out, read, cli.client().clock, interval_s, rounds=rounds)
     else:
-        show(cli.out, look())
+        show(cli.out, read())
 
 
 @consumption.command(name="force-commit")
@@ -263,7 +263,7 @@ def force_commit(
             done = "would be committed"
         else:
             segments = force(control, timeout_s=timeout_s, wait=not no_wait, batch_size=batch_size)
-            done = "are asked to commit" if no_wait else "committed"
+            done = "were asked to commit" if no_wait else "committed"
         cli.out.note(f"{control.table}: {len(segments)} segments {done}.")
         return {
             "segments": sorted(segments),
@@ -309,7 +309,7 @@ def _note_resume(cli: CliContext, seen: TableStatus, consume_from: str) -> None:
         elif each.ahead:
             cli.out.note(f"  partition {each.partition}: the stream ends at {each.latest_offset}, before it")
     if seen.stream_problem:
-        cli.out.note(f"  whether rows are lost cannot be known: {seen.stream_problem}")
+        cli.out.note(f"  it cannot be determined whether rows are lost: {seen.stream_problem}")
 
 
 for _recipe in consumption_recipes.RECIPES:

@@ -29,7 +29,7 @@ def tables_of_schema(client: ControllerClient, schema: str) -> list[TableName]:
 
 
 def note_missing_columns(cli: CliContext, tables: Sequence[TableName], columns: Sequence[str]) -> None:
-    """Say that queries leave segments out, and how to change that."""
+    """Warn that queries leave segments out, and explain how to change that."""
     filled = [name for name in tables if cli.client().segments.list(name, exclude_replaced=False)]
     if filled and columns:
         cli.out.note(

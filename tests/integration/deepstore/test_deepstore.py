@@ -144,7 +144,7 @@ def test_replicas_that_are_not_the_segment(
     crc = table.committed()[segment].crc
     assert done[segment]["passed_over"] == f"{bad}: its tar has crc 12345, not {crc}"
     for name in (damaged, foreign):
-        assert re.search(rf"{bad}: its files have crc \d+, the record says", str(done[name]["passed_over"]))
+        assert re.search(rf"{bad}: its files have crc \d+, the record has", str(done[name]["passed_over"]))
     assert audit(table.table, "--read-tars") == {}
 
     pinot.kill("server_1")

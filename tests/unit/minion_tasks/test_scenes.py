@@ -467,8 +467,8 @@ def test_a_full_disk_is_reported_as_such(life: Life, monkeypatch: pytest.MonkeyP
     with monkeypatch.context() as patch:
         patch.setattr(life.world, "upload", upload)
         error = life.fails()
-    assert "no room is left on the disk of " in str(error)
-    assert "make room there; the files are not at fault" in str(error)
+    assert "no space is left on the disk of " in str(error)
+    assert "free space there; the files are not at fault" in str(error)
     assert "schema" not in str(error)
     life.trigger()
     assert life.seen == life.world.source

@@ -121,10 +121,10 @@ class CoordinatedTable:
     def ends_of_input(self) -> dict[int, int]:
         """The offset after the last message, by partition."""
         from controller_client.stream.config import StreamConfig
-        from controller_client.stream.offsets import open_look
+        from controller_client.stream.offsets import open_offsets
 
         stream = StreamConfig.of(self.client.tables.get(self.full_name))
-        return {partition: found.latest for partition, found in open_look(stream).read().items()}
+        return {partition: found.latest for partition, found in open_offsets(stream).read().items()}
 
     def input(self) -> list[Message]:
         """What the input topic has."""

@@ -50,7 +50,7 @@ def test_people_see_partitions_and_who_paused(capsys: pytest.CaptureFixture[str]
     assert err.splitlines() == [
         "t_REALTIME: pausing",
         "  paused by me at 2023-11-14T22:13:20Z (why: more)",
-        "  Pinot says: ADMINISTRATIVE, a word",
+        "  Pinot reports: ADMINISTRATIVE, a word",
         "  it was paused before that by somebody who left no name",
         "  half of it is not known",
     ]

@@ -140,7 +140,7 @@ def test_a_segment_that_fails_for_good_is_named_with_the_servers_reason(world: W
 def test_where_nothing_can_be_pushed_a_segment_is_reset_once(world: World) -> None:
     world.segment("ERROR")
     reset_brings(world, "ERROR")
-    with pytest.raises(WaitTimeoutError, match=r"were reset: a ERROR on S1 .*: the server gives no reason"):
+    with pytest.raises(WaitTimeoutError, match=r"were reset: a ERROR on S1 .*: the server reports no reason"):
         SegmentLoading(world.client, TABLE, world.store).wait(["a"], 600)
     assert len(world.resets) == 1
 

@@ -201,8 +201,8 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
     ),
     ("POST", "/tables", 400, _NO_TIME, RejectedError, "the config of a realtime table names no time column"),
     ("POST", "/tables", 409, _EXISTS, ConflictError, "there is a table t1_OFFLINE already"),
-    ("POST", "/schemas", 400, _SCHEMA, RejectedError, "Pinot cannot read the schema, and does not say why"),
-    ("PUT", "/schemas/t2", 400, _SCHEMA, RejectedError, "Pinot cannot read the schema, and does not say why"),
+    ("POST", "/schemas", 400, _SCHEMA, RejectedError, "Pinot cannot read the schema, and gives no reason"),
+    ("PUT", "/schemas/t2", 400, _SCHEMA, RejectedError, "Pinot cannot read the schema, and gives no reason"),
     (
         "PUT",
         "/schemas/t1",

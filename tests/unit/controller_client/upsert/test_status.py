@@ -38,6 +38,6 @@ def test_a_server_that_told_nothing() -> None:
     found = status(None, A=ServerRecord("A", "s", 9, 1), B=None)
     assert (found.is_well, found.lag_versions, found.lag_s) == (False, None, None)
     text = "\n".join(found.lines())
-    assert "no mark: B has not told" in text
+    assert "no mark: B has not reported" in text
     assert "never been started" in text
     assert found.rows()[1] == ("B", None, None, None, None, None, True)

@@ -132,7 +132,7 @@ def world() -> World:
 
 
 def test_the_mark_as_it_was_read_last(world: World) -> None:
-    with pytest.raises(NoMarkError, match="A has not told"):
+    with pytest.raises(NoMarkError, match="A has not reported"):
         world.version()
     world.tell(3)
     assert world.version() == 3

@@ -91,5 +91,5 @@ def test_no_place_has_it_right(scene: Scene) -> None:
 
 
 def test_a_name_that_leads_to_another_folder_is_refused(scene: Scene) -> None:
-    with pytest.raises(ConfigError, match="is no name"):
+    with pytest.raises(ConfigError, match="is not a valid name"):
         scene.fetch("../../x")
