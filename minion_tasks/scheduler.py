@@ -175,7 +175,7 @@ class Scheduler:
             self._run(name, scheduled_s)
         except LockHeldError as error:
             # Not waited for inside the run: the scheduler could not be stopped meanwhile.
-            logger.info("%s: still waits: %s", name, error)
+            logger.info("%s: still waiting: %s", name, error)
             again = True
         except PinotPluginError as error:
             logger.error("%s: the run failed: %s", name, error)

@@ -34,7 +34,7 @@ _LOCK_WAIT_S = 5.0
     type=click.IntRange(min=1),
     default=8,
     show_default=True,
-    help="Tables that run side by side.",
+    help="Tables that run at the same time.",
 )
 @spark_options
 @pass_cli
@@ -60,12 +60,12 @@ def scheduler(
     def run(table: TableName, scheduled_s: float) -> None:
         report = run_scheduled(tools, table, scheduled_s, lock_wait_s=_LOCK_WAIT_S)
         if report is None:
-            cli.out.note(f"{table}: another scheduler has made this trigger")
+            cli.out.note(f"{table}: another scheduler has run this trigger")
             return
         did = f"{report.outcome.words}, {report.files} files, {report.rows} rows"
         cli.out.note(f"{table}: {did}, session {report.session_id}")
 
-    cli.out.note("the scheduler runs; it stops with Ctrl-C, after the runs that are going on")
+    cli.out.note("the scheduler is running; Ctrl-C stops it once the current runs are done")
     loop = Scheduler(
         lambda: read_schedules(cli.client()),
         run,

@@ -29,8 +29,8 @@ __all__ = [
     "read_period",
     "run_tools",
     "running",
+    "show_progress",
     "table_lock",
-    "tell",
 ]
 
 
@@ -48,13 +48,13 @@ def run_tools(
 
     def on_progress(now: SessionProgress) -> None:
         if progress is not None:
-            tell(progress, now)
+            show_progress(progress, now)
 
     engines = Engines.installed(EngineContext(cli.client(), store, clock, conf or {}))
     return RunTools(cli.client(), store, engines, clock, on_progress)
 
 
-def tell(progress: Progress, now: SessionProgress) -> None:
+def show_progress(progress: Progress, now: SessionProgress) -> None:
     """Show how far a session is."""
     session = now.session
     failed = f", {now.failed} failed" if now.failed else ""
@@ -63,7 +63,7 @@ def tell(progress: Progress, now: SessionProgress) -> None:
 
 
 def column_fields(columns: Sequence[DifferingColumn], *, as_text: bool) -> dict[str, Any]:
-    """Return the fields of a record that say how the columns of files differ from the table's.
+    """Return the fields of a record that show how the columns of files differ from the table's.
 
     Args:
         columns: These columns.
@@ -91,15 +91,17 @@ def table_lock(tools: RunTools, table: TableName) -> TableLock:
 
 
 def running(tools: RunTools, table: TableName) -> str | None:
-    """Say who runs the table now."""
+    """Return who runs the table now."""
     holder = table_lock(tools, table).holder()
     return str(holder) if holder is not None else None
 
 
 def next_words(sentence: str, runner: str | None) -> str:
-    """Say what the next trigger does while somebody runs the table, or nobody."""
+    """Describe what the next trigger does while somebody runs the table, or nobody."""
     return (
-        sentence if runner is None else f"waits for the run that goes on; if that were killed now: {sentence}"
+        sentence
+        if runner is None
+        else f"waits for the present run to end; if that were killed now: {sentence}"
     )
 
 

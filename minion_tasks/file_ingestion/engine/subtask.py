@@ -29,7 +29,7 @@ class ClusterAddress:
 
 @dataclass(frozen=True)
 class Subtask:
-    """What a subtask has to know: it reads all else from the cluster by itself.
+    """What a subtask has to know: it reads everything else from the cluster.
 
     Attributes:
         table: Name with type.

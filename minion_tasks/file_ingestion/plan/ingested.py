@@ -40,7 +40,7 @@ def read_contents(client: ControllerClient, store: PropertyStore, table: TableNa
     """Read the metadata of all segments that queries see, a page at a time.
 
     Raises:
-        DataError: A segment says unreadably where it came from.
+        DataError: The record of a segment's source files is damaged.
     """
     names = client.segments.list(table, exclude_replaced=True)
     files: dict[str, FileInfo] = {}

@@ -83,5 +83,5 @@ def _is_ours(store: PropertyStore, table: TableName, entry: LineageEntry, presen
             found = store.get(f"/SEGMENTS/{table}/{name}")
             if found is not None:
                 return SESSION_KEY in found.record.map_fields.get("custom.map", {})
-    # What came has been replaced itself since and is gone: the later entry tells of it.
+    # What came has been replaced itself since and is gone: the later entry shows it.
     return not any(name in present for name in entry.segments_to)

@@ -1,7 +1,7 @@
 """One run of FileIngestionTask for one table: what a trigger does, by hand or by the scheduler's cron.
 
 The run holds the table's lock from the first look at the last session to the end, so there is one session
-per table. Every state is durable before the next step begins: a run that is killed at any line is taken up,
+per table. Every state is durable before the next step begins: a run that is killed at any line is resumed,
 or cleared away, by the next.
 """
 

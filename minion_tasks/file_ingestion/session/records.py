@@ -193,7 +193,7 @@ def _segment_from(row: Any) -> StagedSegment:
 def _count(text: str) -> int:
     number = int(text)
     if number < 0:
-        raise ValueError(f"{number} where a count belongs")
+        raise ValueError(f"{number} in place of a count")
     return number
 
 

@@ -120,7 +120,7 @@ class SessionStore:
         return replace(session, version=version)
 
     def is_of_dropped_table(self, session: Session) -> bool:
-        """Tell whether the table was dropped after the session began (Pinot keeps the sessions then)."""
+        """Return whether the table was dropped after the session began (Pinot keeps the sessions then)."""
         table = self._store.creation_order(table_config_path(self._table))
         began = self._store.creation_order(f"{self._root}/{session.session_id}")
         return table is None or (began is not None and began < table)
