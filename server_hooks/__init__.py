@@ -1,5 +1,5 @@
 """Hooks that run inside or beside a Pinot server or broker.
 
-``pause``: holds the consumption of single partitions.
+``pause``: pauses the consumption of single partitions.
 ``commit_upload``: a commit does not wait for the deep store.
 """

@@ -27,7 +27,7 @@ class Registered:
 
     DONE = "its url is registered"
     OTHER = "the segment has another url, or another content was committed: this copy is not needed"
-    GONE = "the segment is not there any more"
+    GONE = "the segment does not exist any more"
     NOT_YET = "the segment is not committed yet"
 
 

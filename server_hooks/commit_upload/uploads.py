@@ -72,7 +72,7 @@ class CommitUploads:
 
     Args:
         copy: Copies a file to a uri; called in a thread of this object, raises when it fails.
-        on_late: Told of an upload that ended after its wait; called in such a thread too.
+        on_late: Called with an upload that ended after its wait; called in such a thread too.
         store_uri: Where the table's folders are.
         folder: Keeps the files until they are uploaded: Pinot deletes its own when the commit is over.
             Emptied at the start.
@@ -118,12 +118,12 @@ class CommitUploads:
             upload.done.result(self._wait_s)
         except WaitedLongEnough:
             self._count(Outcome.TIMED_OUT)
-            logger.warning("%s: the upload goes on after the commit (%.1f s)", segment, self._wait_s)
+            logger.warning("%s: the upload continues after the commit (%.1f s)", segment, self._wait_s)
             upload.done.add_done_callback(lambda _done: self._ended_late(upload, raw_table, segment))
             return None
         except Exception as error:  # noqa: BLE001  # whatever the file system raises
             self._count(Outcome.FAILED)
-            logger.warning("%s: the upload failed, the commit goes on without it: %s", segment, error)
+            logger.warning("%s: the upload failed, the commit continues without it: %s", segment, error)
             upload.kept.unlink(missing_ok=True)
             return None
         self._count(Outcome.OK)

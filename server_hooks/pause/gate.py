@@ -1,4 +1,4 @@
-"""Which consuming segments are held at their start, and which go free."""
+"""Which consuming segments are paused at their start, and which are released."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Verdict(StrEnum):
     FREE = "FREE"
     """Consume, and do not ask again."""
     LET_THROUGH = "LET_THROUGH"
-    """Go on with this batch: the segment stops before its first row, or it is none that can be held."""
+    """Go on with this batch: the segment stops before its first row, or it cannot be paused."""
 
 
 @dataclass(frozen=True)
@@ -35,31 +35,31 @@ class Consumer(Protocol):
     """The consumer of one segment, as the gate sees it; called in the consumer's thread."""
 
     def must_stop(self) -> bool:
-        """Whether Pinot has told it to stop: it will not index a row any more."""
+        """Whether Pinot has asked it to stop: it will not index a row any more."""
         ...
 
     def must_commit(self) -> bool:
-        """Whether it was told to commit: it will do so before its first row."""
+        """Whether it was asked to commit: it will do so before its first row."""
         ...
 
     def force_commit(self) -> None:
-        """Tell it to commit."""
+        """Have it commit."""
         ...
 
 
 class Gate:
     """Decides for all segments of a server; its methods are called by consumer threads and by the hook's.
 
-    A segment that went free stays free: only its commit ends that. So whether a partition is held is known
-    for sure: its consuming segment is not among the free ones, hence has not indexed a row.
+    A segment that was released stays so: only its commit ends that. So whether a partition is paused is known
+    for sure: its consuming segment is not among the released ones, hence has not indexed a row.
 
     Args:
         read_flags: Reads the flags of a table (with type) from ZooKeeper; may raise.
-        on_read_error: Told when that failed: the flags read last are taken then.
-        is_unfinished: Whether a segment's partition was paused, but this segment not held yet, when the
-            server came to it: then it has rows on another server, or had them here. It goes free, to be
+        on_read_error: Called when that failed: the flags read last are taken then.
+        is_unfinished: Whether a segment's partition was paused, but this segment not kept back yet, when the
+            server came to it: then it has rows on another server, or had them here. It is released, to be
             sealed.
-        recheck_s: How often a consumer that waits looks whether Pinot told it to stop or to commit.
+        recheck_s: How often a consumer that waits looks whether Pinot asked it to stop or to commit.
     """
 
     def __init__(
@@ -126,12 +126,12 @@ class Gate:
             self._changed.notify_all()
 
     def is_free(self, table: TableName, segment: str) -> bool:
-        """Whether a segment went free."""
+        """Whether a segment was released."""
         with self._changed:
             return segment in self._free.get(table, ())
 
     def keep_free(self, table: TableName, consuming: Collection[str]) -> None:
-        """Forget free segments that are committed: not among those that should consume."""
+        """Forget released segments that are committed: not among those that should consume."""
         with self._changed:
             self._free.get(table, set()).intersection_update(consuming)
 

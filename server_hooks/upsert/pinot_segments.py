@@ -1,4 +1,4 @@
-"""Pinot 0.11's segments of a table, by reflection where they do not tell it otherwise."""
+"""Pinot 0.11's segments of a table, by reflection where they have no other access."""
 
 from __future__ import annotations
 

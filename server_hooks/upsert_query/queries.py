@@ -94,5 +94,5 @@ def _refuse_partitioned(knowledge: Knowledge, request: Request) -> None:
     if named:
         raise RefusedQueryError(
             f"IN_PARTITIONED_SUBQUERY cannot be answered at one version of the upsert table {named[0]}",
-            remedy="use IN_SUBQUERY, or ask with the query option skipUpsert=true",
+            remedy="use IN_SUBQUERY, or query with the option skipUpsert=true",
         )
