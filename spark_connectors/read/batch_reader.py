@@ -43,7 +43,7 @@ def make_reader(options: ReadOptions, asked: StructType) -> DataSourceReader:
         ConfigError: The schema does not fit.
     """
     if options.query is not None:
-        # What of the result does not fit is told by the task: the query is not run once more for that.
+        # What of the result does not fit is reported by the task: the query is not run once more for that.
         return _QueryReader(options, options.query, asked)
     with options.client() as client:
         table = find_table(client, options)

@@ -99,7 +99,7 @@ def following(
         request: The newest request; one that was met counts for nothing.
         newest: The newest version that was sent, of any generation; ``NIL`` for none.
         offsets: The next ones of the input, by partition.
-        partitions: Of the first generation, unless the request says otherwise.
+        partitions: Of the first generation, unless the request differs.
         buckets: Likewise.
         folder: Its checkpoint's.
     """

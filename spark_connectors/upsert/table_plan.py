@@ -49,7 +49,7 @@ class TablePlan:
     rank: RankFunction | None = field(default=None, repr=False)
 
     def projection(self, buckets: int) -> Projection:
-        """Say what is taken from messages."""
+        """Describe what is taken from messages."""
         columns = tuple(getattr(self.rank, "columns", ()))
         return Projection(self.key, self.time, self.message, buckets, self.rank, columns)
 
@@ -60,7 +60,7 @@ def plan_of(client: ControllerClient, table: TableName, avro_schema: str | None 
     Args:
         client: Its cluster's.
         table: Its name with type.
-        avro_schema: Of its messages, as JSON, where they are Avro; None: as its stream config says.
+        avro_schema: Of its messages, as JSON, where they are Avro; None: as in its stream config.
 
     Raises:
         NotFoundError: There is no such table.
@@ -84,7 +84,7 @@ def plan_of(client: ControllerClient, table: TableName, avro_schema: str | None 
 
 
 def message_format(stream: StreamConfig, avro_schema: str | None) -> Format:
-    """Tell how messages are written, from the decoder that Pinot uses.
+    """Return how messages are written, from the decoder that Pinot uses.
 
     Raises:
         ConfigError: It is one that is not known here, or the schema of Avro messages is not.

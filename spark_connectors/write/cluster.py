@@ -22,12 +22,12 @@ def open_zookeeper(options: WriteOptions, client: ControllerClient) -> Iterator[
     """Open ZooKeeper.
 
     Raises:
-        ConfigError: Its address is neither set nor told by the controller.
+        ConfigError: Its address is neither set nor reported by the controller.
     """
     address = options.zookeeper or client.cluster.zookeeper_address()
     if address is None:
         raise ConfigError(
-            "the controller does not tell its ZooKeeper's address", remedy="set the option 'zookeeper'"
+            "the controller does not report its ZooKeeper's address", remedy="set the option 'zookeeper'"
         )
     with PropertyStore(address, client.cluster.name()) as store:
         yield store

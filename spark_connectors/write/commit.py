@@ -20,7 +20,7 @@ from controller_client.rest.lineage import LineageEntry, LineageState
 from spark_connectors.write.cluster import locked
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.repeated import was_committed
-from spark_connectors.write.report import Outcome, tell
+from spark_connectors.write.report import Outcome, report_commit
 from spark_connectors.write.scope import segments_to_replace
 from spark_connectors.write.staging_task import StagedByTask, stage_without_rows
 from spark_connectors.write.sweeping import delete_folder, sweep
@@ -47,7 +47,7 @@ def commit(plan: WritePlan, messages: Sequence[StagedByTask | None]) -> None:
             what, replaced = _commit(plan, client, segments)
             delete_folder(plan, plan.staging_uri)
             sweep(plan, client)
-    tell(plan, tasks, Outcome(what, len(replaced), time.monotonic() - started))
+    report_commit(plan, tasks, Outcome(what, len(replaced), time.monotonic() - started))
 
 
 def abort(plan: WritePlan) -> None:
@@ -69,7 +69,7 @@ def _commit(
     if plan.committed_before:
         return "committed before", ()
     with locked(plan.options, client, plan.table) as store:
-        if was_committed(client, plan.table, plan.names_begin):
+        if was_committed(client, plan.table, plan.names_prefix):
             return "committed before", ()
         _take_back_killed(plan, client)
         replaced = segments_to_replace(client, store, plan.table, plan.scope()) if plan.overwrite else ()
@@ -91,7 +91,7 @@ def _commit(
 
 
 def _is_of(plan: WritePlan, entry: LineageEntry) -> bool:
-    begin = f"{plan.names_begin}{plan.nonce}_"
+    begin = f"{plan.names_prefix}{plan.nonce}_"
     return any(name.startswith(begin) for name in entry.segments_to)
 
 

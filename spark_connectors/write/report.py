@@ -1,4 +1,4 @@
-"""What a commit tells of itself."""
+"""The report of a commit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.staging_task import StagedByTask
 
-__all__ = ["Outcome", "tell"]
+__all__ = ["Outcome", "report_commit"]
 
 logger = logging.getLogger(__name__)
 
@@ -33,11 +33,12 @@ class Outcome:
     commit_s: float
 
 
-def tell(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outcome) -> None:
+def report_commit(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outcome) -> None:
     """Log one line and write the report; a report that cannot be written is no error: the rows are there."""
     report = _report(plan, tasks, outcome)
     logger.info(
-        "%s: write %s: %s, %d rows in %d segments (%d bytes) came, %d segments went; built %.1f s, uploaded"
+        "%s: write %s: %s, added %d rows in %d segments (%d bytes), replaced %d segments; built %.1f s, "
+        "uploaded"
         " %.1f s, committed %.1f s",
         plan.table,
         plan.write_id,
@@ -58,7 +59,7 @@ def tell(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outcome) -> No
         new.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
         new.replace(path)
     except OSError as error:
-        logger.warning("no report is written to %s: %s", path, error)
+        logger.warning("the report could not be written to %s: %s", path, error)
 
 
 def _report(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outcome) -> dict[str, Any]:
