@@ -207,7 +207,7 @@ def test_a_file_without_a_header_is_told_apart(tmp_path: Path) -> None:
 def test_blanks_around_names_are_refused_and_with_any_reader_property_dropped(tmp_path: Path) -> None:
     path = csv(tmp_path, "id, word, amount,day", "1, a, 2,3")
     said = refusal(path)
-    assert "blanks around a name in its header: ' amount', where the table has 'amount'" in said
+    assert "spaces around a name in its header: ' amount', where the table has 'amount'" in said
     assert "set recordReader.prop.delimiter" in said
     assert not made_ready(path, config={"delimiter": ","}).mismatch
 
