@@ -79,7 +79,7 @@ class Phases:
 
 
 class TimedStore(PropertyStore):
-    """Tells its time."""
+    """Measures its time."""
 
     phases: Phases
 
@@ -95,7 +95,7 @@ class TimedStore(PropertyStore):
 
 
 class TimedServers(ServerAdmins):
-    """Tells its time."""
+    """Measures its time."""
 
     phases: Phases
 
@@ -106,7 +106,7 @@ class TimedServers(ServerAdmins):
 
 
 class TimedS3(S3Store):
-    """Tells its time."""
+    """Measures its time."""
 
     phases: Phases
 
@@ -119,7 +119,7 @@ class TimedS3(S3Store):
 
 
 class TimedClock(SystemClock):
-    """Tells how long the rate let wait."""
+    """Measures how long the rate made it wait."""
 
     phases: Phases
 
@@ -158,7 +158,7 @@ def fill(
         segments = [f"{name}__{number % 64}__{number // 64}__20261121T0000Z" for number in range(each)]
         faulty = set(segments[: round(each * options.faulty)])
         (bucket / name).mkdir()
-        # With its extended attributes, in which the S3 server keeps what it tells of an object.
+        # With its extended attributes, in which the S3 server keeps what it reports of an object.
         own = shutil.copy2(tar, bucket / name / segments[0])
         for one in segments[1:]:
             (bucket / name / one).hardlink_to(own)

@@ -9,10 +9,10 @@ Two tables on two servers hosted in Python, the same rows, in turns, a segment a
 * ``by the server``: peer download and the hook ``commit-upload``; the server uploads, the controller gets
 metadata.
 
-``commit s`` runs from the moment when the segment has its last row to the moment when its record says that it
-is committed. ``controller bytes`` is what the controller's process read and wrote meanwhile. ``store away``
-is the same with a store that hangs. Freshness: every 200 ms a row with the time is produced; how old is the
-newest one that a query sees, before, while the store hangs, and after.
+``commit s`` runs from the moment when the segment has its last row to the moment when its record shows that
+it is committed. ``controller bytes`` is what the controller's process read and wrote meanwhile. ``store
+away`` is the same with a store that hangs. Freshness: every 200 ms a row with the time is produced; how old
+is the newest one that a query sees, before, while the store hangs, and after.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Commit:
 
 
 class Streamed:
-    """A table of one partition, that commits so many rows at a time."""
+    """A table of one partition, that commits a given number of rows at a time."""
 
     def __init__(
         self, session: Session, client: ControllerClient, store: PropertyStore, rows: int, peers: bool

@@ -5,7 +5,7 @@
 Three ways, in turns on the same table, while rows are produced into every partition all the time:
 
 * ``pinotctl consumption pause`` and ``resume`` (what these commands call),
-* Pinot's bare endpoints, asked until they say that nothing consumes,
+* Pinot's bare endpoints, polled until they report that nothing consumes,
 * all partitions by ``pausedPartitions``, held by two servers hosted in Python.
 
 ``rows after`` counts the rows that queries see later than the moment that the way called paused.
@@ -51,7 +51,7 @@ _ROWS_PER_S = 20
 
 @dataclass(frozen=True)
 class Way:
-    """A way to pause and to resume; both return when it says that it is done."""
+    """A way to pause and to resume; both return when it reports that it is done."""
 
     name: str
     pause: Callable[[], None]

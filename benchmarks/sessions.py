@@ -96,7 +96,7 @@ class Bench:
             lines = (f"{number * rows + row},{row / 4}\n" for row in range(rows))
             self.path(table, number).write_text("id,amount\n" + "".join(lines))
 
-    def spoil(self, table: str, numbers: Sequence[int]) -> None:
+    def corrupt(self, table: str, numbers: Sequence[int]) -> None:
         """Write files that fail."""
         for number in numbers:
             self.path(table, number).write_text(_BAD)
@@ -150,7 +150,7 @@ def retry(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
     bench.run(alone)  # so that the minion's code is compiled before anything is timed
     table = bench.table("retry_all", desiredSegmentSize="1")
     bench.write(table, range(files), rows)
-    bench.spoil(table, bad)
+    bench.corrupt(table, bad)
     failed = bench.run(table)
     assert failed.code == 1, "the first run should have failed"
     bench.write(table, bad, rows)
@@ -194,7 +194,7 @@ def scale(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
     table = bench.table("scale_many", tableMaxNumTasks="100")
     bench.write(table, range(files), 10)
     bad = range(0, files, files // 20)
-    bench.spoil(table, bad)
+    bench.corrupt(table, bad)
     failed = bench.run(table)
     assert failed.code == 1, "the first run should have failed"
     bench.write(table, bad, 10)

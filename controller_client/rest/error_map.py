@@ -35,7 +35,7 @@ class Override:
         text: Pattern that is searched in the answer's text.
         error: What it is.
         remedy: What the reader should do, where that is plain.
-        message: What happened, where Pinot's words do not report it plainly; with the named groups of both
+        message: What happened, where Pinot's words do not make it plain; with the named groups of both
             patterns in braces.
         seen_on: Pinot version that it was captured from.
     """
@@ -253,7 +253,7 @@ OVERRIDES: tuple[Override, ...] = (
         "keep all columns and their types as they are; new columns may be added",
         "the schema {schema} would lose a column, or change one",
     ),
-    # Which table it is, these do not report.
+    # These do not name the table.
     _row(
         "GET", _OF_TABLE, 404, "^Table not found$", NotFoundError, _LIST_TABLES, "there is no table {table}"
     ),

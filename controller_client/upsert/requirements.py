@@ -96,7 +96,7 @@ def _faults_of_stream(table: TableConfig) -> Iterator[str]:
         return
     kinds = {kind.strip().lower() for kind in stream.values.get("stream.kafka.consumer.type", "").split(",")}
     if not kinds <= _LOW_LEVEL:
-        yield f"its consumer type is {', '.join(sorted(kinds)) or 'not reported'}, not lowlevel"
+        yield f"its consumer type is {', '.join(sorted(kinds)) or 'not set'}, not lowlevel"
 
 
 def _faults_of_columns(schema: Schema, table: TableConfig, settings: UpsertSettings) -> Iterator[str]:

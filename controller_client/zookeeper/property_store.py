@@ -112,7 +112,7 @@ class PropertyStore:
             NotFoundError: It was deleted meanwhile, or never there.
             DataError: The record is too large.
             UnreachableError: ZooKeeper does not answer; nothing was sent.
-            OutcomeUnknownError: The reply was lost, and what is there does not report whether it was applied.
+            OutcomeUnknownError: The reply was lost, and what is there does not show whether it was applied.
         """
         return self.connection.set(self._absolute(path), record.to_bytes(), expected_version)
 

@@ -103,7 +103,7 @@ def check_not_empty(view: SourceView, params: FileIngestionParams) -> None:
     out of the table, and in append mode always.
 
     Raises:
-        SourceError: It is so, and the parameter ``allowEmptySource`` does not report that it is meant.
+        SourceError: It is so, and the parameter ``allowEmptySource`` does not declare that it is meant.
     """
     if view.listed or params.allow_empty:
         return
