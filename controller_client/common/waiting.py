@@ -33,7 +33,7 @@ def wait_until(
         remedy: What the reader of the error should do.
 
     Raises:
-        WaitTimeoutError: Something is still missing at the last check; the error says what.
+        WaitTimeoutError: Something is still missing at the last check; the error reports what.
     """
     started = clock.monotonic()
     pause_s = first_poll_s

@@ -125,7 +125,7 @@ def _forward(
         table = control.client.tables.get(control.table)
         if not change.is_applied(table):
             changed = change.applied(table, changes)
-            plan = save(control, plan, step="update", ends=_ends(control))
+            plan = save(control, plan, step="update", ends=_end_offsets(control))
             _update(control, changed, change.is_applied)
         report(f"resume from {plan.data['consume_from']} and wait until every partition consumes")
         plan = save(control, plan, step="resume")
@@ -143,7 +143,7 @@ def _forward(
     return result
 
 
-def _ends(control: TableControl) -> dict[str, str | None]:
+def _end_offsets(control: TableControl) -> dict[str, str | None]:
     """Return where the committed rows of each partition end; JSON has only texts for keys."""
     partitions = read_partitions(control.store, control.table)
     return {str(number): each.next_offset for number, each in partitions.items()}
@@ -189,11 +189,13 @@ def _stop_new(control: TableControl, timeout_s: float, report: Callable[[str], N
     control.clock.sleep(_LATE_TRIES_S)
 
 
-def _moved(control: TableControl, ends: Mapping[str, str | None]) -> dict[str, int]:
+def _moved(control: TableControl, end_offsets: Mapping[str, str | None]) -> dict[str, int]:
     """Return the old offsets of the partitions that have committed rows of the new stream."""
-    now = _ends(control)
+    now = _end_offsets(control)
     return {
-        number: int(end) for number, end in ends.items() if end and end.isdigit() and now.get(number) != end
+        number: int(end)
+        for number, end in end_offsets.items()
+        if end and end.isdigit() and now.get(number) != end
     }
 
 

@@ -49,24 +49,26 @@ def drain(
     """
     plan = under_way(control, RECIPE)
     if plan is None:
-        ends = dict(until) if until is not None else {n: each.latest for n, each in control.stream().items()}
+        end_offsets = (
+            dict(until) if until is not None else {n: each.latest for n, each in control.stream().items()}
+        )
     else:
         report(f"resume the recipe that {plan.by} began")
-        ends = {int(number): offset for number, offset in plan.data["ends"].items()}
-    where = ", ".join(f"{number}={offset}" for number, offset in sorted(ends.items()))
+        end_offsets = {int(number): offset for number, offset in plan.data["ends"].items()}
+    where = ", ".join(f"{number}={offset}" for number, offset in sorted(end_offsets.items()))
     if dry_run:
         report(f"would wait until {control.table} has read up to the offsets {where}, and pause it")
-        return ends
+        return end_offsets
     report(f"record the end offsets: {where}")
-    plan = begin(control, RECIPE, {"ends": {str(number): offset for number, offset in ends.items()}})
+    plan = begin(control, RECIPE, {"ends": {str(number): offset for number, offset in end_offsets.items()}})
     while True:
         if not control.ideal().flags.table_paused:
             report("wait until they are read")
-            _wait_read(control, ends, timeout_s)
+            _wait_read(control, end_offsets, timeout_s)
         report(f"pause {control.table}")
         plan = save(control, plan, step="pause")
         pause(control, reason="drained", timeout_s=timeout_s)
-        left = _uncommitted(control, ends)
+        left = _uncommitted(control, end_offsets)
         if not left:
             break
         # A table that was paused before; or a replica that was behind has committed.
@@ -74,15 +76,15 @@ def drain(
         resume(control, timeout_s=timeout_s)
     report("done: delete the recipe's record; the table stays paused")
     drop(control)
-    return ends
+    return end_offsets
 
 
-def _wait_read(control: TableControl, ends: Mapping[int, int], timeout_s: float) -> None:
+def _wait_read(control: TableControl, end_offsets: Mapping[int, int], timeout_s: float) -> None:
     def missing() -> str | None:
         status = control.status()
         left = [
             f"partition {number} at {_offset(status, number)} of {end}"
-            for number, end in sorted(ends.items())
+            for number, end in sorted(end_offsets.items())
             if _offset(status, number) < end
         ]
         return ", ".join(left) or None
@@ -105,11 +107,11 @@ def _offset(status: TableStatus, number: int) -> int:
     return int(offset) if offset and offset.isdigit() else 0
 
 
-def _uncommitted(control: TableControl, ends: Mapping[int, int]) -> str:
+def _uncommitted(control: TableControl, end_offsets: Mapping[int, int]) -> str:
     partitions = read_partitions(control.store, control.table)
     committed = {number: int(each.next_offset or 0) for number, each in partitions.items()}
     return ", ".join(
         f"partition {number} at {committed.get(number, 0)} of {end}"
-        for number, end in sorted(ends.items())
+        for number, end in sorted(end_offsets.items())
         if committed.get(number, 0) < end
     )

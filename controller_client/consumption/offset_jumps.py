@@ -15,7 +15,7 @@ __all__ = ["OffsetJump", "find_jumps"]
 
 @dataclass(frozen=True)
 class OffsetJump:
-    """A partition that went on elsewhere.
+    """A partition that continued at another offset.
 
     Attributes:
         partition: Partition group.

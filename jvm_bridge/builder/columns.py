@@ -104,8 +104,8 @@ def check_columns(
                     file,
                     f"has spaces around a name in its header: {padded!r}, where the table has {name!r}",
                     None,
-                    "set recordReader.prop.delimiter: with any property set, spaces around names and values are"
-                    " dropped",
+                    "set recordReader.prop.delimiter: with any property set, spaces around names and values"
+                    " are dropped",
                 )
     if rules.refuse_unknown and mismatch.extra:
         raise _refused(

@@ -23,7 +23,7 @@ from controller_client.upsert.settings import UpsertSettings
 from controller_client.zookeeper import PropertyStore
 from server_hooks.upsert.consuming_rows import ConsumingRows
 from server_hooks.upsert.follower import Follower
-from server_hooks.upsert.pinot_segments import consuming_start, released_elsewhere, segment_names
+from server_hooks.upsert.pinot_segments import consuming_start, release_in_thread, segment_names
 from server_hooks.upsert.sealed_rows import SealedRows
 from server_hooks.upsert.table_state import TableState
 from server_hooks.upsert.updates_topic import UpdatesTopic
@@ -119,7 +119,7 @@ class TableUpdater:
             start = consuming_start(manager)
             if start is None:
                 return  # a sealed one: that came through before_add
-            part = ConsumingRows(table, manager, segment.name, segment.sequence, start, released_elsewhere)
+            part = ConsumingRows(table, manager, segment.name, segment.sequence, start, release_in_thread)
             self.state.attach_consuming(segment.partition, part)
         finally:
             table.releaseSegment(manager)

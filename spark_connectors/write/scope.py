@@ -3,8 +3,8 @@
 =============== ================================================================================
 whole table     every segment that queries see
 ``timeRange``   segments that lie wholly in [from, to); one that lies across the border is refused
-``partitions``  segments that hold rows of these partitions alone; one that holds others, too, or does
-                not say, is refused
+``partitions``  segments that hold rows of these partitions alone; one that holds others, too, or
+                whose partitions are unknown, is refused
 =============== ================================================================================
 
 Segments without rows are replaced along. What is refused is refused before anything was written.

@@ -110,8 +110,8 @@ def drain(cli: CliContext, table_name: str, until: str | None, timeout_s: float,
     if offsets is not None and not isinstance(offsets, dict):
         raise ConfigError(f"--until {until} does not name offsets", expected="0=120,1=77")
     control, steps = _control(cli, table_name), _Steps(cli)
-    ends = drain_table(control, until=offsets, timeout_s=timeout_s, report=steps, dry_run=dry_run)
-    steps.report(control, dry_run, ends={str(partition): offset for partition, offset in ends.items()})
+    end_offsets = drain_table(control, until=offsets, timeout_s=timeout_s, report=steps, dry_run=dry_run)
+    steps.report(control, dry_run, ends={str(partition): offset for partition, offset in end_offsets.items()})
 
 
 @click.command()
