@@ -96,8 +96,7 @@ def _wait_read(control: TableControl, end_offsets: Mapping[int, int], timeout_s:
         clock=control.clock,
         remedy=(
             "run it again to keep waiting; a stream whose last offsets hold no rows (markers of "
-            "transactions) "
-            "needs --until"
+            "transactions) needs --until"
         ),
     )
 

@@ -65,7 +65,9 @@ def stands_behind_end(
     for number, segments in partitions.items():
         at = segments.next_offset or ""
         if number in stream and at.isdigit() and int(at) > stream[number].latest:
-            faults.append(f"partition {number} ends at {stream[number].latest}, the table goes on at {at}")
+            faults.append(
+                f"partition {number} ends at {stream[number].latest}, but the table continues at {at}"
+            )
     return faults
 
 

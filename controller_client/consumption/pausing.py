@@ -116,8 +116,7 @@ def wait_paused(control: TableControl, *, timeout_s: float) -> None:
             longest_poll_s=1.0,
             remedy=(
                 "the table stays flagged as paused: run the same again to keep waiting, or `pinotctl "
-                "consumption recover` "
-                "for a segment that does not commit"
+                "consumption recover` for a segment that does not commit"
             ),
         )
     finally:

@@ -145,8 +145,7 @@ def _require_readable(
             where=control.table,
             remedy=(
                 "was the topic created again? Then resume with --consume-from smallest or largest; else "
-                "Pinot "
-                "silently drops all rows until the old offset is reached"
+                "Pinot silently drops all rows until the old offset is reached"
             ),
         )
 

@@ -97,8 +97,7 @@ class StreamChange:
         if missing and not self.is_applied(table):
             raise ConfigError(
                 f"the new values of {', '.join(missing)} are needed again: this change was interrupted "
-                f"before they "
-                "were in the table's config, and secrets are stored nowhere else",
+                f"before they were in the table's config, and secrets are stored nowhere else",
                 where=table.name_with_type,
                 remedy="run it again with the same --set-from-file (or --unset)",
             )

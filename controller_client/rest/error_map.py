@@ -117,7 +117,7 @@ _TABLE_CONFIGS = (
         r"(?P<table>\S+), in the schema: (?P<schema>\S+)",
         RejectedError,
         _BY_COLUMN,
-        "the time column {column} of {table} is no date-time column of the schema {schema}",
+        "the time column {column} of {table} is not a date-time column of the schema {schema}",
     ),
     _row(
         "POST PUT",

@@ -141,7 +141,7 @@ class _Tar:
             self._refuse(f"entry {_shown(name)}: the tar has more than one top folder")
         self._top = top
         if not path and not is_folder:
-            self._refuse(f"entry {_shown(name)}: a file stands where the segment's folder should be")
+            self._refuse(f"entry {_shown(name)}: a file is where the segment's folder should be")
         above = path
         while "/" in above:
             above = above.rpartition("/")[0]
@@ -252,7 +252,7 @@ class _Tar:
         try:
             return raw.decode()
         except UnicodeDecodeError:
-            self._refuse(f"a name is no UTF-8: {raw[:100]!r}")
+            self._refuse(f"a name is not UTF-8: {raw[:100]!r}")
 
     def _pieces(self, size_bytes: int) -> Iterator[bytes]:
         while size_bytes:
@@ -311,7 +311,7 @@ class _Tar:
 
 def _refuse(tar_path: Path, reason: str) -> NoReturn:
     raise DataError(
-        f"this is no tar.gz of a segment that can be used: {reason}",
+        f"this is not a usable tar.gz of a segment: {reason}",
         expected="one folder with a segment, in one whole gzip stream",
         where=str(tar_path),
     )

@@ -224,8 +224,7 @@ class TableUpdater:
         self.state.allow_lower_mark()
         logger.error(
             "%s: %s waited %g s for version %d and continues without it; this server is complete up to %d, "
-            "and "
-            "holds the table's mark there",
+            "and holds the table's mark there",
             *(self.table, what, self._wait_s, target, self.state.mark().version),
         )
 

@@ -152,7 +152,7 @@ class Coordinator:
             raise SourceError(
                 f"the query failed: {in_short(error)}",
                 where=self._plan.table,
-                remedy="see the lines that Spark wrote to stderr; where they note that data was lost "
+                remedy="see the lines that Spark wrote to stderr; where they report that data was lost "
                 "in the topic, begin again with --allow-data-loss",
             ) from error
 

@@ -20,7 +20,7 @@ from controller_client.rest.lineage import LineageEntry, LineageState
 from spark_connectors.write.cluster import locked
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.repeated import was_committed
-from spark_connectors.write.report import Outcome, report_commit
+from spark_connectors.write.report import Outcome, Written, report_commit
 from spark_connectors.write.scope import segments_to_replace
 from spark_connectors.write.staging_task import StagedByTask, stage_without_rows
 from spark_connectors.write.sweeping import delete_folder, sweep
@@ -40,7 +40,7 @@ def commit(plan: WritePlan, messages: Sequence[StagedByTask | None]) -> None:
     started = time.monotonic()
     tasks = [message for message in messages if message is not None]
     segments = [segment for task in tasks for segment in task.segments]
-    what = "nothing to write"
+    what = Written.NOTHING
     replaced: Sequence[str] = ()
     if plan.committed_before or segments or plan.overwrite:
         with plan.options.client() as client:
@@ -65,16 +65,16 @@ def abort(plan: WritePlan) -> None:
 
 def _commit(
     plan: WritePlan, client: ControllerClient, segments: Sequence[StagedSegment]
-) -> tuple[str, Sequence[str]]:
+) -> tuple[Written, Sequence[str]]:
     if plan.committed_before:
-        return "committed before", ()
+        return Written.BEFORE, ()
     with locked(plan.options, client, plan.table) as store:
         if was_committed(client, plan.table, plan.names_prefix):
-            return "committed before", ()
+            return Written.BEFORE, ()
         _take_back_killed(plan, client)
         replaced = segments_to_replace(client, store, plan.table, plan.scope()) if plan.overwrite else ()
         if not segments and not replaced:
-            return "nothing to write", ()
+            return Written.NOTHING, ()
         segments = segments or stage_without_rows(plan).segments
         check_quota(client, plan.table, segments)
         switch(
@@ -87,7 +87,7 @@ def _commit(
             push_mode=plan.options.push_mode,
             keep_on_error=False,
         )
-    return "written", replaced
+    return Written.NOW, replaced
 
 
 def _is_of(plan: WritePlan, entry: LineageEntry) -> bool:

@@ -10,12 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from controller_client.common.word_enum import WordEnum
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.staging_task import StagedByTask
 
-__all__ = ["Outcome", "report_commit"]
+__all__ = ["Outcome", "Written", "report_commit"]
 
 logger = logging.getLogger(__name__)
+
+
+class Written(WordEnum):
+    """Whether a commit published segments."""
+
+    NOW = "written"
+    NOTHING = "nothing_to_write"
+    BEFORE = "committed_before"
+    """By an earlier write of the same id."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +33,12 @@ class Outcome:
     """The end of a commit that went well.
 
     Attributes:
-        what: ``written``, ``nothing to write`` or ``committed before``.
+        what: Whether segments were published.
         replaced: Segments that went.
         commit_s: Seconds of the commit, the wait for the brokers' new routing among them.
     """
 
-    what: str
+    what: Written
     replaced: int
     commit_s: float
 
@@ -38,11 +48,10 @@ def report_commit(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outco
     report = _report(plan, tasks, outcome)
     logger.info(
         "%s: write %s: %s, added %d rows in %d segments (%d bytes), replaced %d segments; built %.1f s, "
-        "uploaded"
-        " %.1f s, committed %.1f s",
+        "uploaded %.1f s, committed %.1f s",
         plan.table,
         plan.write_id,
-        outcome.what,
+        outcome.what.words,
         report["rows"],
         report["segments"],
         report["bytes"],
@@ -77,7 +86,7 @@ def _report(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outcome) ->
     return {
         "table": plan.table,
         "write_id": plan.write_id,
-        "outcome": outcome.what,
+        "outcome": outcome.what.value,
         "rows": sum(task["rows"] for task in lines),
         "bytes": sum(task["bytes"] for task in lines),
         "segments": sum(len(task["segments"]) for task in lines),

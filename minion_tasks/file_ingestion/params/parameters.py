@@ -73,7 +73,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         "clearConsistentPushState",
         boolean,
         "false",
-        "Each run first clears all sessions of the table: for one run, then remove it.",
+        "Each run first clears all sessions of the table; set it for one run, then remove it.",
     ),
     Parameter(
         "enableSync",

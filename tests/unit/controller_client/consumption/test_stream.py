@@ -131,7 +131,7 @@ def test_an_offset_behind_the_streams_end_is_told() -> None:
         world.committed(partition, 0, 0, end)
     stream = {0: OffsetRange(0, 10), 1: OffsetRange(0, 19)}
     assert stands_behind_end(read_partitions(world.store, TABLE), stream) == [
-        "partition 1 ends at 19, the table goes on at 20"
+        "partition 1 ends at 19, but the table continues at 20"
     ]
 
 

@@ -181,7 +181,7 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
         400,
         _TIME,
         RejectedError,
-        "the time column nope of t1_OFFLINE is no date-time column of the schema t1",
+        "the time column nope of t1_OFFLINE is not a date-time column of the schema t1",
     ),
     (
         "POST",

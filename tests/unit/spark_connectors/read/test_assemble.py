@@ -63,7 +63,7 @@ def test_what_does_not_fit() -> None:
     with pytest.raises(DataError, match="column big has a value that is no decimal"):
         list(assemble(rows, (short,), {}))
     strict = ReadColumn("n", "INT", True, spark.IntegerType(), nullable=False)
-    with pytest.raises(DataError, match="column n holds nulls"):
+    with pytest.raises(DataError, match="column n contains nulls"):
         list(assemble(table_of(["a"], [0]), (strict, LIST), {"n": {"a": np.array([0])}}))
 
 
