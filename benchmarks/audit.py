@@ -31,6 +31,7 @@ from pathlib import Path
 from benchmarks.tables import save, show
 from controller_client.client import ControllerClient
 from controller_client.clock import SystemClock
+from controller_client.common.names import TableName, TableType
 from controller_client.deepstore import Auditor, RateLimit, ServerAdmins, StoreLayout
 from controller_client.filestore import FileInfo
 from controller_client.filestore.s3 import S3Store
@@ -79,7 +80,7 @@ class Phases:
 
 
 class TimedStore(PropertyStore):
-    """Tells its time."""
+    """Measures its time."""
 
     phases: Phases
 
@@ -95,18 +96,18 @@ class TimedStore(PropertyStore):
 
 
 class TimedServers(ServerAdmins):
-    """Tells its time."""
+    """Measures its time."""
 
     phases: Phases
 
-    def crcs(self, server: str, table: str) -> dict[str, int]:
+    def crcs(self, server: str, table: TableName) -> dict[str, int]:
         """As the base class."""
         with self.phases.of("check sums from servers"):
             return super().crcs(server, table)
 
 
 class TimedS3(S3Store):
-    """Tells its time."""
+    """Measures its time."""
 
     phases: Phases
 
@@ -119,7 +120,7 @@ class TimedS3(S3Store):
 
 
 class TimedClock(SystemClock):
-    """Tells how long the rate let wait."""
+    """Measures how long the rate made it wait."""
 
     phases: Phases
 
@@ -140,7 +141,7 @@ def fill(
     first = f"audit_{uuid.uuid4().hex[:8]}"
     load_numbers(pinot, first, folder)
     segment = store.children(f"/SEGMENTS/{first}_OFFLINE")[0]
-    found = store.get(segment_path(f"{first}_OFFLINE", segment))
+    found = store.get(segment_path(TableName(f"{first}_OFFLINE"), segment))
     assert found is not None
     bucket = folder / "s3" / "data" / DEEP_STORE_BUCKET / "segments"
     tar = bucket / first / segment
@@ -158,7 +159,7 @@ def fill(
         segments = [f"{name}__{number % 64}__{number // 64}__20261121T0000Z" for number in range(each)]
         faulty = set(segments[: round(each * options.faulty)])
         (bucket / name).mkdir()
-        # With its extended attributes, in which the S3 server keeps what it tells of an object.
+        # With its extended attributes, in which the S3 server keeps what it reports of an object.
         own = shutil.copy2(tar, bucket / name / segments[0])
         for one in segments[1:]:
             (bucket / name / one).hardlink_to(own)
@@ -187,6 +188,7 @@ def write_records(
     """Write the segments' records, many at a time."""
     kazoo = store.connection.kazoo()
     root = f"/{store.cluster_name}/PROPERTYSTORE"
+    with_type = TableName.of(table, TableType.OFFLINE)
     fields = {**like.simple_fields, "segment.name": "", "segment.download.url": ""}
     for start in range(0, len(segments), _PIPELINE):
         pending = []
@@ -194,9 +196,7 @@ def write_records(
             url = "" if name in faulty else f"s3://{DEEP_STORE_BUCKET}/segments/{table}/{name}"
             own = {**fields, "segment.name": name, "segment.download.url": url}
             data = replace(like, id=name, simple_fields=own).to_bytes()
-            pending.append(
-                kazoo.create_async(root + segment_path(f"{table}_OFFLINE", name), data, makepath=True)
-            )
+            pending.append(kazoo.create_async(root + segment_path(with_type, name), data, makepath=True))
         for one in pending:
             one.get(timeout=120)
 

@@ -9,10 +9,10 @@ Two tables on two servers hosted in Python, the same rows, in turns, a segment a
 * ``by the server``: peer download and the hook ``commit-upload``; the server uploads, the controller gets
 metadata.
 
-``commit s`` runs from the moment when the segment has its last row to the moment when its record says that it
-is committed. ``controller bytes`` is what the controller's process read and wrote meanwhile. ``store away``
-is the same with a store that hangs. Freshness: every 200 ms a row with the time is produced; how old is the
-newest one that a query sees, before, while the store hangs, and after.
+``commit s`` runs from the moment when the segment has its last row to the moment when its record shows that
+it is committed. ``controller bytes`` is what the controller's process read and wrote meanwhile. ``store
+away`` is the same with a store that hangs. Freshness: every 200 ms a row with the time is produced; how old
+is the newest one that a query sees, before, while the store hangs, and after.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ import psutil
 from benchmarks.tables import save, show
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.deepstore.segment_record import read_record
 from controller_client.errors import QueryError
 from controller_client.helix.ideal_state import read_ideal_state
@@ -61,13 +62,13 @@ class Commit:
 
 
 class Streamed:
-    """A table of one partition, that commits so many rows at a time."""
+    """A table of one partition, that commits a given number of rows at a time."""
 
     def __init__(
         self, session: Session, client: ControllerClient, store: PropertyStore, rows: int, peers: bool
     ) -> None:
         self.name = f"commits_{uuid.uuid4().hex[:8]}"
-        self.table = f"{self.name}_REALTIME"
+        self.table = TableName(f"{self.name}_REALTIME")
         self.rows = rows
         self.store = store
         self.broker: BrokerClient = session.pinot.broker()

@@ -5,7 +5,7 @@
 Three ways, in turns on the same table, while rows are produced into every partition all the time:
 
 * ``pinotctl consumption pause`` and ``resume`` (what these commands call),
-* Pinot's bare endpoints, asked until they say that nothing consumes,
+* Pinot's bare endpoints, polled until they report that nothing consumes,
 * all partitions by ``pausedPartitions``, held by two servers hosted in Python.
 
 ``rows after`` counts the rows that queries see later than the moment that the way called paused.
@@ -31,6 +31,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from benchmarks.tables import save, show
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.consumption import TableControl
 from controller_client.consumption.partitions import pause_partitions, resume_partitions
 from controller_client.consumption.pausing import pause
@@ -51,7 +52,7 @@ _ROWS_PER_S = 20
 
 @dataclass(frozen=True)
 class Way:
-    """A way to pause and to resume; both return when it says that it is done."""
+    """A way to pause and to resume; both return when it reports that it is done."""
 
     name: str
     pause: Callable[[], None]
@@ -81,7 +82,7 @@ class Bench:
         self.controller_url = session.pinot.controller_url
         self.partitions = partitions
         self.name = f"bench_{partitions}_{int(time.time())}"
-        self.table = f"{self.name}_REALTIME"
+        self.table = TableName(f"{self.name}_REALTIME")
         self.kafka: Kafka = session.kafka
 
     def create(self) -> None:

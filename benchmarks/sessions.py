@@ -28,6 +28,7 @@ import psutil
 
 from benchmarks.tables import save, show
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.config import ControllerConfig
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
@@ -85,7 +86,7 @@ class Bench:
             lines = (f"{number * rows + row},{row / 4}\n" for row in range(rows))
             self.path(table, number).write_text("id,amount\n" + "".join(lines))
 
-    def spoil(self, table: str, numbers: Sequence[int]) -> None:
+    def corrupt(self, table: str, numbers: Sequence[int]) -> None:
         """Write files that fail."""
         for number in numbers:
             self.path(table, number).write_text(_BAD)
@@ -119,7 +120,7 @@ class Bench:
 
     def largest_znode(self, table: str) -> int:
         """Return the size of the largest znode of the table's last session, bytes."""
-        root = sessions_path(f"{table}_OFFLINE")
+        root = sessions_path(TableName(f"{table}_OFFLINE"))
         session = f"{root}/{self.store.children(root)[-1]}"
         sizes = [0]
         for part in ("groups", "from"):
@@ -139,7 +140,7 @@ def retry(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
     bench.run(alone)  # so that the minion's code is compiled before anything is timed
     table = bench.table("retry_all", desiredSegmentSize="1")
     bench.write(table, range(files), rows)
-    bench.spoil(table, bad)
+    bench.corrupt(table, bad)
     failed = bench.run(table)
     assert failed.code == 1, "the first run should have failed"
     bench.write(table, bad, rows)
@@ -183,7 +184,7 @@ def scale(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
     table = bench.table("scale_many", tableMaxNumTasks="100")
     bench.write(table, range(files), 10)
     bad = range(0, files, files // 20)
-    bench.spoil(table, bad)
+    bench.corrupt(table, bad)
     failed = bench.run(table)
     assert failed.code == 1, "the first run should have failed"
     bench.write(table, bad, 10)

@@ -8,7 +8,7 @@ hosted in Python with the hook ``upsert``, and the key coordinator; rows are in 
   from there until a query sees all of them, the start of Spark included; ``once begun`` from the first row
   that is seen.
 * ``freshness``: then rows come at a steady rate, to that table alone: from Kafka's acknowledgement of a row
-  to the answer that sees it; each answer's version tells which rows it sees, the newest row of a partition
+  to the answer that sees it; each answer's version shows which rows it sees, the newest row of a partition
   where there are no versions.
 * ``queries``: the three tables in turns, A B C C B A, through the stock broker; a table with upsert counts
   keys, the one without counts rows.
@@ -78,7 +78,7 @@ def catch_up(table: Contender, rows: int, timeout_s: float) -> dict[str, object]
 def freshness(
     table: Contender, rate: int, seconds: int, pause_s: float, timeout_s: float
 ) -> dict[str, object]:
-    """Write rows at a steady rate, and tell how long each is not seen."""
+    """Write rows at a steady rate, and measure how long each is not seen."""
     acknowledged: list[tuple[int, int, float]] = []
 
     def delivered(fault: object, message: Message) -> None:
@@ -165,7 +165,7 @@ def queries(tables: Sequence[Contender], rounds: int, repeat: int) -> list[dict[
 
 
 def memory(tables: Sequence[Contender], keys: int) -> list[dict[str, object]]:
-    """Tell the servers' memory, and what it is beyond the first one's by million keys."""
+    """Return the servers' memory, and what it is beyond the first one's by million keys."""
     found = {table.name: table.memory() for table in tables}
     rows = []
     for name, (heap, rss) in found.items():
@@ -184,7 +184,7 @@ def check(tables: Sequence[Contender], keys: int, rows: int, timeout_s: float) -
 
 
 def differences(tables: Sequence[Contender], keys: int, rows: int) -> str | None:
-    """Tell what is not as it is to be; None where all is."""
+    """Return what is not as it should be; None where all is."""
     try:
         totals = {each.name: each.query("select count(*), sum(value) from {table}").rows for each in tables}
     except PinotPluginError as error:

@@ -110,7 +110,7 @@ class Look:
 
     Attributes:
         at_s: When its answer was there, seconds since 1970.
-        ends: By partition the offset after the newest row that it saw; not told where there is a version.
+        ends: By partition the offset after the newest row that it saw; unused where there is a version.
         version: That it was answered at.
     """
 
@@ -126,7 +126,7 @@ class Contender:
         server: Its own.
         kafka: The Kafka.
         keys: How many keys there are.
-        rows_per_segment: A partition's segment is sealed when it has so many.
+        rows_per_segment: A partition's segment is sealed when it has this many.
     """
 
     def __init__(self, server: Server, kafka: Kafka, keys: int, rows_per_segment: int) -> None:
@@ -175,7 +175,7 @@ class Contender:
         for _ in range(2):
             self._jcmd("GC.run")
         found = re.search(r"used (\d+)K", self._jcmd("GC.heap_info"))
-        assert found, "jcmd does not tell the heap"
+        assert found, "jcmd does not report the heap"
         return int(found[1]) / 1024, float(self.server.rss_mib())
 
     def close(self) -> None:
@@ -211,7 +211,7 @@ class Versioned(Contender):
         server: Hosted in Python.
         kafka: The Kafka.
         keys: How many keys there are.
-        rows_per_segment: A partition's segment is sealed when it has so many.
+        rows_per_segment: A partition's segment is sealed when it has this many.
         store: The cluster's property store.
         options: Of the key coordinator.
     """

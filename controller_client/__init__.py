@@ -1,4 +1,4 @@
-"""Everything said to a Pinot cluster from outside: controller REST, broker SQL, ZooKeeper. No JVM, no Spark.
+"""Clients of a Pinot cluster, from outside it: controller REST, broker SQL, ZooKeeper. No JVM, no Spark.
 
 The names below are imported when they are first used: ``pinotctl --help`` must not pay for HTTP and pydantic.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from controller_client.broker.client import BrokerClient, QueryResult
     from controller_client.client import ControllerClient
-    from controller_client.common.names import TableType
+    from controller_client.common.names import TableName, TableType
     from controller_client.common.retry import RetryPolicy
     from controller_client.config import BasicAuth, BearerToken, BrokerConfig, ControllerConfig, Secret, Tls
     from controller_client.models import Schema, SegmentMetadata, TableConfig
@@ -35,6 +35,7 @@ __all__ = [
     "SegmentMetadata",
     "SegmentReplacement",
     "TableConfig",
+    "TableName",
     "TableType",
     "Tls",
 ]
@@ -56,6 +57,7 @@ _HOME = {
     "SegmentMetadata": "models",
     "SegmentReplacement": "publishing.replacement",
     "TableConfig": "models",
+    "TableName": "common.names",
     "TableType": "common.names",
     "Tls": "config",
 }

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from controller_client.common.names import TableName
 from controller_client.errors import NotFoundError
 from controller_client.rest.client import RestClient
 
@@ -43,13 +44,13 @@ class ControllerClient(RestClient):
             comment: More words.
             timeout_s: Seconds for the pause, and for the resume.
             resume_on_error: Resume after an exception too.
-            store: The cluster's property store; without it the controller tells where ZooKeeper is.
+            store: The cluster's property store; without it the controller is asked where ZooKeeper is.
 
         Raises:
             WaitTimeoutError: The pause was not finished in time, and the table is resumed; or the resume was
                 not.
             ConflictError: Somebody resumed the table within the block.
-            NotFoundError: There is no such table; or the controller does not tell its ZooKeeper's address.
+            NotFoundError: There is no such table; or the controller does not report its ZooKeeper's address.
         """
         from controller_client.consumption.context import paused
         from controller_client.consumption.table_control import TableControl
@@ -60,10 +61,10 @@ class ControllerClient(RestClient):
                 address = self.cluster.zookeeper_address()
                 if not address:
                     raise NotFoundError(
-                        "the controller does not tell the address of its ZooKeeper", remedy="pass a store"
+                        "the controller does not report the address of its ZooKeeper", remedy="pass a store"
                     )
                 store = opened.enter_context(PropertyStore(address, self.cluster.name()))
-            control = TableControl(self, store, table)
+            control = TableControl(self, store, TableName(table))
             yield opened.enter_context(
                 paused(
                     control,

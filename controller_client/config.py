@@ -92,7 +92,8 @@ class BearerToken:
     def __post_init__(self) -> None:
         if not all("!" <= character <= "~" for character in self.token.reveal()):
             raise ConfigError(
-                "the token holds a character that cannot be sent: a blank, a line break or no ASCII",
+                "the token contains a character that cannot be sent: a blank, a line break or a non-ASCII "
+                "character",
                 expected="a bearer token as it was issued, without 'Bearer' before it",
             )
 
@@ -154,7 +155,7 @@ class ControllerConfig:
         auth: Credentials.
         tls: TLS settings.
         connect_timeout_s: Seconds to a connection.
-        read_timeout_s: Seconds to an answer; single calls that take longer say so themselves.
+        read_timeout_s: Seconds to an answer; single calls that take longer set their own.
         retry: How repeatable calls are repeated.
 
     Raises:
@@ -300,7 +301,7 @@ def _split_credentials(url: str, auth: Auth | None, name: str) -> tuple[str, Aut
         raise ConfigError(f"the {name} cannot be read", expected=_ADDRESS) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(
-            f"the {name} is no http or https address", expected="an address like http://localhost:9000"
+            f"the {name} is not an http or https address", expected="an address like http://localhost:9000"
         )
     if parts.query or parts.fragment:
         raise ConfigError(

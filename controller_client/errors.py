@@ -3,7 +3,7 @@
 ::
 
     PinotPluginError
-    ├── InputError                the caller's input is wrong; nothing was applied: mend the input, run again
+    ├── InputError                the caller's input is wrong; nothing was applied: fix the input, run again
     │   ├── ConfigError           an option or parameter (named, with the nearest right one)
     │   ├── DataError             a file, row or field of the source data
     │   └── SourceError           where the data comes from: missing folder or bucket, refused credentials
@@ -15,16 +15,16 @@
     │   ├── NotFoundError         the table, schema, segment ... is not there
     │   ├── ConflictError         the state is not what the call was based on: changed meanwhile
     │   │   └── LockHeldError     somebody else holds the lock
-    │   ├── RejectedError         the cluster read the call and said no
-    │   └── UnsupportedError      this cluster's version does not have it (says since which version)
+    │   ├── RejectedError         the cluster read the call and refused it
+    │   └── UnsupportedError      this cluster's version does not have it (the message names the first)
     ├── OutcomeUnknownError       a time-out or a lost reply: read the state back before anything else
     ├── AppliedError              the call was applied, but what came after it failed or the answer was odd
     ├── QueryError                the broker answered with exceptions
     │   └── PartialResultError    the broker answered with fewer servers or segments than it asked
-    └── WaitTimeoutError          a state was waited for and did not come; what was seen last is told
+    └── WaitTimeoutError          a state was waited for and did not come; what was seen last is reported
 
-Each error says what was expected, what was found, where, and what to do. Errors cross process borders (Spark,
-multiprocessing), so all of them pickle.
+Each error reports what was expected, what was found, where, and what to do. Errors cross process borders
+(Spark, multiprocessing), so all of them pickle.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class PinotPluginError(Exception):
     """Root of all errors of this project.
 
     Args:
-        message: One sentence that says what happened, to whom, and what was found. No secrets.
+        message: One sentence: what happened, to what, and what was found. No secrets.
         expected: What was expected instead, if that is not plain from the message.
         where: The place: a URL without credentials, a file, a znode, a table.
         remedy: What the reader should do next.
@@ -153,7 +153,7 @@ class ConflictError(NotAppliedError):
 
 
 class LockHeldError(ConflictError):
-    """Somebody else holds the lock; the message says who."""
+    """Somebody else holds the lock; the message names who."""
 
 
 class RejectedError(NotAppliedError):
@@ -161,7 +161,7 @@ class RejectedError(NotAppliedError):
 
 
 class UnsupportedError(NotAppliedError):
-    """The cluster's version lacks what the call needs; the message says since which version it is there."""
+    """The cluster's version lacks what the call needs; the message names the first version that has it."""
 
 
 class OutcomeUnknownError(PinotPluginError):
@@ -189,4 +189,4 @@ class PartialResultError(QueryError):
 
 
 class WaitTimeoutError(PinotPluginError):
-    """A state was waited for and did not come in time; the message tells what was seen last."""
+    """A state was waited for and did not come in time; the message reports what was seen last."""

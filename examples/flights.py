@@ -169,7 +169,7 @@ def _cell(value: Any) -> str:
 
 
 def main() -> None:
-    """Run all steps and say what happened."""
+    """Run all steps and report what happened."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--dir", type=Path, default=Path(".work/quickstart"), help="folder of the cluster and the files"
@@ -179,7 +179,7 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     started = time.monotonic()
-    logging.getLogger("kazoo").setLevel(logging.CRITICAL)  # it tells of each try while ZooKeeper starts
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)  # it reports each attempt while ZooKeeper starts
 
     ports = None if arguments.port_base is None else ClusterPorts.from_base(arguments.port_base)
     cluster = LocalCluster(arguments.dir / "cluster", ports)

@@ -27,7 +27,7 @@ class CronSchedule:
             self._quartz = jpype.JClass("org.quartz.CronExpression")(expression)
         except jpype.JException as error:
             raise ConfigError(
-                f"{expression!r} is no cron expression: {error.getMessage()}",
+                f"{expression!r} is not a cron expression: {error.getMessage()}",
                 expected="Quartz' form: seconds minutes hours day-of-month month day-of-week [year], "
                 "e.g. '0 */10 * * * ?'",
             ) from error

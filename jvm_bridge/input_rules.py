@@ -33,7 +33,7 @@ class MissingLimit:
         return cls(int(match[1]), bool(match[2]))
 
     def allows(self, missing: int, expected: int) -> bool:
-        """Return whether so many of so many expected columns may be missing."""
+        """Return whether this many of the expected columns may be missing."""
         return missing * 100 <= self.number * expected if self.is_percent else missing <= self.number
 
     def __str__(self) -> str:

@@ -103,11 +103,11 @@ def parse_java_version(text: str) -> int:
     """Return the feature version of a version text: 8 of ``1.8.0_402``, 17 of ``17.0.15`` or ``17-ea``.
 
     Raises:
-        SetupError: It is no Java version.
+        SetupError: It is not a Java version.
     """
     match = re.match(r"(?:1\.)?(\d+)(?=\D|$)", text)
     if match is None:
-        raise SetupError(f"{text!r} is no Java version", expected="such as 17.0.15", remedy=_REMEDY)
+        raise SetupError(f"{text!r} is not a Java version", expected="such as 17.0.15", remedy=_REMEDY)
     return int(match[1])
 
 
@@ -127,7 +127,7 @@ def _executable(env: Mapping[str, str]) -> tuple[str, Path]:
         executable = Path(env["JAVA_HOME"]) / "bin" / "java"
         if not os.access(executable, os.X_OK):
             raise SetupError(
-                "JAVA_HOME names no Java: there is no bin/java in it",
+                "JAVA_HOME is not a Java installation: it has no bin/java",
                 where=env["JAVA_HOME"],
                 remedy=f"Correct or unset JAVA_HOME. {_REMEDY}",
             )
@@ -155,7 +155,7 @@ def _version_text(home: Path, executable: Path, found_by: str) -> str:
     match = _VERSION.search(answer.stderr + answer.stdout)
     if match is None:
         raise SetupError(
-            f"The java that {found_by} names does not tell its version (exit code {answer.returncode})",
+            f"The java that {found_by} names does not report its version (exit code {answer.returncode})",
             where=str(executable),
             remedy=_REMEDY,
         )

@@ -1,6 +1,6 @@
 """Points in time of a source in the unit that the table's column counts in.
 
-Pinot's own readers hand on the number that a Parquet or Avro file stores, whatever unit the file says it is
+Pinot's own readers hand on the number that a Parquet or Avro file stores, whatever unit the file declares
 in. A column that is declared as a time gets what the file means instead, from both of our readers.
 """
 
@@ -69,7 +69,7 @@ class TimeConversion:
 
 
 def steps_of(times: Any, step_ns: int) -> Any:
-    """Return an Arrow array of timestamps or dates as int64: steps of so many nanoseconds since 1970.
+    """Return an Arrow array of timestamps or dates as int64: steps of this many nanoseconds since 1970.
 
     Raises:
         pyarrow.ArrowInvalid: A result does not fit.

@@ -1,4 +1,4 @@
-"""A quick look whether ZooKeeper can be reached: Helix would try for a minute and then say little."""
+"""A quick check that ZooKeeper can be reached: Helix would try for a minute and then report little."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from controller_client.client import ControllerClient
 from controller_client.clock import Clock
+from controller_client.common.names import TableName
 from controller_client.errors import LockHeldError, NotFoundError, PinotPluginError
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 
@@ -53,10 +54,10 @@ class Triggers:
 
     def __init__(self, parse: Callable[[str], Cron]) -> None:
         self._parse = parse
-        self._tables: dict[str, _Table] = {}
-        self._wrong: dict[str, str] = {}
+        self._tables: dict[TableName, _Table] = {}
+        self._wrong: dict[TableName, str] = {}
 
-    def refresh(self, schedules: Mapping[str, str], now_s: float) -> None:
+    def refresh(self, schedules: Mapping[TableName, str], now_s: float) -> None:
         """Take in the tables and expressions as they are now; a new or changed one fires after ``now_s``."""
         for name in [name for name in self._tables if name not in schedules]:
             if self._tables[name].running_s is None:
@@ -79,13 +80,13 @@ class Triggers:
             waiting_s = known.waiting_s if known else None
             self._tables[name] = _Table(expression, cron, next_fire_s, running_s, waiting_s)
 
-    def due(self, now_s: float) -> dict[str, float]:
+    def due(self, now_s: float) -> dict[TableName, float]:
         """Return the tables to start now; each counts as running until `ended` is called.
 
         Returns:
             Table to the time of its cron expression that it is started for, epoch seconds.
         """
-        start: dict[str, float] = {}
+        start: dict[TableName, float] = {}
         for name, table in self._tables.items():
             if table.next_fire_s is not None and table.next_fire_s <= now_s:
                 table.waiting_s = table.next_fire_s
@@ -95,7 +96,7 @@ class Triggers:
                 table.waiting_s = None
         return start
 
-    def ended(self, name: str, *, again: bool = False) -> None:
+    def ended(self, name: TableName, *, again: bool = False) -> None:
         """Note that the table's run has ended; ``again``: it could not begin, and is due at once."""
         table = self._tables.get(name)
         if table is None:
@@ -121,8 +122,8 @@ class Scheduler:
 
     def __init__(
         self,
-        schedules: Callable[[], Mapping[str, str]],
-        run: Callable[[str, float], None],
+        schedules: Callable[[], Mapping[TableName, str]],
+        run: Callable[[TableName, float], None],
         parse: Callable[[str], Cron],
         clock: Clock,
         *,
@@ -167,14 +168,14 @@ class Scheduler:
         with self._lock:
             self._triggers.refresh(schedules, self._clock.now())
 
-    def _run_one(self, name: str, scheduled_s: float) -> None:
+    def _run_one(self, name: TableName, scheduled_s: float) -> None:
         logger.info("%s: triggered by its schedule", name)
         again = False
         try:
             self._run(name, scheduled_s)
         except LockHeldError as error:
             # Not waited for inside the run: the scheduler could not be stopped meanwhile.
-            logger.info("%s: still waits: %s", name, error)
+            logger.info("%s: still waiting: %s", name, error)
             again = True
         except PinotPluginError as error:
             logger.error("%s: the run failed: %s", name, error)
@@ -185,7 +186,7 @@ class Scheduler:
                 self._triggers.ended(name, again=again)
 
 
-def read_schedules(client: ControllerClient) -> dict[str, str]:
+def read_schedules(client: ControllerClient) -> dict[TableName, str]:
     """Map each OFFLINE table that has a schedule for this task to its cron expression."""
     schedules = {}
     for table in client.tables.list("OFFLINE"):

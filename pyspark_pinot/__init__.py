@@ -1,4 +1,4 @@
-"""Makes ``format("pinot")`` known to Spark by itself.
+"""Registers ``format("pinot")`` with Spark automatically.
 
 The first time a session needs a Python data source, Spark imports each top-level module whose name begins
 with ``pyspark_``, in a Python process of the driver, and registers its ``DefaultSource``.

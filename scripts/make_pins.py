@@ -1,7 +1,7 @@
 """Make a pins file: the exact jars of a class path, in order, with their sha256.
 
 Maven resolves ``scripts/pins/NAME.pom.xml`` (this is the only place where Maven is needed),
-``scripts/pins/NAME.toml`` says what is left out and what comes last, and the result is written to
+``scripts/pins/NAME.toml`` lists what is left out and what comes last, and the result is written to
 ``jvm_bridge/pins/NAME.txt``::
 
     python scripts/make_pins.py pinot-0.11.0

@@ -60,7 +60,7 @@ class SparkParallelEngine:
             raise OutcomeUnknownError(
                 f"the Spark job failed: {in_short(error)}",
                 where=f"Spark application {context.applicationId}",
-                remedy="look at Spark's log, then run it again: what is done stays done",
+                remedy="see Spark's log, then run it again: what is done stays done",
             ) from error
 
     def close(self) -> None:

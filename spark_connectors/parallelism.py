@@ -11,7 +11,7 @@ def task_slots(conf: Mapping[str, str], registered_cores: int) -> int:
     """Count tasks; at least 1.
 
     Executors register one after the other after the start, and with dynamic allocation only when there is
-    work: what the configuration says of them counts, if it is more.
+    work: the configured number counts, if it is more.
 
     Args:
         conf: Spark's configuration.

@@ -23,7 +23,7 @@ __all__ = ["prepare_for_pinot"]
 def prepare_for_pinot(frame: DataFrame, **options: str) -> DataFrame:
     """Repartition and sort a DataFrame by what the table is partitioned and sorted by.
 
-    Spark's Python API cannot ask for an order by itself. A task splits its rows by the table's partitions
+    Spark's Python API cannot ask for an order. A task splits its rows by the table's partitions
     anyway, so unprepared rows give up to as many segments as there are tasks times partitions; prepared ones
     give one a partition (more where ``maxNumRecordsPerSegment`` cuts)::
 

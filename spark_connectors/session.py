@@ -39,7 +39,7 @@ def start_spark(app_name: str, conf: Mapping[str, str]) -> SparkSession:
         raise SetupError(
             f"Spark does not start: {in_short(error)}",
             where=f"spark.master {conf.get('spark.master', 'as Spark is configured')}",
-            remedy="look at the lines that Spark wrote to stderr; check --spark-master and --spark-conf",
+            remedy="see the lines that Spark wrote to stderr; check --spark-master and --spark-conf",
         ) from error
 
 

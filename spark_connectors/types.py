@@ -22,7 +22,7 @@ map, struct, other arrays   JSON
 ==========================  ===========================================================================
 
 Pinot's TIMESTAMP has milliseconds: microseconds are cut off, towards the past. Days and hours of an EPOCH
-format are those of UTC. Texts longer than the field's ``maxLength`` (512 where the schema says nothing) and
+format are those of UTC. Texts longer than the field's ``maxLength`` (512 where the schema has none) and
 what follows a null character are cut by Pinot itself.
 
 Where the table has ``tableIndexConfig.nullHandlingEnabled``, nulls are kept: ``IS NULL`` finds them, and
@@ -106,7 +106,7 @@ def plan_casts(
     for each in frame.fields:
         field = schema.field(each.name)
         if names.count(each.name) > 1:
-            refused.append(f"{each.name}: stands twice in the DataFrame")
+            refused.append(f"{each.name}: is in the DataFrame twice")
             continue
         if field is None:
             if free_columns:
@@ -118,7 +118,7 @@ def plan_casts(
         if convert is None:
             many = "" if field.single_value else ", multi-value"
             refused.append(
-                f"{each.name}: {each.dataType.simpleString()} has no place in {field.data_type}{many}"
+                f"{each.name}: {each.dataType.simpleString()} cannot be stored as {field.data_type}{many}"
             )
         else:
             casts.append(ColumnCast(each.name, convert))
@@ -127,7 +127,7 @@ def plan_casts(
     if refused:
         raise ConfigError(
             "the DataFrame does not fit the table:\n  " + "\n  ".join(refused),
-            expected="columns of the table, with types as the documentation's table says",
+            expected="columns of the table, with types as in the documentation's table",
             remedy="cast, rename or drop these columns",
         )
     return tuple(casts)

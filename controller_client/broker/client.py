@@ -26,7 +26,7 @@ UNKNOWN_TABLE = 190
 # Codes of org.apache.pinot.common.exception.QueryException that say that part of the data is missing.
 _PARTIAL_CODES = frozenset({210, 230, 235, 305, 427})
 _LONGEST_TEXT = 1_000
-# "org.apache.calcite.runtime.CalciteContextException: " says nothing beside the text that follows.
+# "org.apache.calcite.runtime.CalciteContextException: " adds nothing to the text that follows.
 _JAVA_NAMES = re.compile(r"\b(?:[a-z]\w*\.){2,}[A-Z]\w*: ")
 _ONE_ATTEMPT = RetryPolicy(attempts=1)
 
@@ -41,7 +41,7 @@ class Column:
 
 @dataclass(frozen=True)
 class QueryStats:
-    """What the broker says about how it got the result.
+    """What the broker reports about how it got the result.
 
     With ``groups_limit_reached`` the result lacks groups. ``segments_invalid`` lack a column that the query
     names: servers leave them out without an error.
@@ -147,7 +147,7 @@ class BrokerClient(Closing):
             QueryError: The broker answered with exceptions: wrong SQL, unknown table or column, a time-out.
             PartialResultError: Servers or segments are missing, so the numbers are not the table's; segments
                 also where they lack a column. A broker that does not know of a dead server's segments at all
-                cannot tell: compare ``total_docs``.
+                cannot show it: compare ``total_docs``.
             NotAppliedError: No broker could be reached.
         """
         settings = dict(options or {})
@@ -188,7 +188,7 @@ class BrokerClient(Closing):
                     # Decimal keeps BIG_DECIMAL exact: Pinot writes it as a number.
                     return transport.json_of(response, parse_float=Decimal) or {}, transport
             if failed is None:
-                raise NotAppliedError("no broker is known")
+                raise NotAppliedError("no live broker was found")
             raise TransientFailureError(failed, "no broker answered")
 
         return call_with_retry(
@@ -236,11 +236,11 @@ def _check(
         # Pinot calls it no error, and answers with the rows of the others, or with none.
         raise PartialResultError(
             f"{stats.segments_invalid} of {stats.segments_queried} segments lack a column that the query"
-            " names, and are left out of the answer",
+            " names, and are missing from the answer",
             expected="segments with all columns of the schema",
             where=transport.base_url,
             remedy="reload the table's segments, e.g. by 'pinotctl schema update --reload', or leave the"
-            " column out; allow_partial takes the answer as it is",
+            " column out; allow_partial accepts the answer as it is",
         )
     missing = stats.servers_responded < stats.servers_queried or stats.partial or bool(exceptions)
     # Each queried segment is processed or pruned by its server, LIMIT or not; only a plan (which has a column
@@ -254,7 +254,8 @@ def _check(
             f"{stats.servers_responded} of {stats.servers_queried} servers answered, with {seen} of"
             f" {stats.segments_queried} segments{reported}",
             where=transport.base_url,
-            remedy="look whether all servers are up, then ask again; allow_partial takes the answer as it is",
+            remedy="check that all servers are up, then query again; allow_partial accepts the answer as it "
+            "is",
         )
 
 

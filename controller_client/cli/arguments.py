@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from controller_client.common.names import TableType
+from controller_client.common.names import TableName, TableType
 from controller_client.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -42,11 +42,13 @@ class _Checked:
     def __call__(self, ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
         for each in value if isinstance(value, tuple) else (value,):
             if isinstance(each, float) and not abs(each) <= _GREATEST_NUMBER:
-                message = f"{each} is no number up to {_GREATEST_NUMBER:,.0f}."
+                message = f"{each} is not a number up to {_GREATEST_NUMBER:,.0f}."
                 raise click.BadParameter(message, ctx, parameter)
             is_text = isinstance(each, str) and isinstance(parameter.type, click.types.StringParamType)
             if is_text and _NO_TEXT.search(each):
-                raise click.BadParameter(f"{each!r} holds a character that is no text.", ctx, parameter)
+                raise click.BadParameter(
+                    f"{each!r} contains a character that is not valid text.", ctx, parameter
+                )
         return value if self._callback is None else self._callback(ctx, parameter, value)
 
 
@@ -65,18 +67,19 @@ def check_values(command: click.Command) -> click.Command:
     return command
 
 
-def table_with_type(client: ControllerClient, name: str) -> str:
+def table_with_type(client: ControllerClient, name: str) -> TableName:
     """Complete ``flights`` to ``flights_OFFLINE`` where there is only one table of that name.
 
     Raises:
         NotFoundError: There is no such table.
         ConfigError: There is an offline and a realtime table of that name.
     """
-    if name.endswith(tuple(f"_{table_type}" for table_type in TableType)):
-        if not client.tables.exists(name):
-            raise client.tables.unknown(name)
-        return name
-    found = [f"{name}_{each}" for each in TableType if client.tables.exists(f"{name}_{each}")]
+    given = TableName.parse(name)
+    if given is not None:
+        if not client.tables.exists(given):
+            raise client.tables.unknown(given)
+        return given
+    found = [table for each in TableType if client.tables.exists(table := TableName.of(name, each))]
     if not found:
         raise client.tables.unknown(name)
     if len(found) > 1:
@@ -100,7 +103,7 @@ def read_json_object(file: TextIO) -> dict[str, Any]:
             where=file.name,
         ) from None
     except (OSError, ValueError) as error:  # of the text's encoding, of JSON, of a number
-        raise ConfigError(f"this is no JSON: {error}", where=file.name) from error
+        raise ConfigError(f"this is not valid JSON: {error}", where=file.name) from error
     if not isinstance(document, dict):
         raise ConfigError(
             f"the JSON is a {type(document).__name__}", expected="an object ({...})", where=file.name
@@ -109,7 +112,7 @@ def read_json_object(file: TextIO) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _check_depth(document: Any) -> None:
@@ -135,7 +138,7 @@ def read_text(path: str | Path) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise ConfigError(f"the file cannot be read: {reason}", where=str(path)) from error
 
 
@@ -148,7 +151,7 @@ def read_stdin() -> str:
     try:
         return sys.stdin.read()
     except ValueError as error:
-        raise ConfigError(f"the standard input is no text: {error}") from error
+        raise ConfigError(f"the standard input is not text: {error}") from error
 
 
 def key_values(pairs: Iterable[str], option: str) -> dict[str, str]:
@@ -163,6 +166,6 @@ def key_values(pairs: Iterable[str], option: str) -> dict[str, str]:
         if not equals or not key.strip():
             raise ConfigError(f"{option} {pair!r} cannot be read", expected=f"{option} KEY=VALUE")
         if key.strip() in found:
-            raise ConfigError(f"{option} gives {key.strip()} twice")
+            raise ConfigError(f"{option} sets {key.strip()} twice")
         found[key.strip()] = value.strip()
     return found

@@ -57,7 +57,7 @@ class CliContext:
         handler.setFormatter(LogFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         logging.basicConfig(level=levels.get(verbose, logging.DEBUG), handlers=[handler])
         if not verbose:
-            # kazoo warns at each attempt to connect; the error at the end says it once, in our words.
+            # kazoo warns at each attempt to connect; the error at the end reports it once.
             logging.getLogger("kazoo").setLevel(logging.CRITICAL)
         self.settings = Settings(flags, self._env, profile)
 
@@ -68,7 +68,7 @@ class CliContext:
         url = self.settings.value("controller")
         if url is None:
             raise ConfigError(
-                "no controller is given", remedy="pass --controller or set PINOT_CONTROLLER_URL"
+                "no controller address is given", remedy="pass --controller or set PINOT_CONTROLLER_URL"
             )
         return ControllerConfig(url=url, auth=self._auth(), tls=self._tls())
 
@@ -96,7 +96,7 @@ class CliContext:
         """The property store in ZooKeeper, connected.
 
         Raises:
-            NotFoundError: The controller does not tell its ZooKeeper's address and ``--zookeeper`` is not
+            NotFoundError: The controller does not report its ZooKeeper's address and ``--zookeeper`` is not
                 given.
             UnreachableError: ZooKeeper does not answer.
         """
@@ -125,7 +125,7 @@ class CliContext:
         address = self.settings.value("zookeeper") or self.client().cluster.zookeeper_address()
         if not address:
             raise NotFoundError(
-                "the controller does not tell the address of its ZooKeeper",
+                "the controller does not report the address of its ZooKeeper",
                 remedy="pass --zookeeper host:port[/chroot] or set PINOT_ZOOKEEPER",
             )
         name = self.settings.value("cluster_name") or self.client().cluster.name()

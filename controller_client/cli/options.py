@@ -41,7 +41,9 @@ def output_option(*formats: OutputFormat) -> Callable[[_Command], _Command]:
 
 def dry_run_option(command: _Command) -> _Command:
     """Decorator that adds ``--dry-run``: parameter ``dry_run``."""
-    return click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")(command)
+    return click.option("--dry-run", is_flag=True, help="Report what would be done, without doing it.")(
+        command
+    )
 
 
 def yes_option(command: _Command) -> _Command:
@@ -97,7 +99,9 @@ def confirm(question: str, *, yes: bool) -> None:
         if not isinstance(abort.__context__, EOFError):
             raise
         click.echo(err=True)
-        raise ConfigError(f"{question} There is nobody to ask", remedy="pass --yes") from abort
+        raise ConfigError(
+            f"{question} The standard input is not a terminal, so nobody can be asked", remedy="pass --yes"
+        ) from abort
     if not agreed:
         click.echo("Nothing was done.", err=True)
         raise click.exceptions.Exit(1)

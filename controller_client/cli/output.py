@@ -85,7 +85,7 @@ class Output:
         click.echo(json_text(_json_value(value), indent=2))
 
     def result(self, text: str, record: Mapping[str, Any]) -> None:
-        """Say what an action did: a sentence on stderr and, with JSON, the object on stdout."""
+        """Report what an action did: a sentence on stderr and, with JSON, the object on stdout."""
         self.note(text)
         if self.is_json:
             self.json(dict(record))

@@ -49,12 +49,14 @@ class RootGroup(LazyGroup):
         extra["standalone_mode"] = False
         try:
             if any("\0" in each for each in arguments):
-                raise ConfigError("an argument holds a NUL", expected="text, or the name of a file")
+                raise ConfigError(
+                    "an argument contains a NUL character", expected="text, or the name of a file"
+                )
             result = super().main(arguments, *rest, **extra)
         except click.Abort:
             sys.exit(INTERRUPTED)
         except BrokenPipeError:
-            # Nobody reads on, as in "pinotctl ... | head": Python would say so once more when it ends.
+            # Nobody reads on, as in "pinotctl ... | head": Python would report it once more when it ends.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
         except Exception as error:  # noqa: BLE001  # the last line: an error becomes a message and a code

@@ -172,9 +172,11 @@ def _read_profile(path: Path, name: str | None) -> dict[str, str]:
     except FileNotFoundError:
         if name is None:
             return {}
-        raise ConfigError(f"there is no file of profiles, so no profile {name}", where=str(path)) from None
+        raise ConfigError(
+            f"there is no profiles file, so there is no profile {name}", where=str(path)
+        ) from None
     except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"the file of profiles cannot be read: {error}", where=str(path)) from error
+        raise ConfigError(f"the profiles file cannot be read: {error}", where=str(path)) from error
     if name is None and "default" not in document:
         return {}
     table = document.get(name or "default")
@@ -212,7 +214,7 @@ def _secret_of(setting: Setting, value: str, source: str) -> str:
     try:
         secret = Path(value).expanduser().read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: there is no such home
-        reason = getattr(error, "strerror", None) or "not UTF-8 text, or no file"
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text, or not a file"
         raise ConfigError(
             f"the file of {setting.name} cannot be read: {reason}", where=f"{value} ({source})"
         ) from error

@@ -1,4 +1,4 @@
-"""Full disks: recognised in whatever error they end in, and said as such."""
+"""Full disks: recognised in whatever error they end in, and reported as such."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["disk_full", "naming_full_disks"]
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _TEXTS = ("No space left on device", "Disk quota exceeded", "File too large")
-"""What Java's exceptions say of the same errors."""
+"""How Java's exceptions describe the same errors."""
 _MAPPED = "unsafe memory access operation"
-"""What Java says where a page of a mapped file cannot be written."""
+"""How Java describes it where a page of a mapped file cannot be written."""
 
 
 def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
@@ -33,19 +33,21 @@ def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
         return error
     causes = [cause for cause in _causes(error) if not isinstance(cause, PinotPluginError)]
     if any(map(_is_of_full_disk, causes)):
-        text = f"no room is left on the disk of {folder}"
+        text = f"no space is left on the disk of {folder}"
     elif any(_MAPPED in str(cause) for cause in causes):
-        text = f"a mapped file in {folder} could not be written: no room is left, or its disk has failed"
+        text = f"a mapped file in {folder} could not be written: no space is left, or its disk has failed"
     else:
         return None
     return DiskFullError(
-        f"{text}; {_figures(folder)}", where=str(folder), remedy="make room there; the files are not at fault"
+        f"{text}; {_figures(folder)}",
+        where=str(folder),
+        remedy="free space there; the files are not at fault",
     )
 
 
 @contextmanager
 def naming_full_disks(folder: Path) -> Iterator[None]:
-    """Turn an error that a full disk has caused into one that says so.
+    """Turn an error that a full disk has caused into one that names the cause.
 
     Raises:
         DiskFullError: The disk of the folder is full.

@@ -67,7 +67,7 @@ def scratch_folder(prefix: str, parent: Path | None = None, clock: Clock | None 
     What a process leaves that is killed is deleted by the next that asks for a folder of the same prefix.
 
     Args:
-        prefix: Begin of its name, e.g. ``pinot-push-``.
+        prefix: Prefix of its name, e.g. ``pinot-push-``.
         parent: Where it is; by default the system's folder for temporary files.
         clock: Time, by which a folder without a lock is an old one.
     """

@@ -45,15 +45,23 @@ class TableName(str):
     type: TableType
 
     def __new__(cls, text: str) -> Self:  # noqa: D102  # see the class
-        name = super().__new__(cls, text)
+        name = cls.parse(text)
+        if name is None:
+            raise ConfigError(
+                f"{str(text)!r} is not a table name with type", expected=f"{text}_OFFLINE or {text}_REALTIME"
+            )
+        return name
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Read a name; None for one without type."""
         for table_type in TableType:
             raw = text.removesuffix(f"_{table_type}")
             if raw and raw != text:
+                name = super().__new__(cls, text)
                 name.raw, name.type = str(raw), table_type
                 return name
-        raise ConfigError(
-            f"{str(text)!r} is no table name with type", expected=f"{text}_OFFLINE or {text}_REALTIME"
-        )
+        return None
 
     @classmethod
     def of(cls, name: str, table_type: TableType) -> Self:
@@ -62,13 +70,14 @@ class TableName(str):
         Raises:
             ConfigError: The name has the other type.
         """
-        for other in TableType:
-            if other is not table_type and name.endswith(f"_{other}"):
-                raise ConfigError(
-                    f"{str(name)!r} is a table of type {other}", expected=f"a table of type {table_type}"
-                )
-        suffix = f"_{table_type}"
-        return cls(name if name.endswith(suffix) else name + suffix)
+        given = cls.parse(name)
+        if given is None:
+            return cls(f"{name}_{table_type}")
+        if given.type is not table_type:
+            raise ConfigError(
+                f"{str(name)!r} is a table of type {given.type}", expected=f"a table of type {table_type}"
+            )
+        return given
 
     @property
     def database(self) -> str | None:
@@ -85,7 +94,7 @@ class TableName(str):
 class SegmentName:
     """The name of a segment that consumes, or consumed, a stream: ``flights__0__17__20260101T0000Z``.
 
-    Uploaded segments have other names, which say nothing.
+    Uploaded segments have other names, from which nothing follows.
 
     Attributes:
         partition: Partition group.
@@ -96,6 +105,11 @@ class SegmentName:
     partition: int
     sequence: int
     name: str
+
+    @property
+    def table(self) -> TableName:
+        """The table whose stream it reads."""
+        return TableName(f"{self.name.rsplit('__', 3)[0]}_{TableType.REALTIME}")
 
     @classmethod
     def parse(cls, name: str) -> Self | None:

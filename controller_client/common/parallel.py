@@ -33,7 +33,7 @@ class ParallelEngine(Protocol):
             title: What the engine shows of it.
 
         Raises:
-            OutcomeUnknownError: The engine failed; what was done is not told.
+            OutcomeUnknownError: The engine failed; what was done is unknown.
         """
         ...
 

@@ -1,8 +1,8 @@
 """Which settings are secret, and how secrets are taken out of text that is shown or stored.
 
-What a setting is, its key says; a value that holds a URL with credentials is secret whatever its key.
-Text that others wrote (an answer, a Java exception, a log line) is searched for such keys with their values,
-and for what is known to be secret in each form in which a peer may return it.
+Whether a setting is secret follows from its key; a value that holds a URL with credentials is secret whatever
+its key. Text that others wrote (an answer, a Java exception, a log line) is searched for such keys with their
+values, and for what is known to be secret in each form in which a peer may return it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Waiting for a state of the cluster, with an error that tells what was seen last."""
+"""Waiting for a state of the cluster, with an error that reports what was seen last."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def wait_until(
         missing: Looks once; returns None when the state is there, else what is still missing, in words.
             Runs in the caller's thread, at least once.
         what: The state, for the error: "segments ONLINE in flights_OFFLINE".
-        timeout_s: Seconds until the last look.
+        timeout_s: Seconds until the last check.
         clock: Time and sleep.
-        first_poll_s: Pause after the first look; each one is 1.5 times the one before.
+        first_poll_s: Pause after the first check; each one is 1.5 times the one before.
         longest_poll_s: Longest pause between two looks.
         remedy: What the reader of the error should do.
 
     Raises:
-        WaitTimeoutError: Something is still missing at the last look; says what.
+        WaitTimeoutError: Something is still missing at the last check; the error reports what.
     """
     started = clock.monotonic()
     pause_s = first_poll_s

@@ -6,8 +6,8 @@ Each step is noted in the plan before it begins, so that a run that was killed i
                                      │ not every partition consumes in time
                                      └──▶ undo ──▶ undo-resume ──▶ (plan deleted, RejectedError)
 
-That the new stream cannot be read shows on Pinot 0.11 by nothing but partitions that do not start: the
-controller cannot tell offsets, and makes no segments; or servers cannot read, and their segments go to ERROR.
+On Pinot 0.11, a new stream that cannot be read shows only in partitions that do not start: the controller
+cannot read offsets, and makes no segments; or servers cannot read, and their segments go to ERROR.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from controller_client.helix.stream_segments import read_partitions
 from controller_client.models import TableConfig
 from controller_client.rest.consumption import ConsumeFrom
 from controller_client.stream.config import StreamConfig
-from controller_client.stream.offsets import StreamUnknownError, open_look
+from controller_client.stream.offsets import StreamUnknownError, open_offsets
 
 __all__ = ["RECIPE", "change_stream"]
 
@@ -51,7 +51,7 @@ def change_stream(
     *,
     consume_from: ConsumeFrom | None,
     timeout_s: float,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
     dry_run: bool = False,
 ) -> ResumeResult | None:
     """Change a table's stream config while nothing consumes, and consume from the new stream.
@@ -64,15 +64,15 @@ def change_stream(
             error.
         consume_from: Where to begin in the new stream.
         timeout_s: Seconds for the pause, and for every partition to consume afterwards.
-        say: Told each step before it is done, in the caller's thread.
-        dry_run: Say what would be done, and check what can be; change nothing.
+        report: Called with each step before it is done, in the caller's thread.
+        dry_run: Report what would be done, and check what can be; change nothing.
 
     Returns:
         What the resume came to; None for a dry run.
 
     Raises:
-        ConfigError: Nothing says what to change, or where to begin; or secret values are needed again.
-        NotFoundError: There is no such table; or no such topic (where the stream can be looked at).
+        ConfigError: It is not given what to change, or where to begin; or secret values are needed again.
+        NotFoundError: There is no such table; or no such topic (where the stream's offsets can be read).
         SourceError: The new stream does not answer this process (with ``watch_stream`` alone).
         ConflictError: Another recipe is under way, or somebody else changed the stream config meanwhile.
         RejectedError: The new stream could not be read; the old one is back, at the old offsets.
@@ -80,20 +80,20 @@ def change_stream(
     """
     plan = under_way(control, RECIPE)
     if plan is None:
-        change = _wanted(control, changes, consume_from, say)
+        change = _wanted(control, changes, consume_from, report)
         if change is None:
-            say(f"the stream config of {control.table} is so already")
+            report(f"the stream config of {control.table} has these values already")
             return None if dry_run else ResumeResult(changed=False)
         if dry_run:
-            _say_all(control, say, change, str(consume_from))
+            _report_all(control, report, change, str(consume_from))
             return None
-        say(f"write down the change of {control.table}, so that a killed run can be finished")
+        report(f"record the change of {control.table}, so that a killed run can be finished")
         plan = begin(control, RECIPE, {**change.to_data(), "consume_from": str(consume_from)})
     else:
-        say(f"go on with what {plan.by} began: step {plan.step}")
+        report(f"resume the recipe that {plan.by} began: step {plan.step}")
         change = StreamChange.from_data(plan.data)
         if dry_run:
-            _say_all(control, say, change, plan.data["consume_from"])
+            _report_all(control, report, change, plan.data["consume_from"])
             return None
         if changes and not change.is_repeated(changes, control.client.tables.get(control.table)):
             raise ConflictError(
@@ -102,8 +102,8 @@ def change_stream(
                 remedy="run it without --set to finish that one first",
             )
     if plan.step.startswith("undo"):
-        _undo(control, plan, timeout_s, say)
-    return _forward(control, plan, changes, timeout_s, say)
+        _undo(control, plan, timeout_s, report)
+    return _forward(control, plan, changes, timeout_s, report)
 
 
 def _forward(
@@ -111,62 +111,62 @@ def _forward(
     plan: Plan,
     changes: Mapping[str, str | None],
     timeout_s: float,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> ResumeResult:
     change = StreamChange.from_data(plan.data)
     if plan.step != "resume":
         change.check_secrets(control.client.tables.get(control.table), changes)
-        say(f"pause {control.table} and wait until nothing consumes")
+        report(f"pause {control.table} and wait until nothing consumes")
         if plan.step != "update":
             plan = save(control, plan, step="pause")
         # Also where a run before did: somebody may have resumed since, and would consume with both configs.
         pause(control, reason=RECIPE, timeout_s=timeout_s)
-        say("put the new stream into the table's config")
+        report("put the new stream into the table's config")
         table = control.client.tables.get(control.table)
         if not change.is_applied(table):
             changed = change.applied(table, changes)
-            plan = save(control, plan, step="update", ends=_ends(control))
+            plan = save(control, plan, step="update", ends=_end_offsets(control))
             _update(control, changed, change.is_applied)
-        say(f"resume from {plan.data['consume_from']} and wait until every partition consumes")
+        report(f"resume from {plan.data['consume_from']} and wait until every partition consumes")
         plan = save(control, plan, step="resume")
     try:
         start = parse_consume_from(plan.data["consume_from"])
         result = resume(control, consume_from=start, timeout_s=timeout_s)
     except WaitTimeoutError as error:
-        _undo(control, save(control, plan, step="undo", why=mask_text(error.message)), timeout_s, say)
+        _undo(control, save(control, plan, step="undo", why=mask_text(error.message)), timeout_s, report)
     table = control.client.tables.get(control.table)
     if not change.is_finished(table):
-        say("take the old secrets out of the table's config")
+        report("take the old secrets out of the table's config")
         _update(control, change.finished(table), change.is_finished)
-    say("done: delete the note")
+    report("done: delete the recipe's record")
     drop(control)
     return result
 
 
-def _ends(control: TableControl) -> dict[str, str | None]:
+def _end_offsets(control: TableControl) -> dict[str, str | None]:
     """Return where the committed rows of each partition end; JSON has only texts for keys."""
     partitions = read_partitions(control.store, control.table)
     return {str(number): each.next_offset for number, each in partitions.items()}
 
 
-def _undo(control: TableControl, plan: Plan, timeout_s: float, say: Callable[[str], None]) -> NoReturn:
+def _undo(control: TableControl, plan: Plan, timeout_s: float, report: Callable[[str], None]) -> NoReturn:
     """Put the old stream back and go on where the table was."""
     why = plan.data["why"]
     if plan.step == "undo":
-        say(f"the new stream cannot be read ({why}): pause {control.table} and put the old one back")
-        _stop_new(control, timeout_s, say)
-        say("put the old stream into the table's config")
+        report(f"the new stream cannot be read ({why}): pause {control.table} and put the old one back")
+        _stop_new(control, timeout_s, report)
+        report("put the old stream into the table's config")
         change, table = StreamChange.from_data(plan.data), control.client.tables.get(control.table)
         if not change.is_undone(table):
             _update(control, change.undone(table), change.is_undone)
         plan = save(control, plan, step="undo-resume", moved=_moved(control, plan.data.get("ends", {})))
     moved = {int(number): offset for number, offset in plan.data["moved"].items()}
-    say("resume where the table was" + (f": offsets {moved}" if moved else ""))
+    report("resume where the table was" + (f": offsets {moved}" if moved else ""))
     # Once the flag is cleared, the offsets are used up: what follows the first segments is behind them.
     again = not control.ideal().flags.table_paused
     start = ConsumeFrom.LAST_CONSUMED if again or not moved else moved
     resume(control, consume_from=start, timeout_s=timeout_s)
-    say("undone: delete the note")
+    report("undone: delete the recipe's record")
     drop(control)
     raise RejectedError(
         f"the new stream of {control.table} could not be read: {why}",
@@ -176,24 +176,26 @@ def _undo(control: TableControl, plan: Plan, timeout_s: float, say: Callable[[st
     )
 
 
-def _stop_new(control: TableControl, timeout_s: float, say: Callable[[str], None]) -> None:
+def _stop_new(control: TableControl, timeout_s: float, report: Callable[[str], None]) -> None:
     pause(control, reason=RECIPE, wait=False, timeout_s=timeout_s)
     failed = failed_segments(control)
     if failed:
         # They have no row, cannot be committed, and begin at offsets of the new stream.
-        say(f"delete the segments that do not consume: {', '.join(failed)}")
+        report(f"delete the segments that do not consume: {', '.join(failed)}")
         control.client.segments.delete(control.table, failed)
         control.client.segments.wait_gone(control.table, failed, timeout_s)
     wait_paused(control, timeout_s=timeout_s)
-    say(f"wait {_LATE_TRIES_S:g} s for the controller's last tries of the new stream")
+    report(f"wait {_LATE_TRIES_S:g} s for the controller's last attempts to read the new stream")
     control.clock.sleep(_LATE_TRIES_S)
 
 
-def _moved(control: TableControl, ends: Mapping[str, str | None]) -> dict[str, int]:
+def _moved(control: TableControl, end_offsets: Mapping[str, str | None]) -> dict[str, int]:
     """Return the old offsets of the partitions that have committed rows of the new stream."""
-    now = _ends(control)
+    now = _end_offsets(control)
     return {
-        number: int(end) for number, end in ends.items() if end and end.isdigit() and now.get(number) != end
+        number: int(end)
+        for number, end in end_offsets.items()
+        if end and end.isdigit() and now.get(number) != end
     }
 
 
@@ -201,18 +203,18 @@ def _wanted(
     control: TableControl,
     changes: Mapping[str, str | None],
     consume_from: ConsumeFrom | None,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> StreamChange | None:
     if not changes:
         raise ConfigError(
-            f"it is not said what to change in the stream config of {control.table}, and nothing was begun",
+            f"no change of the stream config of {control.table} is given, and no earlier one is unfinished",
             remedy="pass --set KEY=VALUE",
         )
-    held = control.ideal().flags.paused_partitions
-    if held:
-        # The consumer of a segment that is held was made with the old config, and would go on with it.
+    paused = control.ideal().flags.paused_partitions
+    if paused:
+        # The consumer of a paused partition was made with the old config, and would keep using it.
         raise ConflictError(
-            f"partitions of {control.table} are paused for themselves: {', '.join(map(str, sorted(held)))}",
+            f"single partitions of {control.table} are paused: {', '.join(map(str, sorted(paused)))}",
             where=control.table,
             remedy="resume them first",
         )
@@ -222,30 +224,30 @@ def _wanted(
         return None
     if consume_from is None:
         raise ConfigError(
-            "it is not said where to begin in the new stream",
+            "no position to start from in the new stream is given",
             expected="smallest, largest, or lastConsumed where it is the same topic with the same offsets",
             remedy="pass --consume-from",
         )
     if control.watch_stream:
-        _look_at(new, say)
+        _inspect(new, report)
     return StreamChange.between(old, new)
 
 
-def _look_at(new: StreamConfig, say: Callable[[str], None]) -> None:
+def _inspect(new: StreamConfig, report: Callable[[str], None]) -> None:
     try:
-        found = open_look(new).read()
+        found = open_offsets(new).read()
     except StreamUnknownError as error:
-        say(f"the new stream is not checked before: {error.message}")
+        report(f"the new stream cannot be checked first: {error.message}")
     else:
-        say(f"the new stream {new.topic} can be read: {len(found)} partitions")
+        report(f"the new stream {new.topic} can be read: {len(found)} partitions")
 
 
-def _say_all(
-    control: TableControl, say: Callable[[str], None], change: StreamChange, consume_from: str
+def _report_all(
+    control: TableControl, report: Callable[[str], None], change: StreamChange, consume_from: str
 ) -> None:
-    say(f"would pause {control.table} and change {', '.join(change.keys)} in its stream config")
-    say(f"would resume from {consume_from}")
-    say("would put the old config back if a partition does not consume then")
+    report(f"would pause {control.table} and change {', '.join(change.keys)} in its stream config")
+    report(f"would resume from {consume_from}")
+    report("would put the old config back if a partition does not consume then")
 
 
 def _update(control: TableControl, wanted: TableConfig, is_done: Callable[[TableConfig], bool]) -> None:

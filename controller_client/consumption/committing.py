@@ -33,33 +33,33 @@ class Forcer:
     def __init__(self, control: TableControl, *, batch_size: int | None = None) -> None:
         self._control = control
         self._batch_size = batch_size
-        self._told_s: dict[str, float] = {}
+        self._sent_s: dict[str, float] = {}
         self._again_s: dict[str, float] = {}
 
-    def told(self, segments: Collection[str]) -> None:
+    def sent(self, segments: Collection[str]) -> None:
         """Note that the message was sent to these by another call."""
         now = self._control.clock.monotonic()
         for segment in segments:
-            self._told_s[segment] = now
+            self._sent_s[segment] = now
             self._again_s.setdefault(segment, _FIRST_AGAIN_S)
 
     def force(self, segments: Collection[str]) -> None:
-        """Send the message to those that were not told, or are open long after they were."""
+        """Send the message to those that it was not sent to, or that are open long after it was."""
         now = self._control.clock.monotonic()
-        due = [each for each in segments if now >= self._told_s.get(each, -1e9) + self._again_s.get(each, 0)]
+        due = [each for each in segments if now >= self._sent_s.get(each, -1e9) + self._again_s.get(each, 0)]
         if not due:
             return
         for segment in due:
-            if segment in self._told_s:
+            if segment in self._sent_s:
                 self._again_s[segment] = min(self._again_s[segment] * 2, _LONGEST_AGAIN_S)
-        self.told(due)
+        self.sent(due)
         try:
             self._control.client.consumption.force_commit(
                 self._control.table, segments=due, batch_size=self._batch_size
             )
         except (RejectedError, OutcomeUnknownError, UnreachableError) as error:
-            # To be told twice does no harm, and that nobody listens may pass: the servers are named in the
-            # end.
+            # Sending it twice does no harm, and a silent server may come back: the final error names the
+            # servers that did not.
             logger.warning("%s: forcing the commit failed: %s", self._control.table, error.message)
 
 
@@ -70,7 +70,7 @@ def failed_segments(control: TableControl) -> list[str]:
 
 
 def describe_open(control: TableControl, open_segments: dict[str, tuple[str, ...]]) -> str:
-    """Say which partitions are open on which servers, and which of these are away."""
+    """List which partitions are open on which servers, and which of these are away."""
     live = set(control.store.live_instances())
     parts = []
     for name, servers in sorted(open_segments.items()):
@@ -87,7 +87,7 @@ def force_commit(
 
     Args:
         control: The table.
-        timeout_s: Seconds until the last look.
+        timeout_s: Seconds until the last check.
         wait: Until all of it is committed and sealed on the servers; else send the message alone.
         batch_size: How many segments commit at a time; Pinot 1.4 and later.
 
@@ -96,8 +96,8 @@ def force_commit(
 
     Raises:
         NotFoundError: There is no such table.
-        RejectedError: The table is disabled, or no server is there to be told.
-        WaitTimeoutError: Some are still open: says which, and on which servers.
+        RejectedError: The table is disabled, or has no live server.
+        WaitTimeoutError: Some are still open; the error lists which, and on which servers.
         OutcomeUnknownError: The reply was lost, and it was not to be waited.
     """
     first = control.ideal().consuming

@@ -32,7 +32,7 @@ def paused(
 
     Several blocks, in any number of processes, may overlap: the table stays paused until the last one ends. A
     table that somebody else paused before stays paused after the block. A block whose process is killed
-    leaves the table paused: ``pinotctl consumption status`` says for whom.
+    leaves the table paused: ``pinotctl consumption status`` reports for whom.
 
     Args:
         control: The table.
@@ -40,7 +40,7 @@ def paused(
         comment: More words.
         timeout_s: Seconds for the pause, and for the resume.
         resume_on_error: Resume after an exception too; False: leave the table paused then, for somebody to
-            look at what is half done. An exception of the resume is logged then; the block's own goes on.
+            inspect what is half done. An exception of the resume is logged then; the block's own goes on.
 
     Raises:
         WaitTimeoutError: The pause was not finished in time, and the table is resumed; or the resume was not.
@@ -66,9 +66,9 @@ def _end(control: TableControl, holder: str, timeout_s: float) -> None:
     ideal = control.ideal()
     if record is None or holder not in record.holders or not record.explains(ideal):
         raise ConflictError(
-            f"{control.table} was resumed by somebody else while it was to stay paused",
+            f"{control.table} was resumed by somebody else while it should have stayed paused",
             where=control.table,
-            remedy="look at what was done meanwhile: rows may have been consumed",
+            remedy="find out what was done in the meantime: rows may have been consumed",
         )
     if _leave(control, holder):
         resume(control, timeout_s=timeout_s)

@@ -22,66 +22,69 @@ def drain(
     *,
     until: Mapping[int, int] | None,
     timeout_s: float,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
     dry_run: bool = False,
 ) -> dict[int, int]:
     """Pause a table when it has read what its stream holds now.
 
-    The table may have some rows more, that came meanwhile; never less. The ends are noted in the plan, so a
-    second run goes on with those of the first.
+    The table may have some rows more, that came meanwhile; never less. The end offsets are noted in the plan,
+    so a second run uses those of the first.
 
     Args:
         control: The table.
-        until: The offset of each partition to wait for; None: the stream's ends of now, which takes a look at
-            the stream.
+        until: The offset of each partition to wait for; None: the present end offsets of the stream,
+            which are read from it.
         timeout_s: Seconds for the offsets to be reached, and again for the pause.
-        say: Told each step before it is done, in the caller's thread.
-        dry_run: Say what would be done, and change nothing.
+        report: Called with each step before it is done, in the caller's thread.
+        dry_run: Report what would be done, and change nothing.
 
     Returns:
         The offsets that were waited for, by partition.
 
     Raises:
-        StreamUnknownError: The stream's ends are not given and cannot be looked at.
+        StreamUnknownError: The end offsets are not given and cannot be read from the stream.
         ConflictError: Another recipe is under way.
-        WaitTimeoutError: They were not reached: says which partitions stand where. Run it again to wait on.
+        WaitTimeoutError: They were not reached; the error lists how far each partition is. Run it again
+            to keep waiting.
     """
     plan = under_way(control, RECIPE)
     if plan is None:
-        ends = dict(until) if until is not None else {n: each.latest for n, each in control.stream().items()}
+        end_offsets = (
+            dict(until) if until is not None else {n: each.latest for n, each in control.stream().items()}
+        )
     else:
-        say(f"go on with what {plan.by} began")
-        ends = {int(number): offset for number, offset in plan.data["ends"].items()}
-    where = ", ".join(f"{number}={offset}" for number, offset in sorted(ends.items()))
+        report(f"resume the recipe that {plan.by} began")
+        end_offsets = {int(number): offset for number, offset in plan.data["ends"].items()}
+    where = ", ".join(f"{number}={offset}" for number, offset in sorted(end_offsets.items()))
     if dry_run:
-        say(f"would wait until {control.table} has read up to the offsets {where}, and pause it")
-        return ends
-    say(f"write down the ends: {where}")
-    plan = begin(control, RECIPE, {"ends": {str(number): offset for number, offset in ends.items()}})
+        report(f"would wait until {control.table} has read up to the offsets {where}, and pause it")
+        return end_offsets
+    report(f"record the end offsets: {where}")
+    plan = begin(control, RECIPE, {"ends": {str(number): offset for number, offset in end_offsets.items()}})
     while True:
         if not control.ideal().flags.table_paused:
-            say("wait until they are read")
-            _wait_read(control, ends, timeout_s)
-        say(f"pause {control.table}")
+            report("wait until they are read")
+            _wait_read(control, end_offsets, timeout_s)
+        report(f"pause {control.table}")
         plan = save(control, plan, step="pause")
         pause(control, reason="drained", timeout_s=timeout_s)
-        left = _uncommitted(control, ends)
+        left = _uncommitted(control, end_offsets)
         if not left:
             break
         # A table that was paused before; or a replica that was behind has committed.
-        say(f"not all of it is committed ({left}): resume once more")
+        report(f"not all of it is committed ({left}): resume once more")
         resume(control, timeout_s=timeout_s)
-    say("done: delete the note; the table stays paused")
+    report("done: delete the recipe's record; the table stays paused")
     drop(control)
-    return ends
+    return end_offsets
 
 
-def _wait_read(control: TableControl, ends: Mapping[int, int], timeout_s: float) -> None:
+def _wait_read(control: TableControl, end_offsets: Mapping[int, int], timeout_s: float) -> None:
     def missing() -> str | None:
         status = control.status()
         left = [
             f"partition {number} at {_offset(status, number)} of {end}"
-            for number, end in sorted(ends.items())
+            for number, end in sorted(end_offsets.items())
             if _offset(status, number) < end
         ]
         return ", ".join(left) or None
@@ -92,8 +95,8 @@ def _wait_read(control: TableControl, ends: Mapping[int, int], timeout_s: float)
         timeout_s=timeout_s,
         clock=control.clock,
         remedy=(
-            "run it again to wait on; a stream whose last offsets hold no rows (markers of transactions) "
-            "needs --until"
+            "run it again to keep waiting; a stream whose last offsets hold no rows (markers of "
+            "transactions) needs --until"
         ),
     )
 
@@ -103,11 +106,11 @@ def _offset(status: TableStatus, number: int) -> int:
     return int(offset) if offset and offset.isdigit() else 0
 
 
-def _uncommitted(control: TableControl, ends: Mapping[int, int]) -> str:
+def _uncommitted(control: TableControl, end_offsets: Mapping[int, int]) -> str:
     partitions = read_partitions(control.store, control.table)
     committed = {number: int(each.next_offset or 0) for number, each in partitions.items()}
     return ", ".join(
         f"partition {number} at {committed.get(number, 0)} of {end}"
-        for number, end in sorted(ends.items())
+        for number, end in sorted(end_offsets.items())
         if committed.get(number, 0) < end
     )

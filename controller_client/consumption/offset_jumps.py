@@ -15,7 +15,7 @@ __all__ = ["OffsetJump", "find_jumps"]
 
 @dataclass(frozen=True)
 class OffsetJump:
-    """A partition that went on elsewhere.
+    """A partition that continued at another offset.
 
     Attributes:
         partition: Partition group.
@@ -46,11 +46,11 @@ class OffsetJump:
     def __str__(self) -> str:
         missing = self.missing
         if missing is None:
-            return f"partition {self.partition} went on at {self.started} instead of {self.expected}"
+            return f"partition {self.partition} continued at {self.started} instead of {self.expected}"
         first, last = sorted((int(self.expected), int(self.started)))
         what = "are not in the table" if missing > 0 else "are read again"
         return (
-            f"partition {self.partition} went on at offset {self.started}: the {last - first:,} offsets "
+            f"partition {self.partition} continued at offset {self.started}: the {last - first:,} offsets "
             f"{first} to {last - 1} {what}"
         )
 

@@ -13,7 +13,6 @@ import re
 import time
 from collections.abc import Mapping
 
-from controller_client.common.names import TableName
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConfigError, RejectedError
 from controller_client.helix.ideal_state import add_offline_segments
@@ -51,7 +50,7 @@ def parse_consume_from(text: str) -> ConsumeFrom | dict[int, int]:
         pair = _PAIR.fullmatch(part.strip())
         if pair is None or int(pair[1]) in offsets:
             raise ConfigError(
-                f"{text!r} tells no place to consume from",
+                f"{text!r} is not an offset to consume from",
                 expected="smallest, largest, lastConsumed, or an offset per partition: 0=120,3=77",
             )
         offsets[int(pair[1])] = int(pair[2])
@@ -61,12 +60,14 @@ def parse_consume_from(text: str) -> ConsumeFrom | dict[int, int]:
 def stands_behind_end(
     partitions: Mapping[int, PartitionSegments], stream: Mapping[int, OffsetRange]
 ) -> list[str]:
-    """Say which partitions would go on behind the stream's end."""
+    """List which partitions would go on behind the stream's end."""
     faults = []
     for number, segments in partitions.items():
         at = segments.next_offset or ""
         if number in stream and at.isdigit() and int(at) > stream[number].latest:
-            faults.append(f"partition {number} ends at {stream[number].latest}, the table goes on at {at}")
+            faults.append(
+                f"partition {number} ends at {stream[number].latest}, but the table continues at {at}"
+            )
     return faults
 
 
@@ -127,11 +128,10 @@ def drop_placeholders(control: TableControl) -> None:
 
 
 def _placeholder(control: TableControl, newest: SegmentRecord, offset: int) -> ZNRecord:
-    raw = TableName(control.table).raw
     now_ms = control.now_ms()
-    # Pinot's own names end with minutes: the seconds tell the two apart without reading all records.
+    # Pinot's own names end with minutes: the seconds distinguish the two without reading all records.
     made = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now_ms / 1000))
-    name = f"{raw}__{newest.segment.partition}__{newest.segment.sequence + 1}__{made}"
+    name = f"{control.table.raw}__{newest.segment.partition}__{newest.segment.sequence + 1}__{made}"
     inherited = newest.record.simple_fields
     return ZNRecord(
         name,

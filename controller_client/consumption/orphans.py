@@ -25,7 +25,7 @@ _PINOT_TAKES_OVER_MS = 290_000
 
 
 def find_orphans(control: TableControl, ideal: IdealState) -> list[str]:
-    """Return the forgotten segments that nobody will take up any more, so that they can be deleted.
+    """Return the forgotten segments that nobody will resume, so that they can be deleted.
 
     While the flag is set every write to the ideal state that would take one up fails, as it is based on an
     older version. Without the flag a record has to be old enough for its writer to be through, and too young

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from controller_client.common.names import TableName
 from controller_client.consumption.pause_record import Holder, plugin_path
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
 __all__ = ["note_partitions", "read_partition_holders"]
 
 
-def read_partition_holders(store: PropertyStore, table: str) -> dict[int, Holder]:
+def read_partition_holders(store: PropertyStore, table: TableName) -> dict[int, Holder]:
     """Return who paused partitions, by partition, those among them that are not paused any more."""
     found = store.get(plugin_path(table, "partitions"))
     fields: Mapping[str, Mapping[str, str]] = found.record.map_fields if found else {}
@@ -26,14 +27,18 @@ def read_partition_holders(store: PropertyStore, table: str) -> dict[int, Holder
 
 
 def note_partitions(
-    store: PropertyStore, table: str, paused: Collection[int], holder: Holder, partitions: Collection[int]
+    store: PropertyStore,
+    table: TableName,
+    paused: Collection[int],
+    holder: Holder,
+    partitions: Collection[int],
 ) -> None:
     """Write down who pauses partitions.
 
     Args:
         store: The cluster's property store.
         table: Name with type.
-        paused: Partitions that are paused now: who paused these stays, and what is said of others goes.
+        paused: Partitions that are paused now: their entries stay, and those of others are deleted.
         holder: Who pauses.
         partitions: What they pause.
 

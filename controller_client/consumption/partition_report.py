@@ -1,13 +1,13 @@
-"""What Python-hosted servers report of the partitions that they hold.
+"""What Python-hosted servers report of paused partitions.
 
 ::
 
     /<cluster>/PINOT_PLUGINS/servers/<instance>
         simpleFields.session            the Helix session of the server that wrote it
-        mapFields.<table>.<partition>   the consuming segment that is held at its start offset
+        mapFields.<table>.<partition>   the consuming segment that is kept at its start offset
 
 A report counts while the instance's live record has the same session; so a stock server that takes the name
-over is told from the hosted one, and a server that is down is known by what it was last.
+over is distinguished from the hosted one, and a server that is down counts as what it was last.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class HoldReport:
     Attributes:
         instance: The server's name in Helix.
         session: Its Helix session.
-        held: Table (with type) -> partition group -> consuming segment that is held.
+        held: Table (with type) -> partition group -> consuming segment that is kept at its start offset.
     """
 
     instance: str

@@ -1,21 +1,21 @@
 """Pause and resume of single partitions, by the servers that are hosted in Python.
 
-No version of Pinot has it: a stock controller makes the next consuming segment after each commit. So the wish
-stands in the ideal state (``pausedPartitions``), the hook ``partition-pause`` of each server holds the
-partition's consuming segment at its start offset, and reports it. A stock server would consume all the same;
-with one of them nothing is changed.
+No version of Pinot has it: a stock controller makes the next consuming segment after each commit. So what is
+wanted is written into the ideal state (``pausedPartitions``); the hook ``partition-pause`` of each server
+keeps the partition's consuming segment at its start offset, and reports it. A stock server would consume all
+the same; with one of them nothing is changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from controller_client.common.names import SegmentName
+from controller_client.common.names import SegmentName, TableName
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.partition_record import note_partitions
 from controller_client.consumption.partition_report import HoldReport, read_reports
 from controller_client.consumption.pause_record import Holder
-from controller_client.consumption.paused_partitions import read_holds
+from controller_client.consumption.paused_partitions import read_partition_pauses
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConfigError, UnsupportedError
 from controller_client.helix.ideal_state import (
@@ -31,7 +31,7 @@ from controller_client.zookeeper import PropertyStore
 __all__ = ["RATE_LIMIT_KEY", "check_pause", "pause_partitions", "resume_partitions"]
 
 RATE_LIMIT_KEY = "topic.consumption.rate.limit"
-"""Stream config with which consumers have a rate limiter of Pinot itself: the hook has no place there."""
+"""Stream config with which Pinot installs a rate limiter of its own, in the place that the hook needs."""
 
 
 def pause_partitions(
@@ -43,7 +43,7 @@ def pause_partitions(
     wait: bool = True,
     timeout_s: float = 300.0,
 ) -> bool:
-    """Pause partitions and wait until every server of theirs holds them; the same from any number of callers.
+    """Pause partitions and wait until every server has stopped consuming them; for any number of callers.
 
     What was consumed until then is committed; no row that comes later is indexed before
     :func:`resume_partitions`.
@@ -53,8 +53,8 @@ def pause_partitions(
         partitions: Partition groups.
         reason: Why, in a word.
         comment: More words.
-        wait: Until they are held; else only the wish is sure to be written.
-        timeout_s: Seconds until the last look.
+        wait: Until they are paused; else it is only certain that the request is written.
+        timeout_s: Seconds until the last check.
 
     Returns:
         Whether one of them was not paused before.
@@ -63,7 +63,7 @@ def pause_partitions(
         ConfigError: The table has no such partition.
         UnsupportedError: A server is not hosted in Python, or the stream has a rate limit. Nothing was
             changed.
-        WaitTimeoutError: Some servers still consume. The pause stands, and they go on trying.
+        WaitTimeoutError: Some servers still consume. The pause stays requested, and they keep trying.
         OutcomeUnknownError: The reply to the change was lost.
     """
     wanted = frozenset(partitions)
@@ -71,15 +71,15 @@ def pause_partitions(
     ideal = check_pause(control, wanted)
     mine = Holder(control.by, control.now_ms(), reason, comment)
     note_partitions(store, table, ideal.flags.paused_partitions, mine, wanted)
-    set_paused_partitions(store, table, lambda held: held | wanted)
+    set_paused_partitions(store, table, lambda paused: paused | wanted)
     if wait:
         wait_until(
             lambda: _still_consuming(store, table, wanted),
-            what=f"partitions {_list(wanted)} of {table} to be held",
+            what=f"partitions {_list(wanted)} of {table} to be paused",
             timeout_s=timeout_s,
             clock=control.clock,
             first_poll_s=0.05,
-            remedy="look at the logs of these servers; the pause stands, and they go on trying",
+            remedy="see the logs of these servers; the pause stays requested, and they keep trying",
         )
     return not wanted <= ideal.flags.paused_partitions
 
@@ -97,39 +97,39 @@ def check_pause(control: TableControl, partitions: Collection[int]) -> IdealStat
 def resume_partitions(
     control: TableControl, partitions: Collection[int], *, wait: bool = True, timeout_s: float = 300.0
 ) -> bool:
-    """Let paused partitions go on where they were stopped, and wait until no server holds them.
+    """Release paused partitions where they were stopped, and wait until every server has released them.
 
     Args:
         control: The table.
         partitions: Partition groups; ones that are not paused stay as they are.
-        wait: Until no server holds them.
-        timeout_s: Seconds until the last look.
+        wait: Until every server has released them.
+        timeout_s: Seconds until the last check.
 
     Returns:
         Whether one of them was paused.
 
     Raises:
         NotFoundError: There is no such table.
-        WaitTimeoutError: Some servers still hold them.
+        WaitTimeoutError: Some servers have not released them yet.
         OutcomeUnknownError: The reply to the change was lost.
     """
     wanted = frozenset(partitions)
     store, table = control.store, control.table
     before = control.ideal().flags.paused_partitions
-    set_paused_partitions(store, table, lambda held: held - wanted)
+    set_paused_partitions(store, table, lambda paused: paused - wanted)
     if wait:
         wait_until(
-            lambda: _still_held(read_reports(store), table, wanted),
-            what=f"partitions {_list(wanted)} of {table} to go on",
+            lambda: _unreleased(read_reports(store), table, wanted),
+            what=f"partitions {_list(wanted)} of {table} to be released",
             timeout_s=timeout_s,
             clock=control.clock,
             first_poll_s=0.05,
-            remedy="look at the logs of these servers",
+            remedy="see the logs of these servers",
         )
     return bool(wanted & before)
 
 
-def _check_partitions(table: str, wanted: frozenset[int], ideal: IdealState) -> None:
+def _check_partitions(table: TableName, wanted: frozenset[int], ideal: IdealState) -> None:
     there = newest_by_partition(ideal.segments).keys()
     strange = wanted - there
     if strange or not wanted:
@@ -142,13 +142,13 @@ def _check_partitions(table: str, wanted: frozenset[int], ideal: IdealState) -> 
 def _check_rate_limit(control: TableControl) -> None:
     if StreamConfig.of(control.client.tables.get(control.table)).values.get(RATE_LIMIT_KEY):
         raise UnsupportedError(
-            f"partitions of {control.table} cannot be held: its stream has a rate limit",
+            f"single partitions of {control.table} cannot be paused: its stream has a rate limit",
             expected=f"no {RATE_LIMIT_KEY} in the stream config",
-            remedy="pause the whole table, or take the limit away and pause and resume the table once",
+            remedy="pause the whole table, or remove the limit and pause and resume the table once",
         )
 
 
-def _check_hosted(store: PropertyStore, table: str, wanted: frozenset[int], ideal: IdealState) -> None:
+def _check_hosted(store: PropertyStore, table: TableName, wanted: frozenset[int], ideal: IdealState) -> None:
     hosted = read_reports(store).keys()
     newest = newest_by_partition(ideal.segments)
     servers = {name for partition in wanted for name in ideal.segments[newest[partition].name]}
@@ -156,17 +156,18 @@ def _check_hosted(store: PropertyStore, table: str, wanted: frozenset[int], idea
     stock = sorted(servers - hosted)
     if stock:
         raise UnsupportedError(
-            f"partitions of {table} cannot be held: {', '.join(stock)} would consume all the same",
+            f"single partitions of {table} cannot be paused: {', '.join(stock)} would consume them all the "
+            f"same",
             expected="every server of the table hosted in Python, with the hook partition-pause",
             remedy="start these with 'pinotctl serve server', or pause the whole table",
         )
 
 
-def _still_consuming(store: PropertyStore, table: str, wanted: frozenset[int]) -> str | None:
+def _still_consuming(store: PropertyStore, table: TableName, wanted: frozenset[int]) -> str | None:
     ideal, view = read_ideal_state(store, table), read_external_view(store, table)
     late = [
         f"partition {partition} still consumes on {', '.join(names)}"
-        for partition, names in read_holds(store, table, ideal).missing.items()
+        for partition, names in read_partition_pauses(store, table, ideal).consuming_on.items()
         if partition in wanted
     ]
     return "; ".join([*late, *_unsealed(ideal, view, wanted)]) or None
@@ -186,9 +187,9 @@ def _unsealed(ideal: IdealState, view: Mapping[str, Mapping[str, str]], wanted: 
     ]
 
 
-def _still_held(reports: Mapping[str, HoldReport], table: str, wanted: frozenset[int]) -> str | None:
+def _unreleased(reports: Mapping[str, HoldReport], table: TableName, wanted: frozenset[int]) -> str | None:
     late = [
-        f"{name} holds partition {partition}"
+        f"{name} has not released partition {partition}"
         for name, report in sorted(reports.items())
         for partition in sorted(wanted & report.held.get(table, {}).keys())
     ]

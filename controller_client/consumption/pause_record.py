@@ -18,6 +18,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from controller_client.common.names import TableName
 from controller_client.helix.ideal_state import IdealState
 from controller_client.helix.stream_segments import newest_by_partition
 from controller_client.helix.table_config import table_config_path
@@ -45,7 +46,7 @@ class Holder:
     Attributes:
         by: Who, e.g. user, host and process.
         since_ms: When, epoch milliseconds of that machine.
-        reason: Why, in a word; None when nothing was said.
+        reason: Why, in a word; None when none was given.
         comment: More words.
     """
 
@@ -80,13 +81,13 @@ class PauseRecord:
     sequences: Mapping[int, int] | None = None
 
     def explains(self, ideal: IdealState) -> bool:
-        """Say whether it is about the pause that the ideal state shows."""
+        """Return whether it is about the pause that the ideal state shows."""
         if not ideal.flags.table_paused:
             return False
         return self.sequences is None or self.sequences == sequences_of(ideal)
 
 
-def plugin_path(table: str, name: str) -> str:
+def plugin_path(table: TableName, name: str) -> str:
     """Return the path of a record of this project about a table's consumption."""
     return f"/PINOT_PLUGINS/consumption/{table}/{name}"
 
@@ -96,14 +97,14 @@ def sequences_of(ideal: IdealState) -> dict[int, int]:
     return {partition: each.sequence for partition, each in newest_by_partition(ideal.segments).items()}
 
 
-def read_record(store: PropertyStore, table: str) -> PauseRecord | None:
+def read_record(store: PropertyStore, table: TableName) -> PauseRecord | None:
     """Return the record of a table; None where there is none, or one of a dropped table of the same name."""
     found = store.get(plugin_path(table, "pause"))
     return _of_this_table(store, table, found.record if found else None)
 
 
 def change_record(
-    store: PropertyStore, table: str, change: Callable[[PauseRecord | None], PauseRecord | None]
+    store: PropertyStore, table: TableName, change: Callable[[PauseRecord | None], PauseRecord | None]
 ) -> PauseRecord | None:
     """Change a table's record by compare-and-set, again if somebody else changes it meanwhile.
 
@@ -134,13 +135,13 @@ def change_record(
     return wanted
 
 
-def drop_record(store: PropertyStore, table: str) -> None:
-    """Delete a table's record, whatever it says."""
+def drop_record(store: PropertyStore, table: TableName) -> None:
+    """Delete a table's record, whatever is in it."""
     change_record(store, table, lambda _present: None)
 
 
-def _of_this_table(store: PropertyStore, table: str, record: ZNRecord | None) -> PauseRecord | None:
-    """Return what a record says; None where it outlived a dropped table of the same name."""
+def _of_this_table(store: PropertyStore, table: TableName, record: ZNRecord | None) -> PauseRecord | None:
+    """Return what is in a record; None where it outlived a dropped table of the same name."""
     if record is None:
         return None
     born = store.creation_order(table_config_path(table))

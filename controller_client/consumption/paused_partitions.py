@@ -1,51 +1,53 @@
-"""Which partitions of a table are held, by what its servers report."""
+"""Which partitions of a table are paused on its servers, as these report it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controller_client.common.names import SegmentName
+from controller_client.common.names import SegmentName, TableName
 from controller_client.consumption.partition_report import HoldReport, read_reports
 from controller_client.helix.ideal_state import IdealState
 from controller_client.helix.stream_segments import newest_by_partition
 from controller_client.zookeeper import PropertyStore
 
-__all__ = ["PartitionHolds", "read_holds"]
+__all__ = ["PartitionPauses", "read_partition_pauses"]
 
 
 @dataclass(frozen=True)
-class PartitionHolds:
-    """What is held of a table.
+class PartitionPauses:
+    """Which partitions of a table are paused.
 
     Attributes:
-        paused: Partitions that shall be held.
-        holding: Those that are, for sure: partition -> the servers that hold it. An empty tuple: the
-            partition has no consuming segment, so nothing is to be held.
-        missing: Those that are not yet: partition -> the servers that still consume.
+        wanted: Partitions that are to be paused.
+        paused_on: Those that are, for sure: partition -> its servers. An empty tuple: the partition has no
+            consuming segment, so no server has to stop.
+        consuming_on: Those that are not yet: partition -> the servers that still consume.
     """
 
-    paused: frozenset[int]
-    holding: Mapping[int, tuple[str, ...]]
-    missing: Mapping[int, tuple[str, ...]]
+    wanted: frozenset[int]
+    paused_on: Mapping[int, tuple[str, ...]]
+    consuming_on: Mapping[int, tuple[str, ...]]
 
 
-def read_holds(store: PropertyStore, table: str, ideal: IdealState) -> PartitionHolds:
-    """What of a table, with this ideal state, is held now."""
+def read_partition_pauses(store: PropertyStore, table: TableName, ideal: IdealState) -> PartitionPauses:
+    """Return which partitions are paused now, of a table with this ideal state."""
     reports = read_reports(store)
     consuming = newest_by_partition(ideal.consuming)
-    holding, missing = {}, {}
+    paused_on, consuming_on = {}, {}
     for partition in sorted(ideal.flags.paused_partitions):
         segment = consuming.get(partition)
         instances = ideal.consuming[segment.name] if segment else ()
-        late = tuple(name for name in instances if not _held(reports, name, table, segment))
+        late = tuple(name for name in instances if not _is_paused(reports, name, table, segment))
         if late:
-            missing[partition] = late
+            consuming_on[partition] = late
         else:
-            holding[partition] = instances
-    return PartitionHolds(ideal.flags.paused_partitions, holding, missing)
+            paused_on[partition] = instances
+    return PartitionPauses(ideal.flags.paused_partitions, paused_on, consuming_on)
 
 
-def _held(reports: Mapping[str, HoldReport], instance: str, table: str, segment: SegmentName | None) -> bool:
+def _is_paused(
+    reports: Mapping[str, HoldReport], instance: str, table: TableName, segment: SegmentName | None
+) -> bool:
     report = reports.get(instance)
     return bool(report and segment and report.held.get(table, {}).get(segment.partition) == segment.name)

@@ -49,20 +49,20 @@ def pause(
         reason: Why, in a word.
         comment: More words; Pinot 1.3 and later keep them too.
         wait: Until the pause is finished; else only the flag is sure to be set.
-        timeout_s: Seconds until the last look.
+        timeout_s: Seconds until the last check.
         batch_size: How many segments commit at a time; Pinot 1.5 and later.
         holder: For whom it is paused; the table stays so until the last one resumes.
 
     Returns:
-        Whether this call was the one that set the flag, as far as can be told.
+        Whether this call was the one that set the flag, as far as that is known.
 
     Raises:
         NotFoundError: There is no such table.
         RejectedError: The table is disabled.
         UnsupportedError: The version cannot pause.
-        WaitTimeoutError: Something still consumes: says which partitions, and on which servers.
+        WaitTimeoutError: Something still consumes; the error lists the partitions and the servers.
         ConflictError: Somebody resumed the table meanwhile.
-        OutcomeUnknownError: It cannot be told whether the flag is set.
+        OutcomeUnknownError: It is unknown whether the flag is set.
     """
     ideal = control.ideal()
     if not ideal.enabled:
@@ -82,7 +82,7 @@ def wait_paused(control: TableControl, *, timeout_s: float) -> None:
     """Wait until nothing consumes, and force what does not commit by itself; the flag is set already.
 
     Raises:
-        WaitTimeoutError: Something still consumes: says which partitions, and on which servers.
+        WaitTimeoutError: Something still consumes; the error lists the partitions and the servers.
         ConflictError: Somebody resumed the table meanwhile.
     """
     forcer = Forcer(control)
@@ -95,13 +95,13 @@ def wait_paused(control: TableControl, *, timeout_s: float) -> None:
             raise ConflictError(
                 f"{control.table} was resumed by somebody else while it was being paused",
                 where=control.table,
-                remedy="agree with them, then pause it again",
+                remedy="coordinate with them, then pause it again",
             )
         reading = control.reading(ideal)
         if reading:
             if first:
-                # The call that set the flag has told them; those that did not hear it are told again later.
-                forcer.told(reading)
+                # The call that set the flag has sent it; it is sent again to servers that ignored it.
+                forcer.sent(reading)
             forcer.force(reading)
             first = False
             return f"still consuming: {describe_open(control, reading)}"
@@ -115,8 +115,8 @@ def wait_paused(control: TableControl, *, timeout_s: float) -> None:
             clock=control.clock,
             longest_poll_s=1.0,
             remedy=(
-                "the flag is set and stays so: run the same again to wait on; `pinotctl consumption recover` "
-                "for a segment that does not commit"
+                "the table stays flagged as paused: run the same again to keep waiting, or `pinotctl "
+                "consumption recover` for a segment that does not commit"
             ),
         )
     finally:
@@ -125,19 +125,19 @@ def wait_paused(control: TableControl, *, timeout_s: float) -> None:
 
 
 def _left(control: TableControl, ideal: IdealState) -> str | None:
-    """Say what servers and the controller still have, when the ideal state has nothing."""
+    """Describe what servers and the controller still have, when the ideal state has nothing."""
     try:
         unsealed = control.servers_consume()
-        told = control.client.consumption.pause_status(control.table)
+        status = control.client.consumption.pause_status(control.table)
     except NotFoundError:
         raise
     except NotAppliedError as away:
-        return f"the controller does not tell: {away.message}"  # it may be back before the time is over
+        return f"the controller does not answer: {away.message}"  # it may be back before the time is over
     if unsealed:
         return f"committed, but not yet sealed: {describe_open(control, unsealed)}"
-    others = sorted(told.consuming_segments - ideal.consuming.keys())
-    if not told.paused or others:
-        return f"the controller says: paused {told.paused}, consuming {others}"
+    others = sorted(status.consuming_segments - ideal.consuming.keys())
+    if not status.paused or others:
+        return f"the controller reports: paused {status.paused}, consuming {others}"
     return None
 
 
@@ -158,7 +158,7 @@ def _joined(present: PauseRecord | None, ideal: IdealState, name: str, mine: Hol
 
 
 def _set_flag(control: TableControl, comment: str | None, batch_size: int | None, timeout_s: float) -> None:
-    """Set the flag by the controller, and read back what became of it where its answer does not tell."""
+    """Set the flag by the controller, and read back what became of it where the answer does not show it."""
     started = control.clock.monotonic()
     unknown: OutcomeUnknownError | None = None
     while True:

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from controller_client.common.names import TableName
 from controller_client.consumption.pause_record import plugin_path
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConflictError, NotFoundError
@@ -49,7 +50,7 @@ class Plan:
     version: int = -1
 
 
-def read_plan(store: PropertyStore, table: str) -> Plan | None:
+def read_plan(store: PropertyStore, table: TableName) -> Plan | None:
     """Return the recipe that is under way for a table; None where there is none."""
     path = plugin_path(table, "plan")
     found = store.get(path)
@@ -71,12 +72,12 @@ def read_plan(store: PropertyStore, table: str) -> Plan | None:
 
 
 def begin(control: TableControl, recipe: str, data: Mapping[str, Any]) -> Plan:
-    """Write a plan down, or take up the one that is there if it is the same.
+    """Write a plan down, or resume the one that is there if it is the same.
 
     Args:
         control: The table.
         recipe: Its name.
-        data: What it needs to know again; a plan that is there is taken up with its own.
+        data: What it needs to know again; a plan that is there is resumed with its own.
 
     Raises:
         ConflictError: Another recipe is under way.
@@ -98,7 +99,7 @@ def under_way(control: TableControl, recipe: str) -> Plan | None:
     present = read_plan(control.store, control.table)
     if present is not None and present.recipe != recipe:
         raise ConflictError(
-            f"for {control.table} the recipe {present.recipe} is under way (step {present.step}, begun by "
+            f"the recipe {present.recipe} is under way for {control.table} (step {present.step}, begun by "
             f"{present.by})",
             where=plugin_path(control.table, "plan"),
             remedy=f"finish it with 'pinotctl consumption {present.recipe} {control.table}'",

@@ -28,44 +28,44 @@ def recover(
     control: TableControl,
     *,
     timeout_s: float,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
     reload: bool = False,
     dry_run: bool = False,
 ) -> ResumeResult:
-    """Commit what can be, and consume with new segments, which take up the present schema and config.
+    """Commit what can be, and consume with new segments, which use the present schema and config.
 
     Args:
         control: The table; paused or not, it consumes afterwards.
         timeout_s: Seconds for each of its waits.
-        say: Told each step before it is done, in the caller's thread.
+        report: Called with each step before it is done, in the caller's thread.
         reload: Let servers load the committed segments again too, e.g. for a new column.
-        dry_run: Say what would be done, and change nothing.
+        dry_run: Report what would be done, and change nothing.
 
     Raises:
-        WaitTimeoutError: A segment does not leave ERROR, is not committed, or a partition does not start:
-            says which.
+        WaitTimeoutError: A segment does not leave ERROR, is not committed, or a partition does not
+            start; the error lists which.
     """
     failed = failed_segments(control)
     steps = [f"reset {segment}, which is in ERROR on every server" for segment in failed]
     steps += [f"pause {control.table}", "resume it"] + (["reload the committed segments"] if reload else [])
     if dry_run:
         for step in steps:
-            say(f"would {step}")
+            report(f"would {step}")
         return ResumeResult(changed=False)
     if failed:
-        _reset_failed(control, failed, timeout_s, say)
-    say(f"pause {control.table} and wait until nothing consumes")
+        _reset_failed(control, failed, timeout_s, report)
+    report(f"pause {control.table} and wait until nothing consumes")
     pause(control, reason="recover", timeout_s=timeout_s)
-    say("resume and wait until every partition consumes")
+    report("resume and wait until every partition consumes")
     result = resume(control, timeout_s=timeout_s)
     if reload:
-        say("reload the committed segments")
+        report("reload the committed segments")
         control.client.segments.reload(control.table)
     return result
 
 
 def recreate(
-    control: TableControl, *, timeout_s: float, say: Callable[[str], None], dry_run: bool = False
+    control: TableControl, *, timeout_s: float, report: Callable[[str], None], dry_run: bool = False
 ) -> ResumeResult:
     """Create consuming segments for partitions that have none, e.g. because they were deleted.
 
@@ -74,12 +74,12 @@ def recreate(
     Args:
         control: The table.
         timeout_s: Seconds for them to consume.
-        say: Told each step before it is done, in the caller's thread.
-        dry_run: Say what would be done, and change nothing.
+        report: Called with each step before it is done, in the caller's thread.
+        dry_run: Report what would be done, and change nothing.
 
     Raises:
         ConflictError: The table is paused, so that it has none is right.
-        WaitTimeoutError: They do not start: says which.
+        WaitTimeoutError: They do not start; the error lists which.
     """
     if control.ideal().flags.table_paused:
         raise ConflictError(
@@ -88,29 +88,29 @@ def recreate(
     stopped = control.status().in_state(PartitionState.STOPPED)
     for each in stopped:
         begin = each.committed_offset or "the stream's first offset"
-        say(f"{'would ' if dry_run else ''}create a segment for partition {each.partition} from {begin}")
+        report(f"{'would ' if dry_run else ''}create a segment for partition {each.partition} from {begin}")
     if dry_run or not stopped:
         return ResumeResult(changed=False)
     return resume(control, timeout_s=timeout_s)
 
 
 def reset(
-    control: TableControl, *, timeout_s: float, say: Callable[[str], None], dry_run: bool = False
+    control: TableControl, *, timeout_s: float, report: Callable[[str], None], dry_run: bool = False
 ) -> tuple[str, ...]:
     """Begin new consuming segments, with the present schema and config, while every row stays queryable.
 
     Args:
         control: The table, not paused.
         timeout_s: Seconds for each of its waits.
-        say: Told each step before it is done, in the caller's thread.
-        dry_run: Say what would be done, and change nothing.
+        report: Called with each step before it is done, in the caller's thread.
+        dry_run: Report what would be done, and change nothing.
 
     Returns:
         The segments that were committed.
 
     Raises:
         ConflictError: The table is paused, so no new segment would follow.
-        WaitTimeoutError: A segment is not committed, or no new one is there: says which.
+        WaitTimeoutError: A segment is not committed, or no new one is there; the error lists which.
     """
     ideal = control.ideal()
     if ideal.flags.table_paused:
@@ -120,14 +120,14 @@ def reset(
     failed = failed_segments(control)
     if dry_run:
         for segment in failed:
-            say(f"would reset {segment}, which is in ERROR on every server")
-        say(f"would commit {len(ideal.consuming)} segments of {control.table} and begin new ones")
+            report(f"would reset {segment}, which is in ERROR on every server")
+        report(f"would commit {len(ideal.consuming)} segments of {control.table} and begin new ones")
         return ()
     if failed:
-        _reset_failed(control, failed, timeout_s, say)
-    say(f"commit the {len(ideal.consuming)} consuming segments of {control.table}")
+        _reset_failed(control, failed, timeout_s, report)
+    report(f"commit the {len(ideal.consuming)} consuming segments of {control.table}")
     committed = force_commit(control, timeout_s=timeout_s)
-    say("wait until servers consume the next ones")
+    report("wait until servers consume the next ones")
     wait_until(
         lambda: _unloaded(control),
         what=f"all partitions of {control.table} to consume",
@@ -139,10 +139,10 @@ def reset(
 
 
 def _reset_failed(
-    control: TableControl, segments: list[str], timeout_s: float, say: Callable[[str], None]
+    control: TableControl, segments: list[str], timeout_s: float, report: Callable[[str], None]
 ) -> None:
     for segment in segments:
-        say(f"reset {segment}")
+        report(f"reset {segment}")
         control.client.segments.reset(control.table, segment)
 
     wake_s = control.clock.monotonic() + _WAKE_AFTER_S
@@ -166,7 +166,7 @@ def _reset_failed(
 
 
 def _unloaded(control: TableControl) -> str | None:
-    """Say which partitions no server consumes."""
+    """List which partitions no server consumes."""
     loaded = newest_by_partition(control.servers_consume())
     left = sorted(newest_by_partition(control.ideal().segments).keys() - loaded.keys())
     return f"no server consumes the partitions {', '.join(map(str, left))}" if left else None

@@ -72,7 +72,7 @@ def resume(
         consume_from: Where partitions start; those that consume go on, whatever it is. Or the offset of each
             partition (the others go on where they are), which wants a finished pause.
         wait: Until every partition consumes on a server.
-        timeout_s: Seconds until the last look.
+        timeout_s: Seconds until the last check.
         comment: Pinot 1.3 and later keep it.
 
     Raises:
@@ -80,8 +80,8 @@ def resume(
         RejectedError: The stream ends before the offset where the table goes on, so its next rows would be
             dropped silently; or there is no partition of the given number.
         ConflictError: The pause is not finished; or somebody paused the table again meanwhile.
-        WaitTimeoutError: Some partitions do not consume: says which, and why if it shows.
-        OutcomeUnknownError: It cannot be told whether the flag is cleared.
+        WaitTimeoutError: Some partitions do not consume; the error lists which, and why if known.
+        OutcomeUnknownError: It is unknown whether the flag is cleared.
     """
     ideal = control.ideal()
     stream, _problem = control.stream_if_known()
@@ -120,8 +120,8 @@ def _require_finished(control: TableControl, ideal: IdealState) -> None:
     if ideal.flags.table_paused and not control.reading(ideal):
         return
     raise ConflictError(
-        f"{control.table} is not paused, or something of it still consumes",
-        expected="a finished pause: partitions that consume go on where they are, whatever is asked for",
+        f"{control.table} is not paused, or some of its partitions still consume",
+        expected="a finished pause: partitions that consume keep their offsets, whatever is asked for",
         where=control.table,
         remedy="pinotctl consumption pause, then resume again",
     )
@@ -144,8 +144,8 @@ def _require_readable(
             expected="the stream that the table has read",
             where=control.table,
             remedy=(
-                "was the topic made anew? Then resume with --consume-from smallest or largest; else Pinot "
-                "drops all rows until the old offset is reached, without a word"
+                "was the topic created again? Then resume with --consume-from smallest or largest; else "
+                "Pinot silently drops all rows until the old offset is reached"
             ),
         )
 
@@ -157,7 +157,7 @@ def _clear_flag(
     known: PauseRecord | None,
     timeout_s: float,
 ) -> None:
-    """Clear the flag by the controller, and read back what became of it where its answer does not tell."""
+    """Clear the flag by the controller, and read back what became of it where the answer does not show it."""
     began = control.clock.monotonic()
     unknown: OutcomeUnknownError | None = None
     while True:
@@ -175,9 +175,9 @@ def _clear_flag(
         if now != known and now is not None:
             who = ", ".join(holder.by for holder in now.holders.values())
             raise ConflictError(
-                f"{control.table} was paused anew while it was being resumed, by {who}",
+                f"{control.table} was paused again by {who} while it was being resumed",
                 where=control.table,
-                remedy="agree with them, then resume it again",
+                remedy="coordinate with them, then resume it again",
             ) from unknown
         if control.clock.monotonic() - began > timeout_s:
             raise unknown
@@ -211,16 +211,16 @@ def _wait_consuming(
             raise ConflictError(
                 f"{control.table} was paused by somebody else while it was being resumed",
                 where=control.table,
-                remedy="agree with them, then resume it again",
+                remedy="coordinate with them, then resume it again",
             )
         try:
-            return looked(ideal)
+            return inspect(ideal)
         except (ConflictError, NotFoundError):
             raise
         except (NotAppliedError, OutcomeUnknownError) as away:
-            return f"the controller does not tell: {away.message}"  # it may be back before the time is over
+            return f"the controller does not answer: {away.message}"  # it may be back before the time is over
 
-    def looked(ideal: IdealState) -> str | None:
+    def inspect(ideal: IdealState) -> str | None:
         nonlocal again_s, asked_s
         now = read_partitions(control.store, control.table)
         stopped = _missing_partitions(
@@ -238,8 +238,8 @@ def _wait_consuming(
         for name in ideal.consuming:
             states = view.get(name, {})
             segment = SegmentName.parse(name)
-            held = segment is not None and segment.partition in ideal.flags.paused_partitions
-            if held or "CONSUMING" in states.values():
+            paused = segment is not None and segment.partition in ideal.flags.paused_partitions
+            if paused or "CONSUMING" in states.values():
                 failed_since.pop(name, None)
                 continue
             waiting[name] = states or "not loaded yet"
@@ -253,7 +253,7 @@ def _wait_consuming(
         timeout_s=timeout_s,
         clock=clock,
         longest_poll_s=1.0,
-        remedy="can the controller and the servers read the stream? See their logs",
+        remedy="check in the logs of the controller and the servers whether they can read the stream",
     )
 
 
@@ -266,7 +266,7 @@ def _raise_if_long(control: TableControl, name: str, since_s: float) -> None:
         f"{name} is in ERROR on every server",
         expected="CONSUMING",
         where=control.table,
-        remedy="see the servers' logs; when the cause is gone: pinotctl consumption recover",
+        remedy="see the servers' logs; once the cause is fixed, run: pinotctl consumption recover",
     )
 
 
@@ -274,7 +274,7 @@ def _missing_partitions(ideal: IdealState, partitions: Mapping[int, PartitionSeg
     """Partitions that have no consuming segment in the ideal state, or one that is committed already.
 
     The latter is usual for a moment of each commit. When the controller was killed in that moment, Pinot
-    mends it in the first check that runs five minutes after.
+    fixes it in the first check that runs five minutes later.
     """
     consuming = newest_by_partition(ideal.consuming)
     return [

@@ -1,4 +1,4 @@
-"""What a table's consumption is at, partition by partition: put together from all that tells of it."""
+"""How far a table's consumption is, partition by partition, put together from all sources."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from controller_client.common.names import SegmentName
+from controller_client.common.names import SegmentName, TableName
 from controller_client.consumption.pause_record import Holder, PauseRecord
 from controller_client.helix.ideal_state import IdealState, PinotPause
 from controller_client.helix.stream_segments import PartitionSegments, newest_by_partition
@@ -29,9 +29,9 @@ class PartitionState(StrEnum):
     ended."""
     PAUSED = "paused"
     HELD = "held"
-    """The partition alone is paused: every server of it holds its consuming segment, which has no row."""
+    """The partition alone is paused: every server of it keeps its consuming segment empty."""
     HOLDING = "holding"
-    """The partition alone shall be held, and a server still consumes it."""
+    """The partition alone is being paused, and a server still consumes it."""
     FAILED = "failed"
     """It should consume, and every server that should has given up."""
     STOPPED = "stopped"
@@ -60,12 +60,12 @@ class Observation:
     Attributes:
         ideal: The ideal state.
         partitions: The last segments by partition.
-        view: What servers say they hold: segment -> server -> state.
+        view: What servers report that they hold: segment -> server -> state.
         progress: How far servers are: segment -> replicas.
         stream: What the stream holds by partition; empty where it is not known.
         stream_problem: Why it is not known.
         record: Who paused, when and why; None where nobody wrote it down.
-        unheld: Servers that still consume a partition that shall be held, by partition.
+        still_consuming: Servers that still consume a partition that is to be paused, by partition.
         partition_holders: Who paused single partitions.
     """
 
@@ -76,7 +76,7 @@ class Observation:
     stream: Mapping[int, OffsetRange]
     stream_problem: str | None
     record: PauseRecord | None
-    unheld: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    still_consuming: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     partition_holders: Mapping[int, Holder] = field(default_factory=dict)
 
     @functools.cached_property
@@ -99,7 +99,7 @@ class PartitionStatus:
         state: What it is at.
         segment: Its consuming segment, else its last one; None for a partition that never had one.
         servers: Those that should consume it, or still do.
-        offset: The next offset to be read; None where nobody tells.
+        offset: The next offset to be read; None where nobody reports it.
         committed_offset: Where the committed rows end; None before the first commit.
         earliest_offset: First offset that the stream still has.
         latest_offset: The offset that the stream's next row will get.
@@ -143,7 +143,7 @@ class TableStatus:
         stream_problem: Why lag and lost rows are not known.
     """
 
-    table: str
+    table: TableName
     state: TableState
     partitions: tuple[PartitionStatus, ...]
     holders: tuple[Holder, ...] = ()
@@ -156,8 +156,8 @@ class TableStatus:
         return tuple(each for each in self.partitions if each.state in states)
 
 
-def assess(table: str, seen: Observation) -> TableStatus:
-    """Say what a table is at, from what was seen of it."""
+def assess(table: TableName, seen: Observation) -> TableStatus:
+    """Return a table's status, from what was seen of it."""
     in_ideal = newest_by_partition(seen.ideal.segments)
     numbers = sorted(in_ideal.keys() | seen.partitions.keys() | seen.stream.keys())
     partitions = tuple(_partition(number, seen) for number in numbers)
@@ -189,14 +189,14 @@ def _partition(number: int, seen: Observation) -> PartitionStatus:
     newest = segments.newest if segments else None
     name = consuming.name if consuming else (newest.segment.name if newest else None)
     servers = _servers(name, number, seen)
-    told = [each for each in seen.progress.get(name or "", ()) if each.offset is not None]
+    reported = [each for each in seen.progress.get(name or "", ()) if each.offset is not None]
     committed = segments.next_offset if segments else None
-    offset = _furthest([each.offset for each in told if each.offset is not None]) if consuming else None
+    offset = _furthest([each.offset for each in reported if each.offset is not None]) if consuming else None
     offset = offset or committed or (newest.start_offset if newest else None)
     stream, at = seen.stream.get(number), _number(offset)
     lag = stream.latest - at if stream and at is not None else None
-    if lag is None and told:
-        lags = [each.lag for each in told if each.lag is not None]
+    if lag is None and reported:
+        lags = [each.lag for each in reported if each.lag is not None]
         lag = min(lags) if lags else None
     lost = (at, stream.earliest) if stream and at is not None and at < stream.earliest else None
     return PartitionStatus(
@@ -207,7 +207,7 @@ def _partition(number: int, seen: Observation) -> PartitionStatus:
         offset,
         committed,
         stream.earliest if stream else None,
-        stream.latest if stream else _furthest_number(told),
+        stream.latest if stream else _furthest_number(reported),
         max(lag, 0) if lag is not None else None,
         lost,
         newest.created_ms if newest else None,
@@ -234,7 +234,7 @@ def _partition_state(
         # Usual for a moment of each commit; it lasts when the controller was killed in that moment.
         return PartitionState.COMMITTING
     listed = number in seen.ideal.flags.paused_partitions
-    if listed and number not in seen.unheld:
+    if listed and number not in seen.still_consuming:
         return PartitionState.HELD
     if paused:
         return PartitionState.COMMITTING
@@ -258,8 +258,8 @@ def _furthest(offsets: list[str]) -> str | None:
     return str(max(numbers)) if numbers else (offsets[0] if offsets else None)
 
 
-def _furthest_number(told: list[ReplicaProgress]) -> int | None:
-    return _number(_furthest([each.latest_offset for each in told if each.latest_offset is not None]))
+def _furthest_number(reported: list[ReplicaProgress]) -> int | None:
+    return _number(_furthest([each.latest_offset for each in reported if each.latest_offset is not None]))
 
 
 def _number(offset: str | None) -> int | None:

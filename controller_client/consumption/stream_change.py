@@ -42,7 +42,7 @@ class StreamChange:
     """Which keys change, without the values of secret ones.
 
     Attributes:
-        change_id: Tells the old secrets of this change from those of another.
+        change_id: Distinguishes the old secrets of this change from those of another.
         old: Public keys that change, with their old values; None where there is none.
         new: The same keys with their new values; None takes a key out.
         secret_keys: Keys that change and whose values are secret, sorted.
@@ -96,8 +96,8 @@ class StreamChange:
         missing = [key for key in self.secret_keys if key not in changes]
         if missing and not self.is_applied(table):
             raise ConfigError(
-                f"the new values of {', '.join(missing)} are needed again: this change was ended before they "
-                "were in the table's config, and secrets are stored nowhere else",
+                f"the new values of {', '.join(missing)} are needed again: this change was interrupted "
+                f"before they were in the table's config, and secrets are stored nowhere else",
                 where=table.name_with_type,
                 remedy="run it again with the same --set-from-file (or --unset)",
             )
@@ -134,7 +134,7 @@ class StreamChange:
         kept = self._kept(table)
         if self.secret_keys and kept is None:
             raise ConflictError(
-                f"the old values of {', '.join(self.secret_keys)} were taken out of the config of "
+                f"the old values of {', '.join(self.secret_keys)} were removed from the config of "
                 f"{table.name_with_type} by somebody else",
                 expected=f"{KEPT_SECRETS} in metadata.customConfigs",
                 where=table.name_with_type,

@@ -9,7 +9,7 @@ from controller_client.clock import Clock
 from controller_client.common.names import SegmentName, TableName, TableType
 from controller_client.consumption.partition_record import read_partition_holders
 from controller_client.consumption.pause_record import read_record
-from controller_client.consumption.paused_partitions import read_holds
+from controller_client.consumption.paused_partitions import read_partition_pauses
 from controller_client.consumption.status import Observation, TableStatus, assess
 from controller_client.errors import ConfigError, NotAppliedError, SourceError
 from controller_client.helix.ideal_state import IdealState, read_ideal_state
@@ -19,9 +19,9 @@ from controller_client.rest.consumption import ReplicaProgress
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import (
     OffsetRange,
-    StreamLook,
+    StreamOffsets,
     StreamUnknownError,
-    open_look,
+    open_offsets,
 )
 from controller_client.zookeeper import PropertyStore, process_name
 
@@ -39,7 +39,7 @@ class TableControl:
         store: The cluster's property store, connected.
         table: Name with type.
         by: Who acts, for those who read it later; default: user, host and process.
-        watch_stream: Whether to look at the stream itself for what Pinot does not tell.
+        watch_stream: Whether to read offsets from the stream itself, which Pinot does not report.
 
     Raises:
         ConfigError: The name is not that of a realtime table.
@@ -47,14 +47,15 @@ class TableControl:
 
     client: RestClient
     store: PropertyStore
-    table: str
+    table: TableName
     by: str = ""
     watch_stream: bool = True
-    _look: tuple[StreamConfig, StreamLook] | None = field(default=None, init=False, repr=False)
+    _offsets: tuple[StreamConfig, StreamOffsets] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if TableName(self.table).type is not TableType.REALTIME:
-            raise ConfigError(f"{self.table} consumes no stream", expected="a realtime table")
+        self.table = TableName(self.table)  # scripts may pass a plain text
+        if self.table.type is not TableType.REALTIME:
+            raise ConfigError(f"{self.table} does not consume a stream", expected="a realtime table")
         self.by = self.by or process_name()
 
     @property
@@ -77,14 +78,14 @@ class TableControl:
     def reading(self, ideal: IdealState) -> dict[str, tuple[str, ...]]:
         """Return the consuming segments that read the stream, with their servers.
 
-        Segments that servers hold at their first offset are left out: they read nothing.
+        Segments of paused partitions are left out: they read nothing.
         """
-        held = read_holds(self.store, self.table, ideal).holding.keys()
+        paused = read_partition_pauses(self.store, self.table, ideal).paused_on.keys()
         consuming = {name: SegmentName.parse(name) for name in ideal.consuming}
         return {
             name: ideal.consuming[name]
             for name, segment in consuming.items()
-            if segment is None or segment.partition not in held
+            if segment is None or segment.partition not in paused
         }
 
     def servers_consume(self) -> dict[str, tuple[str, ...]]:
@@ -101,15 +102,15 @@ class TableControl:
 
         Raises:
             NotFoundError: There is no such topic.
-            SourceError: The stream cannot be looked at; the message says why.
+            SourceError: The stream's offsets cannot be read; the message explains why.
         """
         if not self.watch_stream:
-            raise StreamUnknownError("the offsets of the stream are not known: they were not to be asked for")
+            raise StreamUnknownError("the stream's offsets are unknown: reading the stream was switched off")
         config = StreamConfig.of(self.client.tables.get(self.table))
-        if self._look is None or self._look[0] != config:
+        if self._offsets is None or self._offsets[0] != config:
             # Kept, as each has connections and threads of its own.
-            self._look = (config, open_look(config))
-        return dict(self._look[1].read())
+            self._offsets = (config, open_offsets(config))
+        return dict(self._offsets[1].read())
 
     def stream_if_known(self) -> tuple[dict[int, OffsetRange], str | None]:
         """Return what the stream holds, or nothing and why it is not known."""
@@ -119,7 +120,7 @@ class TableControl:
             return {}, error.message
 
     def status(self) -> TableStatus:
-        """Return what the table is at.
+        """Return the table's status.
 
         Raises:
             NotFoundError: There is no such table.
@@ -138,7 +139,7 @@ class TableControl:
             stream=stream,
             stream_problem=problem,
             record=read_record(self.store, self.table),
-            unheld=read_holds(self.store, self.table, ideal).missing,
+            still_consuming=read_partition_pauses(self.store, self.table, ideal).consuming_on,
             partition_holders=read_partition_holders(self.store, self.table),
         )
         return assess(self.table, seen)

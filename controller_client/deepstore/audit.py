@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from controller_client.common.folders import scratch_folder
-from controller_client.common.names import TableType
+from controller_client.common.names import TableName, TableType
 from controller_client.deepstore.judge import Fault, Judgement, Replica, Stored, judge
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.listing import OpenStore, StoreListing, deep_stores
@@ -60,7 +60,7 @@ class TableAudit:
         silent: Servers that did not report their check sums, and why.
     """
 
-    table: str
+    table: TableName
     segments: int
     consuming: int
     faulty: tuple[Judgement, ...]
@@ -101,11 +101,11 @@ class Auditor:
         self._rate = rate
         self._open = open_store or deep_stores()
 
-    def tables(self) -> list[str]:
+    def tables(self) -> list[TableName]:
         """Return the names, with type, of all tables."""
         return sorted(name for each in TableType for name in self._client.tables.list(each))
 
-    def audit(self, table: str, on_segments: Callable[[int], None] = lambda _count: None) -> TableAudit:
+    def audit(self, table: TableName, on_segments: Callable[[int], None] = lambda _count: None) -> TableAudit:
         """Look at a table.
 
         Args:
@@ -128,11 +128,11 @@ class Auditor:
 
     def judge(
         self,
-        table: str,
+        table: TableName,
         segments: Sequence[str] | None = None,
         on_segments: Callable[[int], None] = lambda _count: None,
     ) -> tuple[list[Judgement], dict[str, str]]:
-        """Judge segments of a table (all, unless some are named), and say which servers were silent."""
+        """Judge segments of a table (all, unless some are named), and list the servers that were silent."""
         records = self._records(table, segments)
         self._rate.wait()
         view = self._client.tables.external_view(table)
@@ -153,13 +153,13 @@ class Auditor:
     def _stored(self, record: SegmentRecord, listing: StoreListing, folder: Path) -> Stored | None:
         if record.consuming or not record.url:
             return None
-        stored = listing.look(record.url)
+        stored = listing.inspect(record.url)
         if self.options.read_tars and not record.encrypted:
             stored = listing.read(record, stored, folder / "segment.tar.gz", self.options.limits)
         return stored
 
     def _crcs(
-        self, table: str, view: dict[str, dict[str, str]]
+        self, table: TableName, view: dict[str, dict[str, str]]
     ) -> tuple[dict[str, dict[str, int]], dict[str, str]]:
         crcs: dict[str, dict[str, int]] = {}
         silent: dict[str, str] = {}
@@ -172,11 +172,11 @@ class Auditor:
                 silent[server] = error.message
         return crcs, silent
 
-    def _records(self, table: str, segments: Sequence[str] | None) -> list[SegmentRecord]:
+    def _records(self, table: TableName, segments: Sequence[str] | None) -> list[SegmentRecord]:
         folder_sizes = self._client.cluster.capabilities().has(Capability.FOLDER_SIZES)
         return list(read_records(self._store, table, self._rate, segments, folder_sizes=folder_sizes))
 
-    def _still_so(self, table: str, faulty: Sequence[Judgement]) -> Iterable[Judgement]:
+    def _still_so(self, table: TableName, faulty: Sequence[Judgement]) -> Iterable[Judgement]:
         """Leave out what is gone, and what the store may have had before or after its metadata was read."""
         if not faulty:
             return

@@ -65,8 +65,8 @@ class RepairPart:
                 del left[each.table, each.segment]
                 done.append(each)
         except (PinotPluginError, OSError, ImportError) as error:
-            said = error.message if isinstance(error, PinotPluginError) else str(error)
-            message = f"on {socket.gethostname()}: {said}"
+            text = error.message if isinstance(error, PinotPluginError) else str(error)
+            message = f"on {socket.gethostname()}: {text}"
             done += [Repaired(*name, Outcome.FAILED, message=message) for name in left]
         return done
 

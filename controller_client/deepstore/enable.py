@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from controller_client.common.names import TableType
+from controller_client.common.names import TableName, TableType
 from controller_client.deepstore.servers import ServerAdmins
 from controller_client.errors import ConfigError, ConflictError, NotAppliedError, RejectedError
 from controller_client.filestore import scheme_of
@@ -32,7 +32,7 @@ _WAIT_S = 300
 
 
 class Verdict(StrEnum):
-    """What a check says."""
+    """The outcome of a check."""
 
     OK = "ok"
     NOTE = "note"
@@ -46,7 +46,7 @@ class Check:
 
     Attributes:
         where: The table, ``controller``, or a server's name.
-        verdict: What it says.
+        verdict: Its outcome.
         text: In words: what was found, and what to do.
     """
 
@@ -66,7 +66,7 @@ class EnablePlan:
         checks: What was inspected.
     """
 
-    table: str
+    table: TableName
     before: str | None
     after: str
     checks: tuple[Check, ...]
@@ -77,7 +77,7 @@ class EnablePlan:
         return [check for check in self.checks if check.verdict is Verdict.WRONG]
 
 
-def plan(client: RestClient, servers: ServerAdmins, table: str, scheme: str = "http") -> EnablePlan:
+def plan(client: RestClient, servers: ServerAdmins, table: TableName, scheme: str = "http") -> EnablePlan:
     """Look at table, controller and servers; nothing is changed.
 
     Args:

@@ -1,4 +1,4 @@
-"""Where Pinot keeps a segment's tar, and what its download url says about that."""
+"""Where Pinot keeps a segment's tar, and what follows from its download url."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class StoreLayout:
         """Whether the store is a folder of the controller's machine."""
         return scheme_of(self.root) == "file"
 
-    def object_uri(self, table: str, segment: str) -> str:
+    def object_uri(self, table: TableName, segment: str) -> str:
         """URI, not percent-encoded, of the place that Pinot keeps a segment's tar at, and deletes it from.
 
         Args:
@@ -62,11 +62,11 @@ class StoreLayout:
             DataError: A name leads to another folder.
         """
         # Pinot encodes the name as a form does, and its file systems undo percents alone.
-        return f"{self.root}/{_one_part(TableName(table).raw)}/{unquote(quote_plus(_one_part(segment)))}"
+        return f"{self.root}/{_one_part(table.raw)}/{unquote(quote_plus(_one_part(segment)))}"
 
-    def url(self, table: str, segment: str) -> str:
+    def url(self, table: TableName, segment: str) -> str:
         """Download url of a tar that lies at :meth:`object_uri`."""
-        raw = TableName(table).raw
+        raw = table.raw
         if self.is_folder:
             return f"{self.controller_url}/segments/{raw}/{quote_plus(segment)}"
         return f"{self.root}/{raw}/{quote_plus(segment)}"

@@ -51,11 +51,13 @@ class StoreListing:
         self._open = open_store
         self._sizes: dict[str, dict[str, int] | str] = {}
 
-    def look(self, url: str) -> Stored:
-        """Say what is at a download url."""
+    def inspect(self, url: str) -> Stored:
+        """Describe what is at a download url."""
         uri = self._layout.object_of(url)
         if uri is None:
-            return Stored(StoredState.UNKNOWN, why=f"no place of the store that can be listed: {shown(url)}")
+            return Stored(
+                StoredState.UNKNOWN, why=f"not a location in the store that can be listed: {shown(url)}"
+            )
         folder = uri.rpartition("/")[0]
         if folder not in self._sizes:
             self._sizes[folder] = self._list(folder)
@@ -71,7 +73,7 @@ class StoreListing:
 
         Args:
             record: The segment's.
-            stored: What :meth:`look` said.
+            stored: What :meth:`inspect` returned.
             work_file: Is written and removed again.
             limits: How much is read.
 
@@ -83,7 +85,7 @@ class StoreListing:
             return stored
         limits = limits.for_size(record.size_bytes)
         if (stored.size_bytes or 0) > limits.max_tar_bytes:
-            return replace(stored, unproven=f"more than the {limits.max_tar_bytes:,} bytes that it may have")
+            return replace(stored, unproven=f"more than the allowed {limits.max_tar_bytes:,} bytes")
         try:
             with on_this_disk(work_file):
                 self._open(uri).download(uri, work_file)
@@ -100,7 +102,7 @@ class StoreListing:
             if scheme_of(folder) == "file" and not local_path(folder).is_dir():
                 if local_path(self._layout.root).is_dir():
                     return {}
-                return f"this machine does not see the folder {self._layout.root}"
+                return f"the folder {self._layout.root} is not visible on this machine"
             return {file.uri: file.size_bytes for file in self._open(folder).list(folder)}
         except (ConfigError, SourceError) as error:
             return error.message

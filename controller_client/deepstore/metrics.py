@@ -39,7 +39,9 @@ class WatchMetrics(Collector):
 
     def audited(self, report: AuditReport) -> None:
         """Take in what an audit has found."""
-        faulty = {(audit.table, fault.value): 0 for audit in report.tables for fault in Fault}
+        faulty: dict[tuple[str, str], int] = {
+            (audit.table, fault.value): 0 for audit in report.tables for fault in Fault
+        }
         for each in report.faulty:
             for fault in {finding.fault for finding in each.findings}:
                 faulty[each.record.table, fault.value] += 1
@@ -96,12 +98,14 @@ class WatchMetrics(Collector):
         for table, count in sorted(self.silent.items()):
             silent.add_metric([table], count)
         yield silent
-        repairs = CounterMetricFamily(_full("repairs"), "Repairs that were tried.", labels=["outcome"])
+        repairs = CounterMetricFamily(_full("repairs"), "Repairs that were attempted.", labels=["outcome"])
         for outcome, count in sorted(self.outcomes.items()):
             repairs.add_metric([outcome], count)
         yield repairs
         yield CounterMetricFamily(_full("rounds"), "Rounds of audit and repair.", value=self.rounds)
-        yield CounterMetricFamily(_full("failed_rounds"), "Rounds that broke off.", value=self.failed_rounds)
+        yield CounterMetricFamily(
+            _full("failed_rounds"), "Rounds that were aborted.", value=self.failed_rounds
+        )
         yield GaugeMetricFamily(
             _full("last_round_seconds"), "Length of the last round.", value=self.last_round_s
         )

@@ -31,7 +31,7 @@ class NextStep:
 
 
 def next_steps(audits: Sequence[TableAudit]) -> list[NextStep]:
-    """Say what to do about the findings, the most useful first; empty where there are none."""
+    """Describe what to do about the findings, the most useful first; empty where there are none."""
     steps = []
     if tables := _tables_with(audits, REPAIRABLE):
         # Without a name it repairs all tables.

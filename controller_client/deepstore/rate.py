@@ -20,7 +20,10 @@ class RateLimit:
 
     def __init__(self, per_s: float, clock: Clock | None = None) -> None:
         if per_s <= 0:
-            raise ConfigError(f"{per_s:g} requests a second let none through", expected="more than 0")
+            raise ConfigError(
+                f"the request rate is {per_s:g} per second, so no request could be sent",
+                expected="more than 0",
+            )
         self._interval_s = 1.0 / per_s
         self._clock = clock or SystemClock()
         self._lock = threading.Lock()

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from controller_client.common.names import TableName
 from controller_client.common.word_enum import WordEnum
 from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.judge import Judgement, Replica
@@ -69,7 +70,7 @@ class Repaired:
         proof: Why the copy is taken for the segment.
     """
 
-    table: str
+    table: TableName
     segment: str
     outcome: Outcome
     source: str | None = None
@@ -147,7 +148,7 @@ class Repairer:
             message=None if sources else "no server has it right",
         )
 
-    def _repair(self, table: str, segment: str, replicas: Sequence[Replica], tar: Path) -> Repaired:
+    def _repair(self, table: TableName, segment: str, replicas: Sequence[Replica], tar: Path) -> Repaired:
         uploaded = False
         for _ in range(_LOOKS):
             record = self._read(table, segment)
@@ -198,7 +199,7 @@ class Repairer:
             logger.warning("%s", error.message)
             return None
 
-    def _read(self, table: str, segment: str) -> SegmentRecord | None:
+    def _read(self, table: TableName, segment: str) -> SegmentRecord | None:
         return read_record(self._store, table, segment, folder_sizes=self._folder_sizes)
 
     def _unchanged(self, record: SegmentRecord) -> bool:

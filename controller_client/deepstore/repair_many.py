@@ -27,7 +27,7 @@ def repair_all(
         repairer: Repairs one segment, in threads of its own.
         judged: Segments of an audit; those that are not repairable are passed over.
         parallel: Segments at a time; each takes a server's disk and the store's line.
-        dry_run: Only say what would be done.
+        dry_run: Only report what would be done.
         stopped: Asked before each segment is begun; those that are begun are finished.
 
     Raises:

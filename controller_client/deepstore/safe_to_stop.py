@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from controller_client.common.names import TableName
 from controller_client.deepstore.audit import Auditor
 from controller_client.deepstore.judge import Judgement
 from controller_client.errors import NotFoundError
@@ -23,7 +24,7 @@ class AtRisk:
         reason: Why no other copy counts.
     """
 
-    table: str
+    table: TableName
     segment: str
     consuming: bool
     reason: str
@@ -85,7 +86,7 @@ def safe_to_stop(client: RestClient, auditor: Auditor, server: str) -> Safety:
 
 
 def judge_server(judged: Judgement, server: str) -> AtRisk | None:
-    """Say whether a segment depends on a server. Pure.
+    """Return whether a segment depends on a server. Pure.
 
     A server that has it in another state than ONLINE counts as having it: its disk may hold the only copy.
 

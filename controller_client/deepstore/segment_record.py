@@ -1,10 +1,11 @@
-"""What the property store says about a segment, as far as its copies are concerned."""
+"""What the property store records about a segment, as far as its copies are concerned."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from controller_client.common.names import TableName
 from controller_client.deepstore.layout import shown
 from controller_client.deepstore.rate import RateLimit
 from controller_client.segment_tar import ExpectedSegment
@@ -35,7 +36,7 @@ class WantedSegment:
         size_bytes: Its size; None: unknown.
     """
 
-    table: str
+    table: TableName
     expected: ExpectedSegment
     url: str = field(repr=False)
     size_bytes: int | None
@@ -63,7 +64,7 @@ class SegmentRecord:
         record: The whole record.
     """
 
-    table: str
+    table: TableName
     segment: str
     consuming: bool
     crc: int | None
@@ -77,7 +78,9 @@ class SegmentRecord:
     record: ZNRecord = field(repr=False)
 
     @classmethod
-    def of(cls, table: str, segment: str, found: Versioned, *, folder_sizes: bool = False) -> SegmentRecord:
+    def of(
+        cls, table: TableName, segment: str, found: Versioned, *, folder_sizes: bool = False
+    ) -> SegmentRecord:
         """Read a record.
 
         Args:
@@ -116,7 +119,7 @@ class SegmentRecord:
 
     @property
     def expected(self) -> ExpectedSegment:
-        """What it says of the segment's content."""
+        """What it records of the segment's content."""
         return ExpectedSegment(self.segment, self.crc, self.data_crc, self.by_data_crc)
 
     @property
@@ -133,7 +136,7 @@ class SegmentRecord:
 
 
 def read_record(
-    store: PropertyStore, table: str, segment: str, *, folder_sizes: bool = False
+    store: PropertyStore, table: TableName, segment: str, *, folder_sizes: bool = False
 ) -> SegmentRecord | None:
     """Read one segment's record; None where there is none. Arguments as of :meth:`SegmentRecord.of`."""
     found = store.get(segment_path(table, segment))
@@ -142,7 +145,7 @@ def read_record(
 
 def read_records(
     store: PropertyStore,
-    table: str,
+    table: TableName,
     rate: RateLimit,
     segments: Sequence[str] | None = None,
     *,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from controller_client.common.closing import Closing
+from controller_client.common.names import TableName
 from controller_client.config import BrokerConfig
 from controller_client.deepstore.http_copies import download_tar
 from controller_client.deepstore.rate import RateLimit
@@ -44,7 +45,7 @@ class ServerTars(Closing):
         """Return the base address of a server's admin API."""
         return self._addresses[server]
 
-    def download(self, server: str, table: str, segment: str, path: Path, max_bytes: int) -> int:
+    def download(self, server: str, table: TableName, segment: str, path: Path, max_bytes: int) -> int:
         """Let a server tar a segment and write it to a file; as :func:`download_tar`."""
         return download_tar(self._transport(server), table, segment, path, max_bytes)
 
@@ -73,7 +74,7 @@ class ServerAdmins(ServerTars):
         super().__init__(client)
         self._rate = rate
 
-    def crcs(self, server: str, table: str) -> dict[str, int]:
+    def crcs(self, server: str, table: TableName) -> dict[str, int]:
         """Return the check sums of all segments of a table that a server has loaded, in one request.
 
         Consuming segments have none.
@@ -106,9 +107,9 @@ class ServerAdmins(ServerTars):
         port = int(instance.details.get("adminPort") or 0)
         if port <= 0:
             raise NotFoundError(
-                f"the admin port of {server} is not known",
+                f"the admin port of {server} is unknown",
                 where=self._client.config.url,
-                remedy="start the server again: it writes its admin port when it joins the cluster",
+                remedy="restart the server: it writes its admin port when it joins the cluster",
             )
         scheme = self._client.config.url.partition(":")[0]
         return f"{scheme}://{instance.host}:{port}"

@@ -23,10 +23,10 @@ class Watch:
 
     Args:
         audit: Looks at all segments; runs in the thread of :meth:`serve`.
-        repairer: Repairs one segment; None: only look.
+        repairer: Repairs one segment; None: only audit.
         metrics: Gets what was seen and done.
         clock: Time.
-        interval_s: Seconds from the end of a round to the begin of the next.
+        interval_s: Seconds from the end of a round to the start of the next.
         parallel: Segments that are repaired at a time.
     """
 
@@ -59,7 +59,7 @@ class Watch:
                 self.round(stop)
                 well = True
             except (PinotPluginError, OSError) as error:
-                logger.error("this round of the watch broke off: %s", error)
+                logger.error("this round of the watch was aborted: %s", error)
                 well = False
             took_s = self._clock.monotonic() - started_s
             self._metrics.round_ended(self._clock.now(), took_s, well=well)

@@ -67,7 +67,7 @@ class S3Store:
                 ),
             )
         except (BotoCoreError, ValueError) as error:
-            # ValueError is a malformed endpoint. boto's text is not told: it may quote a property.
+            # ValueError is a malformed endpoint. boto's text is not reported: it may quote a property.
             raise ConfigError(
                 f"no S3 client can be made of the file system's properties: {type(error).__name__}",
                 expected="endpoint as a URL with http:// or https://, a region, accessKey and secretKey "
@@ -97,14 +97,15 @@ class S3Store:
     def local_copy(self, file: FileInfo, work_dir: Path) -> Iterator[Path]:
         """Download the object as listed (If-Match on its ETag), and delete the copy afterwards."""
         bucket, key = _split(file.uri)
-        # Of the key's name only this ending says something of the content; the rest may be no file name here.
+        # Of the key's name only this ending indicates the content; the rest may be no file name here.
         path = work_dir / ("object.gz" if key.endswith(".gz") else "object")
         try:
             _write(self._s3.get_object(Bucket=bucket, Key=key, IfMatch=file.etag or "*"), path)
             came_bytes = path.stat().st_size
             if came_bytes != file.size_bytes:
                 raise SourceChangedError(
-                    f"{file.shown} was listed with {file.size_bytes} bytes and came with {came_bytes}",
+                    f"{file.shown} was listed with {file.size_bytes} bytes, but the download has "
+                    f"{came_bytes}",
                     remedy="run the task again",
                 )
             yield path
@@ -136,7 +137,7 @@ class S3Store:
         """Fetch an object to a local path."""
         bucket, key = _split(uri)
         try:
-            # Not boto's download_file: its first request is a HEAD, whose errors say a status and no code.
+            # Not boto's download_file: its first request is a HEAD, whose errors have a status and no code.
             _write(self._s3.get_object(Bucket=bucket, Key=key), path)
         except (ClientError, BotoCoreError) as error:
             self._fail("read", uri, error)
@@ -182,14 +183,14 @@ class S3Store:
         return len(keys)
 
     def _fail(self, verb: str, uri: str, error: Exception) -> NoReturn:
-        """Translate boto's error; its text may carry the access key, so only its code is told."""
+        """Translate boto's error; its text may carry the access key, so only its code is reported."""
         code = _code(error) if isinstance(error, ClientError) else type(error).__name__
         uri = visible(uri)
         where = f"{uri} (endpoint {self._endpoint})"
         if code == "NoSuchBucket":
             remedy = "create the bucket or fix the URI"
         elif code in _MISSING:
-            remedy = "it is not there: was it, or its bucket, deleted?"
+            remedy = "check whether it, or its bucket, was deleted"
         elif code in _REFUSED or _http_status(error) in (401, 403):
             remedy = "check accessKey, secretKey and the bucket's policy"
         elif code in ("NoCredentialsError", "PartialCredentialsError"):
@@ -219,12 +220,12 @@ def _session() -> boto3.session.Session:
     return boto3.session.Session(botocore_session=session)
 
 
-def _time(told: Any) -> datetime:
+def _time(reported: Any) -> datetime:
     try:
-        found = datetime.fromisoformat(told)
+        found = datetime.fromisoformat(reported)
     except (TypeError, ValueError):
-        return parse_timestamp(told)
-    return found if found.tzinfo else parse_timestamp(told)
+        return parse_timestamp(reported)
+    return found if found.tzinfo else parse_timestamp(reported)
 
 
 def _write(answer: GetObjectOutputTypeDef, path: Path) -> None:

@@ -1,11 +1,11 @@
-"""What the ideal state of a realtime table says about consumption: its flags, and which segments consume.
+"""What the ideal state of a realtime table records about consumption: its flags, and which segments consume.
 
 ::
 
     /<cluster>/IDEALSTATES/<table>
         simpleFields.isTablePaused      "true": Pinot 0.11 and later start no new consuming segment
         simpleFields.pauseState         the same since Pinot 1.3, as JSON with reason, comment and time
-        listFields.pausedPartitions     this project's own: partition groups that are held, e.g. ["0", "3"]
+        listFields.pausedPartitions     this project's own: partition groups that are paused, e.g. ["0", "3"]
         mapFields.<segment>.<instance>  CONSUMING, ONLINE or OFFLINE
 
 Pinot writes the flags of the table, by its own compare-and-set, and keeps list fields that it does not know.
@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from controller_client.common.names import TableName
 from controller_client.errors import (
     ConflictError,
     DataError,
@@ -51,7 +52,7 @@ class ConsumptionFlags(NamedTuple):
 
     Attributes:
         table_paused: Whether the whole table is.
-        paused_partitions: Partition groups that are held for themselves.
+        paused_partitions: Partition groups that are paused on their own.
     """
 
     table_paused: bool
@@ -101,7 +102,7 @@ class IdealState:
         return {segment: instances for segment, instances in sorted(found.items()) if instances}
 
 
-def read_flags(store: PropertyStore, table_name_with_type: str) -> ConsumptionFlags:
+def read_flags(store: PropertyStore, table: TableName) -> ConsumptionFlags:
     """Return what is paused of a table.
 
     Raises:
@@ -109,14 +110,14 @@ def read_flags(store: PropertyStore, table_name_with_type: str) -> ConsumptionFl
         DataError: A flag is no such thing as Pinot or this project writes.
         UnreachableError: ZooKeeper does not answer.
     """
-    record, _ = _read(store, table_name_with_type)
-    return _flags(record, ideal_state_path(store, table_name_with_type))
+    record, _ = _read(store, table)
+    return _flags(record, ideal_state_path(store, table))
 
 
-def read_ideal_state(store: PropertyStore, table_name_with_type: str) -> IdealState:
+def read_ideal_state(store: PropertyStore, table: TableName) -> IdealState:
     """Return a table's ideal state; errors as of :func:`read_flags`."""
-    record, version = _read(store, table_name_with_type)
-    where = ideal_state_path(store, table_name_with_type)
+    record, version = _read(store, table)
+    where = ideal_state_path(store, table)
     state = _pause_state(record, where)
     pause = None
     if state.get("paused"):
@@ -131,22 +132,22 @@ def read_ideal_state(store: PropertyStore, table_name_with_type: str) -> IdealSt
 
 
 def set_paused_partitions(
-    store: PropertyStore, table_name_with_type: str, change: Callable[[frozenset[int]], frozenset[int]]
+    store: PropertyStore, table: TableName, change: Callable[[frozenset[int]], frozenset[int]]
 ) -> frozenset[int]:
-    """Change which partitions are held, by compare-and-set on the ideal state.
+    """Change which partitions are paused, by compare-and-set on the ideal state.
 
     Commits of segments change the ideal state all the time, so a version conflict is usual; the change is
     then made again of what is there.
 
     Args:
         store: The cluster's property store.
-        table_name_with_type: E.g. ``flights_REALTIME``.
-        change: Makes the partitions that are wanted of those that are held; called in the caller's thread,
+        table: E.g. ``flights_REALTIME``.
+        change: Makes the partitions to be paused of those that are; called in the caller's thread,
             and again after a conflict. Made twice it must give the same as made once (add or take out
             members): after a lost reply it is made again of what was read back.
 
     Returns:
-        The partitions that are held now. Nothing is written when they are so already.
+        The partitions that are paused now. Nothing is written when they are so already.
 
     Raises:
         NotFoundError: There is no such table.
@@ -154,50 +155,50 @@ def set_paused_partitions(
         UnreachableError: ZooKeeper does not answer; nothing was sent.
         OutcomeUnknownError: A reply was lost and ZooKeeper cannot be asked.
     """
-    path = ideal_state_path(store, table_name_with_type)
+    path = ideal_state_path(store, table)
 
     def changed(record: ZNRecord) -> ZNRecord:
-        held = _flags(record, path).paused_partitions
-        wanted = change(held)
-        if wanted == held:
+        present = _flags(record, path).paused_partitions
+        wanted = change(present)
+        if wanted == present:
             return record
         lists = {key: items for key, items in record.list_fields.items() if key != _PARTITIONS}
         if wanted:
             lists[_PARTITIONS] = [str(partition) for partition in sorted(wanted)]
         return replace(record, list_fields=lists)
 
-    return _flags(_change(store, table_name_with_type, changed), path).paused_partitions
+    return _flags(_change(store, table, changed), path).paused_partitions
 
 
 def add_offline_segments(
-    store: PropertyStore, table_name_with_type: str, segments: Mapping[str, Collection[str]]
+    store: PropertyStore, table: TableName, segments: Mapping[str, Collection[str]]
 ) -> None:
     """Add segments to a paused table that no server is to load.
 
     Args:
         store: The cluster's property store.
-        table_name_with_type: E.g. ``flights_REALTIME``.
+        table: E.g. ``flights_REALTIME``.
         segments: Segment -> instances.
 
     Raises:
         ConflictError: The table is not paused.
         OutcomeUnknownError: A reply was lost and ZooKeeper cannot be asked.
     """
-    path = ideal_state_path(store, table_name_with_type)
+    path = ideal_state_path(store, table)
 
     def changed(record: ZNRecord) -> ZNRecord:
         if not _flags(record, path).table_paused:
-            raise ConflictError(f"{table_name_with_type} is not paused any more", where=path)
+            raise ConflictError(f"{table} is not paused any more", where=path)
         added = {segment: dict.fromkeys(instances, _OFFLINE) for segment, instances in segments.items()}
         states = {**record.map_fields, **added}
         # Pinot keeps the count itself, at each of its own changes.
         simple = {**record.simple_fields, "NUM_PARTITIONS": str(len(states))}
         return replace(record, map_fields=states, simple_fields=simple)
 
-    _change(store, table_name_with_type, changed)
+    _change(store, table, changed)
 
 
-def _change(store: PropertyStore, table: str, change: Callable[[ZNRecord], ZNRecord]) -> ZNRecord:
+def _change(store: PropertyStore, table: TableName, change: Callable[[ZNRecord], ZNRecord]) -> ZNRecord:
     path = ideal_state_path(store, table)
 
     def of_table(present: ZNRecord | None) -> ZNRecord:
@@ -208,19 +209,19 @@ def _change(store: PropertyStore, table: str, change: Callable[[ZNRecord], ZNRec
     return store.change_at(path, of_table).there.record
 
 
-def ideal_state_path(store: PropertyStore, table: str) -> str:
+def ideal_state_path(store: PropertyStore, table: TableName) -> str:
     """The znode of a table's ideal state."""
     return f"/{store.cluster_name}/IDEALSTATES/{table}"
 
 
-def read_external_view(store: PropertyStore, table_name_with_type: str) -> Mapping[str, Mapping[str, str]]:
+def read_external_view(store: PropertyStore, table: TableName) -> Mapping[str, Mapping[str, str]]:
     """Read what servers have of a table: segment -> server -> state; nothing where there is no view yet."""
-    path = f"/{store.cluster_name}/EXTERNALVIEW/{table_name_with_type}"
+    path = f"/{store.cluster_name}/EXTERNALVIEW/{table}"
     record = read_record_at(store, path)
     return record.map_fields if record else {}
 
 
-def _read(store: PropertyStore, table: str) -> tuple[ZNRecord, int]:
+def _read(store: PropertyStore, table: TableName) -> tuple[ZNRecord, int]:
     path = ideal_state_path(store, table)
     found = store.connection.get(path)
     if found is None or not found[0]:
@@ -237,10 +238,10 @@ def _flags(record: ZNRecord, where: str) -> ConsumptionFlags:
             f"{_PARTITIONS} of the ideal state is {names!r}",
             expected="numbers of partition groups as text",
             where=where,
-            remedy="mend the list field by hand: nobody but this project writes it",
+            remedy="fix this list field by hand: only pinot-plugins writes it",
         )
-    held = frozenset(int(name) for name in names)
-    return ConsumptionFlags(paused or bool(_pause_state(record, where).get("paused")), held)
+    partitions = frozenset(int(name) for name in names)
+    return ConsumptionFlags(paused or bool(_pause_state(record, where).get("paused")), partitions)
 
 
 def _pause_state(record: ZNRecord, where: str) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Segments of the stream: their names, and what the property store says about each partition's last ones.
+"""Segments of the stream: their names, and what the property store records about each partition's last ones.
 
 A name is ``<table>__<partition group>__<sequence number>__<creation time>``; uploaded segments have other
 names and are left out.
@@ -81,12 +81,12 @@ def newest_by_partition(names: Iterable[str]) -> dict[int, SegmentName]:
     return newest
 
 
-def read_segment(store: PropertyStore, table: str, segment: SegmentName) -> SegmentRecord | None:
+def read_segment(store: PropertyStore, table: TableName, segment: SegmentName) -> SegmentRecord | None:
     """Return a segment's record; None where it is gone."""
     return _read_many(store, table, [segment])[0]
 
 
-def read_partitions(store: PropertyStore, table: str) -> dict[int, PartitionSegments]:
+def read_partitions(store: PropertyStore, table: TableName) -> dict[int, PartitionSegments]:
     """Return the last segments of all partitions, by partition.
 
     Args:
@@ -96,10 +96,9 @@ def read_partitions(store: PropertyStore, table: str) -> dict[int, PartitionSegm
     Raises:
         UnreachableError: ZooKeeper does not answer.
     """
-    raw = TableName(table).raw
     by_partition: dict[int, list[SegmentName]] = {}
     for segment in filter(None, map(SegmentName.parse, store.children(f"/SEGMENTS/{table}"))):
-        if segment.name.startswith(f"{raw}__"):
+        if segment.name.startswith(f"{table.raw}__"):
             by_partition.setdefault(segment.partition, []).append(segment)
     left = {partition: sorted(segments) for partition, segments in by_partition.items()}
     newest: dict[int, SegmentRecord] = {}
@@ -118,7 +117,9 @@ def read_partitions(store: PropertyStore, table: str) -> dict[int, PartitionSegm
     }
 
 
-def _read_many(store: PropertyStore, table: str, segments: list[SegmentName]) -> list[SegmentRecord | None]:
+def _read_many(
+    store: PropertyStore, table: TableName, segments: list[SegmentName]
+) -> list[SegmentRecord | None]:
     found = store.get_many([segment_path(table, segment.name) for segment in segments])
     return [
         _record(segment, versioned.record, versioned.version) if versioned else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError
 from controller_client.models import TableConfig
 from controller_client.zookeeper.property_store import PropertyStore
@@ -12,12 +13,12 @@ from controller_client.zookeeper.property_store import PropertyStore
 __all__ = ["read_table_config", "table_config_path"]
 
 
-def table_config_path(table: str) -> str:
+def table_config_path(table: TableName) -> str:
     """Path of a table's config in the property store; the name is with type."""
     return f"/CONFIGS/TABLE/{table}"
 
 
-def read_table_config(store: PropertyStore, table: str) -> TableConfig | None:
+def read_table_config(store: PropertyStore, table: TableName) -> TableConfig | None:
     """Read a table's config without the controller; None where there is no such table.
 
     Args:
@@ -39,5 +40,5 @@ def read_table_config(store: PropertyStore, table: str) -> TableConfig | None:
         try:
             document[name] = json.loads(text) if is_json else text
         except ValueError as error:
-            raise ConfigError(f"{name} of the config of {table} is no JSON", where=table) from error
+            raise ConfigError(f"{name} of the config of {table} is not valid JSON", where=table) from error
     return TableConfig.from_json(document)

@@ -96,7 +96,7 @@ class TaskQueues:
         return name
 
     def delete(self, task_name: str) -> None:
-        """Delete a job and its records, running or not; its running subtasks are told to cancel.
+        """Delete a job and its records, running or not; its running subtasks get the message to cancel.
 
         The controller's own way of deleting a running job (``forceDelete``) leaves it in the queue, from
         where Helix takes it out half an hour later: until then it is shown as IN_PROGRESS.
@@ -149,9 +149,9 @@ class TaskQueues:
                 return
             if self._clock.monotonic() > deadline:
                 raise OutcomeUnknownError(
-                    f"{what}, but no controller took it up within {_VISIBLE_TIMEOUT_S:.0f} s",
+                    f"{what}, but no controller picked it up within {_VISIBLE_TIMEOUT_S:.0f} s",
                     where=path,
-                    remedy="check that a controller runs; what is enqueued starts when one does",
+                    remedy="check that a controller is running; what is enqueued starts once one does",
                 )
             self._clock.sleep(_POLL_INTERVAL_S)
 

@@ -35,7 +35,7 @@ class PinotModel(BaseModel):
                 for fault in error.errors(include_url=False, include_input=False)
             )
             # The cause is left out: it repeats the input, and task configs hold credentials.
-            raise ConfigError(f"this is no {cls.__name__}: {faults}") from None
+            raise ConfigError(f"this is not a valid {cls.__name__}: {faults}") from None
 
     def to_json(self) -> dict[str, Any]:
         """Write the document with the fields that were read or set, unknown ones included."""

@@ -20,7 +20,7 @@ UNIT_NS = {
 
 @dataclass(frozen=True)
 class EpochFormat:
-    """``1:DAYS:EPOCH`` or ``EPOCH|DAYS|1``: the column counts steps of so many units since 1970.
+    """``1:DAYS:EPOCH`` or ``EPOCH|DAYS|1``: the column counts steps of this many units since 1970.
 
     Attributes:
         size: Units in a step.

@@ -1,4 +1,4 @@
-"""A segment's metadata in ZooKeeper, as the controller tells it (SegmentZKMetadata)."""
+"""A segment's metadata in ZooKeeper, as the controller returns it (SegmentZKMetadata)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SegmentMetadata(PinotModel):
         use_data_crc: Whether replicas may have another crc, if their data crc is the same.
         total_docs: Rows.
         download_url: Where servers fetch the tar; None or empty: only from peers.
-        size_bytes: Size of the tar; None or -1 where the controller could not tell.
+        size_bytes: Size of the tar; None or -1 where the controller does not know it.
         start_time: Smallest value of the time column, in ``time_unit``; None without a time column.
         end_time: Largest value of it.
         time_unit: Unit of the two (java.util.concurrent.TimeUnit).

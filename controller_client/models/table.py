@@ -41,14 +41,14 @@ class TableConfig(PinotModel):
     task: TableTaskConfig | None = None
 
     @property
-    def name_with_type(self) -> str:
+    def name_with_type(self) -> TableName:
         """E.g. ``flights_OFFLINE``, whether or not ``table_name`` has the type."""
         return TableName.of(self.table_name, self.table_type)
 
     @property
     def raw_name(self) -> str:
         """E.g. ``flights``."""
-        return TableName(self.name_with_type).raw
+        return self.name_with_type.raw
 
     @property
     def schema_names(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Finds what interrupted replacements left in a table's lineage, and says what to do. No IO.
+"""Finds what interrupted replacements left in a table's lineage, and advises what to do. No IO.
 
 ::
 
@@ -193,7 +193,7 @@ def _leftovers(
 def _overlap(
     entry: LineageEntry, entries: Sequence[LineageEntry], present: frozenset[str], age_s: float
 ) -> Diagnosis | None:
-    # Reported once, with the younger of the two; entries are told apart by time, then by id.
+    # Reported once, with the younger of the two; entries are ordered by time, then by id.
     older = [
         other
         for other in entries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from controller_client.common.names import TableName
 from controller_client.errors import NotFoundError
 from controller_client.publishing.doctor import Diagnosis, diagnose
 from controller_client.rest.client import RestClient
@@ -12,12 +13,13 @@ from controller_client.rest.segment_states import Unloaded
 
 __all__ = ["examine_lineage"]
 
-# A pushed segment that is not loaded for longer is a fault; of so many it is read when they were pushed.
+# A pushed segment that is not loaded for longer is a fault; of at most this number it is read when they were
+# pushed.
 _LOADS_WITHIN_S = 60.0
 _PUSH_TIMES_READ = 20
 
 
-def examine_lineage(client: RestClient, table: str, older_than_s: float) -> list[Diagnosis]:
+def examine_lineage(client: RestClient, table: TableName, older_than_s: float) -> list[Diagnosis]:
     """Look for what interrupted replacements left in a table; changes nothing.
 
     Args:
@@ -47,7 +49,11 @@ def examine_lineage(client: RestClient, table: str, older_than_s: float) -> list
 
 
 def _unloaded(
-    client: RestClient, table: str, entries: Sequence[LineageEntry], segments: Sequence[str], now_ms: int
+    client: RestClient,
+    table: TableName,
+    entries: Sequence[LineageEntry],
+    segments: Sequence[str],
+    now_ms: int,
 ) -> Sequence[Unloaded]:
     """Find the pushed segments of open entries that are in ERROR, or should have been loaded by now."""
     open_entries = (entry for entry in entries if entry.state is LineageState.IN_PROGRESS)
@@ -58,7 +64,7 @@ def _unloaded(
     return [fault for fault in faults if fault.in_error or fault.segment in overdue]
 
 
-def _age_s(client: RestClient, table: str, segment: str, now_ms: int) -> float:
+def _age_s(client: RestClient, table: TableName, segment: str, now_ms: int) -> float:
     try:
         metadata = client.segments.metadata(table, segment)
     except NotFoundError:

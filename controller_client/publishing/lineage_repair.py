@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, ConflictError
 from controller_client.publishing.doctor import Diagnosis, Finding, Repair
 from controller_client.publishing.examine_lineage import examine_lineage
@@ -15,33 +16,33 @@ from controller_client.zookeeper import PropertyStore
 __all__ = ["plan_repair", "repair"]
 
 
-def plan_repair(client: RestClient, table_name_with_type: str, diagnosis: Diagnosis) -> Repair:
-    """Look again and say what :func:`repair` would do now.
+def plan_repair(client: RestClient, table: TableName, diagnosis: Diagnosis) -> Repair:
+    """Examine again and return what :func:`repair` would do now.
 
     Raises:
         ConflictError: The fault needs a decision, or it is not there any more.
     """
     # An entry that is stuck is not looked at for what does not load.
     older_than_s = 0.0 if diagnosis.finding is Finding.STUCK else math.inf
-    for now in examine_lineage(client, table_name_with_type, older_than_s):
+    for now in examine_lineage(client, table, older_than_s):
         if now.finding is diagnosis.finding and now.entry == diagnosis.entry:
             if now.repair is None:
                 raise ConflictError(
                     f"entry {now.entry.entry_id} cannot be repaired without a decision: {now.explanation}",
-                    where=table_name_with_type,
+                    where=table,
                     remedy=now.advice,
                 )
             return now.repair
     raise ConflictError(
         f"entry {diagnosis.entry.entry_id} has changed since it was diagnosed",
-        where=table_name_with_type,
+        where=table,
         remedy="run the doctor again",
     )
 
 
 def repair(
     client: RestClient,
-    table_name_with_type: str,
+    table: TableName,
     diagnosis: Diagnosis,
     *,
     timeouts: LineageTimeouts | None = None,
@@ -51,7 +52,7 @@ def repair(
 
     Args:
         client: Client of the cluster.
-        table_name_with_type: Table.
+        table: Table.
         diagnosis: What the doctor found.
         timeouts: How long to wait for what.
         store: ZooKeeper; only to load segments.
@@ -61,20 +62,20 @@ def repair(
 
     Raises:
         ConfigError: Segments are to be loaded, and there is no ``store``.
-        WaitTimeoutError: Segments do not load; says which, and why.
+        WaitTimeoutError: Segments do not load; the error lists which, and why.
         ConflictError: The fault needs a decision, or it is not there any more; nothing was done.
         NotAppliedError: Pinot refused the revert.
         OutcomeUnknownError: It is unknown whether the entry was reverted.
         AppliedError: The entry is reverted, but segments of it are still there: run the doctor again.
     """
-    plan = plan_repair(client, table_name_with_type, diagnosis)
+    plan = plan_repair(client, table, diagnosis)
     limits = timeouts or LineageTimeouts()
     if plan.load:
         if store is None:
-            raise ConfigError("to make servers load segments takes ZooKeeper", remedy="pass a store")
-        SegmentLoading(client, table_name_with_type, store).wait(plan.load, limits.online_s)
+            raise ConfigError("making servers load segments requires ZooKeeper", remedy="pass a store")
+        SegmentLoading(client, table, store).wait(plan.load, limits.online_s)
         return plan
     if plan.revert:
-        revert_entry(client, table_name_with_type, diagnosis.entry, limits)
-    delete_leftovers(client, table_name_with_type, plan.delete, limits)
+        revert_entry(client, table, diagnosis.entry, limits)
+    delete_leftovers(client, table, plan.delete, limits)
     return plan

@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from controller_client.common.names import TableName
 from controller_client.common.waiting import wait_until
 from controller_client.errors import (
     ConflictError,
@@ -57,7 +58,7 @@ class SegmentLoading:
 
     Args:
         client: Client of the cluster.
-        table_name_with_type: Table.
+        table: Table.
         store: ZooKeeper.
         push_again: Pushes segments of these names, as if they had never been pushed; None: that cannot be
             done here.
@@ -66,12 +67,12 @@ class SegmentLoading:
     def __init__(
         self,
         client: RestClient,
-        table_name_with_type: str,
+        table: TableName,
         store: PropertyStore,
         push_again: Callable[[Collection[str]], object] | None = None,
     ) -> None:
         self._client = client
-        self._table = table_name_with_type
+        self._table = table
         self._store = store
         self._push_again = push_again
         self._since: dict[Unloaded, float] = {}
@@ -81,14 +82,15 @@ class SegmentLoading:
         self._wake_pause_s = _WAKE_AFTER_S
 
     def wait(self, names: Iterable[str], timeout_s: float) -> None:
-        """Wait until each segment is where and what the ideal state says.
+        """Wait until each segment is where, and in the state that, the ideal state demands.
 
         Args:
             names: Segments.
-            timeout_s: Seconds until the last look.
+            timeout_s: Seconds until the last check.
 
         Raises:
-            WaitTimeoutError: Says which segments do not load on which servers, and the servers' reasons.
+            WaitTimeoutError: The error lists which segments do not load on which servers, and the servers'
+                reasons.
             NotAppliedError: A segment could not be pushed again.
             OutcomeUnknownError: It is unknown whether a segment was pushed again.
         """
@@ -205,7 +207,7 @@ class SegmentLoading:
             logger.warning("%s: the servers' reasons cannot be read: %s", self._table, error.message)
             reasons = {}
         texts = (
-            f"{fault}: {reasons.get((fault.segment, fault.server or ''), 'the server gives no reason')}"
+            f"{fault}: {reasons.get((fault.segment, fault.server or ''), 'the server reports no reason')}"
             for fault in hopeless
         )
         tried = "reset" if self._push_again is None else "reset and pushed again"
@@ -213,5 +215,5 @@ class SegmentLoading:
             f"{count} of {self._table} do not load, though they were {tried}: {first_few(texts)}",
             expected="the states of the ideal state",
             where=self._table,
-            remedy="remove the server's reason (its log has more), then run again: it starts with a reset",
+            remedy="fix what the server reports (its log has more), then run again: it starts with a reset",
         )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from controller_client.common.names import TableName
 from controller_client.errors import NotAppliedError
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.rest.client import RestClient
@@ -22,7 +23,7 @@ class QuotaExceededError(NotAppliedError):
     """The staged segments do not fit into the table's storage quota beside those that are there."""
 
 
-def check_quota(client: RestClient, table: str, segments: Iterable[StagedSegment]) -> None:
+def check_quota(client: RestClient, table: TableName, segments: Iterable[StagedSegment]) -> None:
     """Raise unless the staged segments fit beside what is there.
 
     Raises:
@@ -43,8 +44,8 @@ def check_quota(client: RestClient, table: str, segments: Iterable[StagedSegment
     there = _size(reported)
     if there - going + coming > quota:
         raise QuotaExceededError(
-            f"the storage quota of {table} is {quota:,} bytes for {replicas} replicas: {there:,} are there"
-            f" and {coming:,} would come",
+            f"the storage quota of {table} is {quota:,} bytes for {replicas} replicas: {there:,} are used"
+            f" and {coming:,} would be added",
             expected="room for the old and the new segments side by side",
             where=table,
             remedy="raise quota.storage in the table config, or make room with 'pinotctl task purge'",

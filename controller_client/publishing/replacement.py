@@ -2,9 +2,10 @@
 
 ::
 
-    with SegmentReplacement(client, "flights_OFFLINE", segments_from=old, segments_to=new) as replacement:
+    table = TableName("flights_OFFLINE")
+    with SegmentReplacement(client, table, segments_from=old, segments_to=new) as replacement:
         for tar in tars:
-            client.segments.upload_tar("flights_OFFLINE", tar)
+            client.segments.upload_tar(table, tar)
     # now queries see the new segments; after an exception they still see the old ones
 """
 
@@ -16,6 +17,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from controller_client.common.names import TableName
 from controller_client.errors import (
     ConflictError,
     NotAppliedError,
@@ -59,8 +61,8 @@ class SegmentReplacement:
     A run is recognised by its ``segments_to``: their names are the identity of the replacement, so that a
     restart goes on instead of starting twice. Every outcome is one of three: an error of class
     NotAppliedError (queries see the old segments), OutcomeUnknownError (the lineage cannot be read or does
-    not tell: run again with the same names), AppliedError (the revert stands, but the new segments are not
-    cleaned up).
+    not show it: run again with the same names), AppliedError (the revert was applied, but the new segments
+    are not cleaned up).
 
     As a context manager: enters with ``start``; leaves with ``end``, or with ``revert`` when the body raised
     or the segments did not come online. A reverted entry uses its names up: Pinot hides segments of such
@@ -70,7 +72,7 @@ class SegmentReplacement:
 
     Args:
         client: Client of the cluster.
-        table_name_with_type: Table.
+        table: Table.
         segments_from: What is replaced, out of the list without replaced segments; may be empty.
         segments_to: What comes instead: names that the table never had.
         store: ZooKeeper, where it is at hand: the lineage's record is then made before the table's first
@@ -82,13 +84,13 @@ class SegmentReplacement:
         keep_on_error: As a context manager, leave the entry in progress after an error instead of reverting.
 
     Raises:
-        ConfigError: Both lists are empty, a name stands twice or in both.
+        ConfigError: Both lists are empty, a name is listed twice or in both.
     """
 
     def __init__(
         self,
         client: RestClient,
-        table_name_with_type: str,
+        table: TableName,
         segments_from: Sequence[str],
         segments_to: Sequence[str],
         *,
@@ -99,7 +101,7 @@ class SegmentReplacement:
     ) -> None:
         check_lists(segments_from, segments_to)
         self._client = client
-        self._table = table_name_with_type
+        self._table = table
         self._from = tuple(segments_from)
         self._to = tuple(segments_to)
         self._store = store
@@ -133,13 +135,13 @@ class SegmentReplacement:
     def end(self) -> None:
         """Wait until the new segments are online, and complete the entry: the swap.
 
-        Brokers are told by a message: each swaps at once, but for some tens of milliseconds after this call
-        one may still answer from the old segments.
+        Brokers are notified by a message: each swaps at once, but for some tens of milliseconds after this
+        call one may still answer from the old segments.
 
         Raises:
             WaitTimeoutError: The new segments do not come online; the entry is still in progress.
             NotAppliedError: The entry was reverted or is gone, or Pinot refused.
-            OutcomeUnknownError: The reply was lost and the lineage cannot tell yet: call ``end`` again.
+            OutcomeUnknownError: The reply was lost and the lineage does not show it yet: call ``end`` again.
         """
         entry_id = self._require_started()
         for attempt in range(1, _ATTEMPTS + 1):
@@ -202,11 +204,11 @@ class SegmentReplacement:
         try:
             if self._is_completed():
                 self.state = LineageState.COMPLETED
-                error.add_note(f"The replacement in {self._table} was completed nevertheless.")
+                error.add_note(f"The replacement in {self._table} was completed all the same.")
                 return
             self.revert()
         except PinotPluginError as failed:
-            # The first error is the one to see; this one says what else is to do.
+            # The first error is the one to see; this one adds what else is to do.
             error.add_note(f"The replacement in {self._table} could not be reverted: {failed}")
             logger.warning("%s: revert of entry %s failed: %s", self._table, self.entry_id, failed)
 
@@ -276,7 +278,7 @@ class SegmentReplacement:
                 f" {sorted(own[-1].segments_from)}",
                 expected=f"{sorted(self._from)}",
                 where=self._table,
-                remedy="go on with the earlier lists, or revert that entry",
+                remedy="continue with the earlier lists, or revert that entry",
             )
         return own[-1]
 

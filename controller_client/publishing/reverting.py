@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from controller_client.common.names import TableName
 from controller_client.common.waiting import wait_until
 from controller_client.errors import (
     AppliedError,
@@ -47,9 +48,9 @@ class LineageTimeouts:
     first_writer_s: float = 1.0
 
 
-def find_entry(client: RestClient, table_name_with_type: str, entry_id: str) -> LineageEntry | None:
+def find_entry(client: RestClient, table: TableName, entry_id: str) -> LineageEntry | None:
     """Return an entry by its id; None when the lineage has none."""
-    entries = client.lineage.list(table_name_with_type)
+    entries = client.lineage.list(table)
     return next((entry for entry in entries if entry.entry_id == entry_id), None)
 
 
@@ -62,7 +63,7 @@ def read_back(
         client: Client of the cluster (for its clock).
         error: What the call ended with.
         seen: Looks once whether the effect is there.
-        settle_s: Seconds until the last look.
+        settle_s: Seconds until the last check.
 
     Returns:
         True: it was applied. False: it was not, for certain: the controller has answered, so the call is
@@ -87,7 +88,7 @@ def read_back(
     except WaitTimeoutError:
         raise error from None
     except ConflictError:
-        raise  # the lineage has told: the entry was reverted or replaces something else
+        raise  # the lineage shows it: the entry was reverted or replaces something else
     except NotAppliedError as unread:
         # It is the reading that was not applied.
         raise error from unread
@@ -95,7 +96,7 @@ def read_back(
 
 
 def revert_entry(
-    client: RestClient, table_name_with_type: str, entry: LineageEntry, timeouts: LineageTimeouts
+    client: RestClient, table: TableName, entry: LineageEntry, timeouts: LineageTimeouts
 ) -> None:
     """Revert an entry that is IN_PROGRESS or COMPLETED; one that is REVERTED already is no error.
 
@@ -108,33 +109,33 @@ def revert_entry(
     """
     if entry.state is LineageState.REVERTED:
         return
-    pushed = set(entry.segments_to) & client.tables.ideal_state(table_name_with_type).keys()
+    pushed = set(entry.segments_to) & client.tables.ideal_state(table).keys()
     try:
-        client.segments.wait_online(table_name_with_type, pushed, timeouts.before_revert_s)
+        client.segments.wait_online(table, pushed, timeouts.before_revert_s)
     except WaitTimeoutError as error:
-        logger.warning("%s: reverting although %s", table_name_with_type, error.message)
+        logger.warning("%s: reverting although %s", table, error.message)
     force = entry.state is LineageState.IN_PROGRESS
     try:
-        client.lineage.revert(table_name_with_type, entry.entry_id, force=force)
+        client.lineage.revert(table, entry.entry_id, force=force)
     except OutcomeUnknownError as error:
 
         def reverted() -> bool:
-            now = find_entry(client, table_name_with_type, entry.entry_id)
+            now = find_entry(client, table, entry.entry_id)
             return now is None or now.state is LineageState.REVERTED
 
         if not read_back(client, error, reverted, timeouts.settle_s):
             raise NotAppliedError(
-                f"Pinot refused to revert entry {entry.entry_id} of {table_name_with_type}: {error.message}",
-                where=table_name_with_type,
-                remedy="see the controller's log; `pinotctl lineage doctor` lists what stands in the way",
+                f"Pinot refused to revert entry {entry.entry_id} of {table}: {error.message}",
+                where=table,
+                remedy="see the controller's log; `pinotctl lineage doctor` lists what prevents it",
                 http_status=error.http_status,
             ) from error
-    logger.info("%s: lineage entry %s is reverted", table_name_with_type, entry.entry_id)
+    logger.info("%s: lineage entry %s is reverted", table, entry.entry_id)
 
 
 def delete_leftovers(
     client: RestClient,
-    table_name_with_type: str,
+    table: TableName,
     names: Collection[str],
     timeouts: LineageTimeouts,
 ) -> None:
@@ -144,12 +145,12 @@ def delete_leftovers(
         AppliedError: They are still there; the revert itself stands.
     """
     try:
-        present = set(client.segments.list(table_name_with_type, exclude_replaced=False)) & set(names)
-        client.segments.delete(table_name_with_type, present)
-        client.segments.wait_gone(table_name_with_type, names, timeouts.gone_s)
+        present = set(client.segments.list(table, exclude_replaced=False)) & set(names)
+        client.segments.delete(table, present)
+        client.segments.wait_gone(table, names, timeouts.gone_s)
     except PinotPluginError as error:
         raise AppliedError(
             f"the entry is reverted, but its new segments are not cleaned up: {error.message}",
-            where=table_name_with_type,
+            where=table,
             remedy="run the lineage doctor on the table; until then the segments are hidden",
         ) from error

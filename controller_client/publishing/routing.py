@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from controller_client.common.names import TableName
 from controller_client.common.waiting import wait_until
 from controller_client.config import BrokerConfig
 from controller_client.errors import NotAppliedError, NotFoundError
@@ -18,24 +19,24 @@ if TYPE_CHECKING:
 __all__ = ["routed_segments", "wait_routed"]
 
 
-def routed_segments(transport: Transport, table_name_with_type: str) -> set[str]:
+def routed_segments(transport: Transport, table: TableName) -> set[str]:
     """Return the segments that a broker would query now; those without rows are never among them.
 
     Args:
         transport: To the broker.
-        table_name_with_type: Table.
+        table: Table.
     """
     try:
-        answer = transport.get_json(path_of("debug", "routingTable", table_name_with_type))
+        answer = transport.get_json(path_of("debug", "routingTable", table))
     except NotFoundError:
         return set()  # a table without segments, or one that the broker has not heard of yet
-    servers = answer.get(table_name_with_type) or {}
+    servers = answer.get(table) or {}
     return {name for segments in servers.values() for name in segments}
 
 
 def wait_routed(
     client: RestClient,
-    table_name_with_type: str,
+    table: TableName,
     *,
     present: Collection[str],
     absent: Collection[str],
@@ -47,23 +48,23 @@ def wait_routed(
 
     Args:
         client: Client of the cluster; brokers are reached with its credentials and TLS settings.
-        table_name_with_type: Table.
+        table: Table.
         present: Segments with rows that have to be queried.
         absent: Segments that must not be queried any more.
-        timeout_s: Seconds until the last look.
+        timeout_s: Seconds until the last check.
 
     Raises:
-        WaitTimeoutError: Says which broker differs, or does not answer.
+        WaitTimeoutError: The error lists which broker differs, or does not answer.
         NotAppliedError: The controller does not answer.
     """
     fresh: set[str] = set()
 
     def missing() -> str | None:
         # Asked again each time: Helix makes a new table known to brokers some moments after it is there.
-        urls = client.cluster.broker_urls(table_name_with_type)
+        urls = client.cluster.broker_urls(table)
         for url in sorted(set(urls) - fresh):
             try:
-                routed = _routed_by(client, url, table_name_with_type)
+                routed = _routed_by(client, url, table)
             except NotAppliedError as error:
                 # One that was killed is listed until its session with ZooKeeper is over.
                 return f"{url} does not answer: {error.message}"
@@ -75,16 +76,16 @@ def wait_routed(
 
     wait_until(
         missing,
-        what=f"the brokers of {table_name_with_type} to query its new segments",
+        what=f"the brokers of {table} to query its new segments",
         timeout_s=timeout_s,
         clock=client.clock,
         first_poll_s=0.02,
         longest_poll_s=0.5,
-        remedy="see the brokers' logs; they look at the table again by themselves",
+        remedy="see the brokers' logs; they check the table again periodically",
     )
 
 
-def _routed_by(client: RestClient, url: str, table_name_with_type: str) -> set[str]:
+def _routed_by(client: RestClient, url: str, table: TableName) -> set[str]:
     reach = replace(BrokerConfig.like(client.config, (url,)), read_timeout_s=client.config.read_timeout_s)
     with closing(Transport(reach, clock=client.clock)) as transport:
-        return routed_segments(transport, table_name_with_type)
+        return routed_segments(transport, table)

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from controller_client.common.disk import naming_full_disks
 from controller_client.common.folders import scratch_folder
+from controller_client.common.names import TableName
 from controller_client.errors import NotFoundError, PinotPluginError
 from controller_client.filestore import FileStore, scheme_of
 from controller_client.publishing.loading import SegmentLoading
@@ -34,7 +35,7 @@ _ROUTED_S = 30.0
 def switch(
     client: RestClient,
     store: PropertyStore,
-    table: str,
+    table: TableName,
     segments: Sequence[StagedSegment],
     replaced: Sequence[str],
     staging: FileStore,
@@ -87,7 +88,7 @@ def switch(
 
 
 def _wait_for_brokers(
-    client: RestClient, table: str, segments: Sequence[StagedSegment], gone: Sequence[str]
+    client: RestClient, table: TableName, segments: Sequence[StagedSegment], gone: Sequence[str]
 ) -> None:
     came = [segment.name for segment in segments if segment.rows]
     try:
@@ -97,7 +98,7 @@ def _wait_for_brokers(
 
 
 def _still_there(
-    client: RestClient, table: str, names: Sequence[str], replaced: Sequence[str]
+    client: RestClient, table: TableName, names: Sequence[str], replaced: Sequence[str]
 ) -> Sequence[str]:
     """Return what an open entry of these names replaces, or what of the list queries still see.
 
@@ -115,7 +116,7 @@ def _still_there(
 def push_one_by_one(
     client: RestClient,
     store: PropertyStore,
-    table: str,
+    table: TableName,
     segments: Sequence[StagedSegment],
     replaced: Sequence[str],
     staging: FileStore,
@@ -138,8 +139,8 @@ def push_one_by_one(
     return len(gone)
 
 
-def was_reverted(client: RestClient, table: str, names: Sequence[str]) -> bool:
-    """Tell whether the entry of an earlier switch was reverted, by hand or by Pinot's cleaning after a day.
+def was_reverted(client: RestClient, table: TableName, names: Sequence[str]) -> bool:
+    """Return whether the entry of an earlier switch was reverted, by hand or by Pinot's cleaning after a day.
 
     Its segments' names are then used up: Pinot hides segments of such names.
     """
@@ -156,7 +157,7 @@ class _Pushing:
     def __init__(
         self,
         client: RestClient,
-        table: str,
+        table: TableName,
         segments: Sequence[StagedSegment],
         staging: FileStore,
         push_mode: str,
@@ -211,7 +212,8 @@ def _effective_mode(client: RestClient, push_mode: str, segments: Sequence[Stage
     deep_store = client.cluster.deep_store_uri()
     if deep_store is None or scheme_of(deep_store) != scheme_of(segments[0].tar_uri):
         logger.warning(
-            "segments are sent through the controller: staging is not on its deep store (%s)", deep_store
+            "segments are uploaded through the controller: the staging folder is not in its deep store (%s)",
+            deep_store,
         )
         return "TAR"
     return "METADATA"
@@ -219,7 +221,7 @@ def _effective_mode(client: RestClient, push_mode: str, segments: Sequence[Stage
 
 def _push(
     client: RestClient,
-    table: str,
+    table: TableName,
     segment: StagedSegment,
     staging: FileStore,
     mode: str,

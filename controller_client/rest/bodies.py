@@ -45,7 +45,7 @@ def redirect_of(response: requests.Response, where: str) -> str:
     try:
         return urljoin(response.url, response.headers["Location"])
     except ValueError:
-        raise RejectedError("the answer sends to an address that cannot be read", where=where) from None
+        raise RejectedError("the answer redirects to an invalid address", where=where) from None
 
 
 def text_of(response: requests.Response) -> str:
@@ -107,7 +107,9 @@ def write_body(response: requests.Response, target: IO[bytes], where: str, max_b
     try:
         while True:
             if max_bytes is not None and max(size_bytes, written) > max_bytes:
-                raise DataError(f"the file has more than the {max_bytes:,} bytes that it may", where=where)
+                raise DataError(
+                    f"the file has more than the {max_bytes:,} bytes that are allowed", where=where
+                )
             piece: bytes = response.raw.read(_PIECE_BYTES, decode_content=False)
             if not piece:
                 return written

@@ -24,7 +24,7 @@ class PinotVersion:
         major: First number.
         minor: Second number.
         patch: Third number.
-        text: As the cluster told it, e.g. ``0.11.0-1b4d6b6b0a27422c1552ea1a936ad145056f7033``.
+        text: As the cluster reports it, e.g. ``0.11.0-1b4d6b6b0a27422c1552ea1a936ad145056f7033``.
     """
 
     major: int
@@ -41,7 +41,7 @@ class PinotVersion:
         """
         match = _VERSION.match(text.strip())
         if match is None:
-            raise PinotPluginError(f"{text!r} is no Pinot version", expected="a text like 0.11.0")
+            raise PinotPluginError(f"{text!r} is not a Pinot version", expected="a text like 0.11.0")
         major, minor, patch = match.groups(default="0")
         return cls(int(major), int(minor), int(patch), text.strip())
 
@@ -56,7 +56,7 @@ class PinotVersion:
             if _VERSION.match(components.get(name, "")):
                 return cls.parse(components[name])
         raise PinotPluginError(
-            "the cluster does not tell its version", expected="numbers for pinot-controller in GET /version"
+            "the cluster does not report its version", expected="numbers for pinot-controller in GET /version"
         )
 
     @property
@@ -88,7 +88,7 @@ class Capability(StrEnum):
     COPY_TO_DEEP_STORE = "a metadata push that copies the segment into the deep store"
     PAUSE_CONSUMPTION = "pausing consumption"
     RELOAD_STATUS = "the status of a reload"
-    EMPTY_SEGMENTS_TO = "replacing segments by nothing"
+    EMPTY_SEGMENTS_TO = "replacing segments with nothing"
     FORCE_COMMIT_SOME = "forcing the commit of chosen segments"
     FOLDER_SIZES = "the unpacked size of segments that servers commit"
     PAUSE_COMMENT = "a comment on a pause"
@@ -127,7 +127,7 @@ class Capabilities:
     version: PinotVersion
 
     def has(self, capability: Capability) -> bool:
-        """Say whether the cluster has it."""
+        """Return whether the cluster has it."""
         return self.version >= SINCE[capability]
 
     def require(self, capability: Capability, *, remedy: str | None = None) -> None:
@@ -138,7 +138,7 @@ class Capabilities:
             remedy: Another way for older clusters, if there is one.
 
         Raises:
-            UnsupportedError: Says since which version Pinot has it.
+            UnsupportedError: The error names the version since which Pinot has it.
         """
         if not self.has(capability):
             raise UnsupportedError(

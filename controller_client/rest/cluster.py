@@ -1,4 +1,4 @@
-"""What the controller says about the cluster as a whole."""
+"""What the controller reports about the cluster as a whole."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ClusterApi:
         return Capabilities(self.version())
 
     def healthy(self) -> bool:
-        """Say whether the controller answers ``GET /health`` with success; one attempt."""
+        """Return whether the controller answers ``GET /health`` with success; one attempt."""
         try:
             # The one call that answers in plain text, and 406 to who wants JSON.
             self._transport.request(
@@ -58,7 +58,7 @@ class ClusterApi:
         return visible_config(self._transport.get_json("/appconfigs"))
 
     def deep_store_uri(self) -> str | None:
-        """Return ``controller.data.dir`` as a URI without a slash at its end; None when it is not told."""
+        """Return ``controller.data.dir`` as a URI without a slash at its end; None where it is missing."""
         place = self.app_config().get("controller.data.dir", "").strip()
         if not place:
             return None
@@ -67,7 +67,7 @@ class ClusterApi:
         return "file://" + str(PurePosixPath("/") / place)
 
     def zookeeper_address(self) -> str | None:
-        """Return the ZooKeeper address that the controller uses; None when it is not told."""
+        """Return the ZooKeeper address that the controller uses; None when it is not reported."""
         config = self.app_config()
         return config.get("controller.zk.str") or config.get("pinot.zk.server") or None
 

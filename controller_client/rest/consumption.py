@@ -27,7 +27,7 @@ class ConsumeFrom(StrEnum):
 
 @dataclass(frozen=True)
 class PauseStatus:
-    """What the controller says about a pause.
+    """What the controller reports about a pause.
 
     Attributes:
         paused: The table's flag.
@@ -47,7 +47,7 @@ class ReplicaProgress:
         consuming: False when its consumer ended with an error.
         offset: The next offset it will read.
         latest_offset: The stream's end, and
-        lag: how many rows it is behind; None before Pinot 1.0, which does not tell.
+        lag: how many rows it is behind; None before Pinot 1.0, which does not report.
         consumed_ms: When it got its last row, epoch milliseconds.
     """
 
@@ -67,7 +67,7 @@ class ConsumptionApi:
         self._capabilities = capabilities
 
     def pause(self, table: str, *, comment: str | None = None, batch_size: int | None = None) -> None:
-        """Set the table's flag and tell the servers to commit what they consume.
+        """Set the table's flag and have the servers commit what they consume.
 
         Args:
             table: Table.
@@ -102,7 +102,7 @@ class ConsumptionApi:
     def force_commit(
         self, table: str, *, segments: Collection[str] = (), batch_size: int | None = None
     ) -> str | None:
-        """Tell the servers to commit what they consume; those that have not loaded a segment yet ignore it.
+        """Have the servers commit what they consume; those that have not loaded a segment yet ignore it.
 
         Args:
             table: Table.
@@ -114,7 +114,7 @@ class ConsumptionApi:
 
         Raises:
             NotFoundError: There is no such table.
-            RejectedError: The table is disabled, or no server is there to be told.
+            RejectedError: The table is disabled, or has no live server.
             UnsupportedError: The version cannot do it in batches.
             OutcomeUnknownError: The reply was lost.
         """
@@ -137,7 +137,7 @@ class ConsumptionApi:
         return PauseStatus(bool(document["pauseFlag"]), frozenset(document.get("consumingSegments") or ()))
 
     def progress(self, table: str) -> dict[str, tuple[ReplicaProgress, ...]]:
-        """Return how far the servers are: segment -> what its servers said; none for a silent server.
+        """Return how far the servers are: segment -> what its servers report; none for a silent server.
 
         Raises:
             NotFoundError: There is no such table.
@@ -145,7 +145,8 @@ class ConsumptionApi:
         document = self._transport.get_json(path_of("tables", table, "consumingSegmentsInfo")) or {}
         by_segment: Mapping[str, Any] = document.get("_segmentToConsumingInfoMap") or {}
         return {
-            segment: tuple(_replica(told) for told in replicas) for segment, replicas in by_segment.items()
+            segment: tuple(_replica(reported) for reported in replicas)
+            for segment, replicas in by_segment.items()
         }
 
     def _post(self, table: str, call: str, **params: str | None) -> Any:
@@ -160,14 +161,14 @@ def _text(value: int | None) -> str | None:
     return None if value is None else str(value)
 
 
-def _replica(told: Mapping[str, Any]) -> ReplicaProgress:
-    more = told.get("partitionOffsetInfo") or {}
+def _replica(reported: Mapping[str, Any]) -> ReplicaProgress:
+    more = reported.get("partitionOffsetInfo") or {}
     lag = _only(more.get("recordsLagMap"))
-    consumed = told.get("lastConsumedTimestamp")
+    consumed = reported.get("lastConsumedTimestamp")
     return ReplicaProgress(
-        server=told["serverName"],
-        consuming=told.get("consumerState") == "CONSUMING",
-        offset=_only(told.get("partitionToOffsetMap")),
+        server=reported["serverName"],
+        consuming=reported.get("consumerState") == "CONSUMING",
+        offset=_only(reported.get("partitionToOffsetMap")),
         latest_offset=_only(more.get("latestUpstreamOffsetMap")),
         # Texts such as NOT_CALCULATED stand where the server could not ask the stream.
         lag=int(lag) if lag is not None and lag.lstrip("-").isdigit() else None,

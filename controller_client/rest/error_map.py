@@ -26,7 +26,7 @@ __all__ = ["OVERRIDES", "Override", "Verdict", "classify"]
 
 @dataclass(frozen=True)
 class Override:
-    """One quirk: an answer that does not mean what its status says.
+    """One quirk: an answer that does not mean what its status suggests.
 
     Attributes:
         methods: HTTP methods.
@@ -35,7 +35,7 @@ class Override:
         text: Pattern that is searched in the answer's text.
         error: What it is.
         remedy: What the reader should do, where that is plain.
-        message: What happened, where Pinot's words do not say it plainly; with the named groups of both
+        message: What happened, where Pinot's words do not make it plain; with the named groups of both
             patterns in braces.
         seen_on: Pinot version that it was captured from.
     """
@@ -117,7 +117,7 @@ _TABLE_CONFIGS = (
         r"(?P<table>\S+), in the schema: (?P<schema>\S+)",
         RejectedError,
         _BY_COLUMN,
-        "the time column {column} of {table} is no date-time column of the schema {schema}",
+        "the time column {column} of {table} is not a date-time column of the schema {schema}",
     ),
     _row(
         "POST PUT",
@@ -166,7 +166,8 @@ OVERRIDES: tuple[Override, ...] = (
         ConflictError,
         "choose new names for the new segments",
     ),
-    # One text for a refusal, a lost compare-and-set and a fault after the write: only the lineage tells.
+    # One text for a refusal, a lost compare-and-set and a fault after the write: only the lineage shows
+    # which.
     _row(
         "POST",
         _REPLACE + "(start|end|revert)ReplaceSegments",
@@ -176,7 +177,7 @@ OVERRIDES: tuple[Override, ...] = (
         _READ_LINEAGE,
     ),
     # One answer for a flag that was not set (a lost compare-and-set, of which there is one attempt) and for
-    # one that was set before the servers could not be told.
+    # one that was set before the servers could not be reached.
     _row(
         "POST",
         "/tables/[^/]+/(pause|resume)Consumption",
@@ -241,7 +242,7 @@ OVERRIDES: tuple[Override, ...] = (
         RejectedError,
         "check the fields: name, dataType (INT, LONG, FLOAT, DOUBLE, BIG_DECIMAL, BOOLEAN, TIMESTAMP, STRING,"
         " JSON, BYTES), and format and granularity of date-times",
-        "Pinot cannot read the schema, and does not say why",
+        "Pinot cannot read the schema, and gives no reason",
     ),
     _row(
         "PUT",
@@ -252,7 +253,7 @@ OVERRIDES: tuple[Override, ...] = (
         "keep all columns and their types as they are; new columns may be added",
         "the schema {schema} would lose a column, or change one",
     ),
-    # Which table it is, these do not say.
+    # These do not name the table.
     _row(
         "GET", _OF_TABLE, 404, "^Table not found$", NotFoundError, _LIST_TABLES, "there is no table {table}"
     ),

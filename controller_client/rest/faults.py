@@ -25,7 +25,7 @@ _LINE_FAULTS = (requests.Timeout, requests.ConnectionError, requests.exceptions.
 def translate(
     fault: requests.RequestException, *, where: str, reads: bool, clean: Callable[[str], str]
 ) -> PinotPluginError | TransientFailureError:
-    """Say what a fault means; see the table in :mod:`controller_client.rest.transport`.
+    """Describe what a fault means; see the table in :mod:`controller_client.rest.transport`.
 
     Args:
         fault: What requests raised.

@@ -40,7 +40,7 @@ class SchemasApi:
             with suppress(NotFoundError):
                 return self.get(name)
         raise NotFoundError(
-            f"there is no schema {' nor '.join(names)} for the table {config.name_with_type}",
+            f"there is no schema {' or '.join(names)} for the table {config.name_with_type}",
             where=self._transport.base_url,
             remedy="add it by: pinotctl schema create FILE",
         )

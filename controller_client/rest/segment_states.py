@@ -60,7 +60,7 @@ def find_unloaded(
     ideal: Mapping[str, Mapping[str, str]],
     seen: Mapping[str, Mapping[str, str]],
 ) -> list[Unloaded]:
-    """Return what is not as the ideal state says, in the order of the names; none when all is well.
+    """Return what differs from the ideal state, in the order of the names; none when all is well.
 
     Args:
         names: Segments.

@@ -70,7 +70,7 @@ def path_of(*parts: str) -> str:
     for part in parts:
         if part in (".", "..") or not part.strip() or _NOT_IN_NAME.search(part):
             raise ConfigError(
-                f"{part[:_LONGEST_TEXT]!r} is no name",
+                f"{part[:_LONGEST_TEXT]!r} is not a valid name",
                 expected="the name of a table, segment, instance ...: without slashes and control characters",
             )
     return "".join("/" + quote(part, safe="") for part in parts)
@@ -198,7 +198,7 @@ class Transport:
             return json_module.loads(response.content, parse_float=parse_float)
         except (ValueError, RecursionError) as error:
             raise PinotPluginError(
-                f"the answer is no JSON: {self.clean(response.text)[:200]!r}",
+                f"the answer is not JSON: {self.clean(response.text)[:200]!r}",
                 expected="JSON from a Pinot role",
                 where=self.clean(response.url),
                 remedy="check the address: is it the role's own port?",
@@ -246,9 +246,9 @@ class Transport:
             parts = urlsplit(found.redirect)
             at, query, params = found.redirect[len(self.base_url) :].partition("?")[0], parts.query, None
         raise RejectedError(
-            "the answer sends to another host, which is given no credentials, or to ever more places",
+            "the answer redirects to another host, which gets no credentials, or redirects too many times",
             where=f"GET {self.base_url}{path}",
-            remedy="use the address that it sends to, if it belongs to the cluster",
+            remedy="use the address that it redirects to, if it belongs to the cluster",
         )
 
     def fetch(
@@ -267,7 +267,7 @@ class Transport:
             path: Path, quoted, with a leading slash.
             target: File to write.
             query: Query as it stands in an address. It may be a secret, so no error or log shows it, nor what
-                the other side says about it.
+                the other side reports about it.
             params: Query; entries with None are left out.
             read_timeout_s: Seconds to the first byte, and between bytes; default: configuration's.
             max_bytes: Most that is written; None: any.

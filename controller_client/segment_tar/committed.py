@@ -66,7 +66,7 @@ class Committed:
 def all_but_local(content: CopyContent) -> Committed:
     """Return a whole copy without what a server keeps in it for itself.
 
-    Nor do empty files belong to it that need not be there: the sum says nothing of them.
+    Nor do empty files belong to it that need not be there: the check sum does not cover them.
     """
     kept = (
         path

@@ -56,7 +56,7 @@ _S = TypeVar("_S", bound=_Sum)
 
 @dataclass(frozen=True)
 class Label:
-    """What creation.meta says.
+    """The content of creation.meta.
 
     Attributes:
         crc: Of all files.
@@ -73,7 +73,7 @@ class CopyContent:
 
     Attributes:
         files: The sums of its files by their paths in the segment's folder.
-        label: What creation.meta says.
+        label: The content of creation.meta.
         properties: Its metadata.properties, and
         properties_path: where it lies.
         entries: Entries of columns.psf; None: the segment is of version 1.
@@ -208,7 +208,7 @@ def _check_star_tree(files: Mapping[str, Adler], texts: Mapping[str, bytes], pro
 
 
 def _check_columns(files: Mapping[str, Adler], properties: Properties) -> None:
-    """See that a segment of version 1 has the files of its columns: the sum says nothing of names."""
+    """See that a segment of version 1 has the files of its columns: the check sum does not cover names."""
     for path in files:
         if not (is_known(path) or is_of(path, LOCAL_FILES)):
             raise DataError(f"it holds the file {path[:100]!r}")

@@ -34,7 +34,7 @@ class Proof(StrEnum):
 
 @dataclass(frozen=True)
 class ExpectedSegment:
-    """What a segment's record says of its content.
+    """What a segment's record has about its content.
 
     Attributes:
         segment: Name.
@@ -59,7 +59,7 @@ class Verdict:
         committed: The part of it that is the committed segment, if it is one.
         proof: Why it is; None: it is not proven.
         reason: Why it is not proven.
-        is_labelled: Whether its creation.meta at least says that it is the segment.
+        is_labelled: Whether it is the segment at least according to its creation.meta.
     """
 
     content: CopyContent
@@ -71,7 +71,7 @@ class Verdict:
 
 
 def judge_copy(tar_path: Path, expected: ExpectedSegment, limits: TarLimits) -> Verdict:
-    """Read a tar and say whether it is a segment.
+    """Read a tar and determine whether it is the segment.
 
     Args:
         tar_path: The tar.gz.
@@ -100,7 +100,7 @@ def judge_copy(tar_path: Path, expected: ExpectedSegment, limits: TarLimits) -> 
     if same_data and is_named and data_crc == expected.data_crc:
         return Verdict(content, crc, whole, Proof.DATA)
     reason = (
-        f"its files have crc {crc}, the record says {expected.crc}: "
+        f"its files have crc {crc}, the record has {expected.crc}: "
         "a reload that changed columns or indexes may have changed them, and so may damage"
     )
     return Verdict(content, crc, whole, reason=reason)

@@ -21,7 +21,7 @@ _BLOCK = 512
 _RAW_BYTES = 1 << 18
 _PIECE_BYTES = 1 << 20
 _GZIP = 16 + zlib.MAX_WBITS
-"""zlib's way to say: a gzip header, and a trailer whose sum and length are checked."""
+"""zlib's notation for: a gzip header, and a trailer whose sum and length are checked."""
 
 _MAX_ENTRIES = 20_000
 _MAX_NAME_BYTES = 1024
@@ -141,7 +141,7 @@ class _Tar:
             self._refuse(f"entry {_shown(name)}: the tar has more than one top folder")
         self._top = top
         if not path and not is_folder:
-            self._refuse(f"entry {_shown(name)}: a file stands where the segment's folder should be")
+            self._refuse(f"entry {_shown(name)}: a file is where the segment's folder should be")
         above = path
         while "/" in above:
             above = above.rpartition("/")[0]
@@ -191,7 +191,7 @@ class _Tar:
     ) -> tuple[str, bool, int]:
         name = pax.get("path", long_name)
         if name is None:
-            # In GNU's own format other things stand where ustar has the begin of a long path.
+            # In GNU's own format other things stand where ustar has the start of a long path.
             prefix = _field(block[345:500]) if block[257:263] == b"ustar\0" else b""
             name = self._text(prefix + b"/" + _field(block[:100]) if prefix else _field(block[:100]))
         self._names_left -= len(name.encode())
@@ -252,7 +252,7 @@ class _Tar:
         try:
             return raw.decode()
         except UnicodeDecodeError:
-            self._refuse(f"a name is no UTF-8: {raw[:100]!r}")
+            self._refuse(f"a name is not UTF-8: {raw[:100]!r}")
 
     def _pieces(self, size_bytes: int) -> Iterator[bytes]:
         while size_bytes:
@@ -303,7 +303,7 @@ class _Tar:
             self._refuse("something follows the end of the gzip stream")
 
     def _refuse_size(self) -> NoReturn:
-        self._refuse(f"it unpacks to more than the {self._max_bytes:,} bytes that it may")
+        self._refuse(f"it unpacks to more than the allowed {self._max_bytes:,} bytes")
 
     def _refuse(self, reason: str) -> NoReturn:
         _refuse(self._path, reason)
@@ -311,7 +311,7 @@ class _Tar:
 
 def _refuse(tar_path: Path, reason: str) -> NoReturn:
     raise DataError(
-        f"this is no tar.gz of a segment that can be used: {reason}",
+        f"this is not a usable tar.gz of a segment: {reason}",
         expected="one folder with a segment, in one whole gzip stream",
         where=str(tar_path),
     )

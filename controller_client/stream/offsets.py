@@ -1,4 +1,4 @@
-"""A look at the stream itself: which offsets it has. Optional, as Pinot 0.11 does not tell them.
+"""The offsets of the stream itself. Optional: Pinot 0.11 does not report them.
 
 Only Kafka, and only where the package ``confluent-kafka`` is installed (``pip install
 'pinot-plugins[kafka]'``) and this machine reaches the brokers. Nothing is consumed, no topic is made, no
@@ -18,12 +18,12 @@ from controller_client.errors import NotFoundError, SourceError
 from controller_client.stream.config import StreamConfig
 
 __all__ = [
-    "KafkaLook",
+    "KafkaOffsets",
     "OffsetRange",
-    "StreamLook",
+    "StreamOffsets",
     "StreamUnknownError",
     "client_settings",
-    "open_look",
+    "open_offsets",
     "topic_partitions",
 ]
 
@@ -47,8 +47,8 @@ class OffsetRange:
     latest: int
 
 
-class StreamLook(Protocol):
-    """Tells the offsets of a stream."""
+class StreamOffsets(Protocol):
+    """Reads the offsets of a stream."""
 
     def read(self) -> Mapping[int, OffsetRange]:
         """Return what each partition holds now.
@@ -61,7 +61,7 @@ class StreamLook(Protocol):
 
 
 class StreamUnknownError(SourceError):
-    """The stream cannot be looked at from here; the message says why."""
+    """The stream's offsets cannot be read from here; the message explains why."""
 
 
 class TopicLister(Protocol):
@@ -72,8 +72,8 @@ class TopicLister(Protocol):
         ...
 
 
-class KafkaLook:
-    """Tells the offsets of a Kafka topic.
+class KafkaOffsets:
+    """Reads the offsets of a Kafka topic.
 
     Args:
         stream: The table's stream config.
@@ -88,7 +88,7 @@ class KafkaLook:
             from confluent_kafka.admin import AdminClient
         except ModuleNotFoundError as error:
             raise StreamUnknownError(
-                "the offsets of the stream are not known: the package confluent-kafka is not installed",
+                "the stream's offsets are unknown: the package confluent-kafka is not installed",
                 remedy=install_command(extra_for("confluent_kafka")),
             ) from error
         self._topic = stream.topic
@@ -98,12 +98,12 @@ class KafkaLook:
             self._admin = AdminClient({**client_settings(stream.values), "log_level": 0})
         except KafkaException as error:
             raise StreamUnknownError(
-                f"the offsets of the stream are not known: {mask_text(error.args[0].str())}",
-                expected="a stream config that librdkafka takes too",
+                f"the stream's offsets are unknown: {mask_text(error.args[0].str())}",
+                expected="a stream config that librdkafka accepts too",
             ) from error
 
     def read(self) -> Mapping[int, OffsetRange]:
-        """As of :class:`StreamLook`; two requests for all partitions."""
+        """As of :class:`StreamOffsets`; two requests for all partitions."""
         from confluent_kafka import KafkaException, TopicPartition
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # public by its documents
 
@@ -121,28 +121,28 @@ class KafkaLook:
             )
         except KafkaException as error:
             raise SourceError(
-                f"Kafka does not tell the offsets of {self._topic}: {error.args[0].str()}",
+                f"Kafka does not return the offsets of {self._topic}: {error.args[0].str()}",
                 where=self._brokers,
-                remedy="is Kafka up, and can this machine reach it?",
+                remedy="check that Kafka is up, and that this machine can reach it",
             ) from error
         return {each: OffsetRange(earliest[each], latest[each]) for each in sorted(earliest)}
 
     def _offsets(self, partitions: list[Any], spec: Any) -> dict[int, int]:
-        asked = self._admin.list_offsets(dict.fromkeys(partitions, spec), request_timeout=_TIMEOUT_S)
-        return {place.partition: future.result(_TIMEOUT_S * 2).offset for place, future in asked.items()}
+        requested = self._admin.list_offsets(dict.fromkeys(partitions, spec), request_timeout=_TIMEOUT_S)
+        return {place.partition: future.result(_TIMEOUT_S * 2).offset for place, future in requested.items()}
 
 
-def open_look(stream: StreamConfig) -> StreamLook:
-    """Return what tells a stream's offsets.
+def open_offsets(stream: StreamConfig) -> StreamOffsets:
+    """Return what reads a stream's offsets.
 
     Raises:
-        StreamUnknownError: Nothing does; the message says why.
+        StreamUnknownError: Nothing can; the message explains why.
     """
     if stream.stream_type.lower() != "kafka":
         raise StreamUnknownError(
-            f"the offsets of the stream are not known: it is of type {stream.stream_type!r}", expected="kafka"
+            f"the stream's offsets are unknown: it is of type {stream.stream_type!r}", expected="kafka"
         )
-    return KafkaLook(stream)
+    return KafkaOffsets(stream)
 
 
 def topic_partitions(client: TopicLister, topic: str, timeout_s: float) -> set[int]:
@@ -179,7 +179,7 @@ def client_settings(values: Mapping[str, str]) -> dict[str, str]:
     jaas = values.get("sasl.jaas.config", "")
     if strange or (settings.get("sasl.mechanism", "PLAIN") in ("GSSAPI", "OAUTHBEARER") and jaas):
         raise StreamUnknownError(
-            "the stream cannot be read from here: its access is set up in a way that only Java's client has "
+            "the stream cannot be read from here: its security settings work only with Kafka's Java client "
             f"({', '.join(strange) or settings['sasl.mechanism']})",
             expected="no security, or SASL with a user name and a password",
         )

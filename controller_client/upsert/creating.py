@@ -75,27 +75,28 @@ def create_upsert_table(client: RestClient, planned: UpsertTable, *, dry_run: bo
     Args:
         client: Client of the cluster.
         planned: What :func:`plan_upsert_table` made.
-        dry_run: Only look.
+        dry_run: Only check.
 
     Returns:
         What was registered, or would be, in words; nothing where all of it was there.
 
     Raises:
-        ConflictError: There is something else of that name (says what differs), or an offline table.
+        ConflictError: There is something else of that name (the error lists the differences), or an offline
+            table.
         RejectedError: Pinot finds the schema or the config wrong.
         OutcomeUnknownError: A reply was lost: run it again, it goes on from what is there.
     """
     table, raw = planned.table, planned.table.raw_name
     if client.tables.exists(TableName.of(raw, TableType.OFFLINE)):
         raise ConflictError(
-            f"there is an offline table {raw}: an upsert table has no offline half",
+            f"there is an offline table {raw}: an upsert table cannot have an offline part",
             where=client.config.url,
             remedy="give the upsert table another name",
         )
     there = client.tables.get(table.name_with_type) if client.tables.exists(table.name_with_type) else None
     if there and not is_upsert(there):
         raise ConflictError(
-            f"{table.name_with_type} is there and is no upsert table: its rows do not know their offsets",
+            f"{table.name_with_type} exists already and is not an upsert table: its rows have no offsets",
             where=client.config.url,
             remedy="make a new table that reads the topic from its beginning",
         )
@@ -188,9 +189,9 @@ def _refuse_differences(what: str, wanted: Mapping[str, Any], found: Mapping[str
     differences = list(_differences(wanted, found, ""))
     if differences:
         raise ConflictError(
-            f"{what} is there and differs: {'; '.join(differences)}",
+            f"{what} exists already and differs: {'; '.join(differences)}",
             where=what,
-            remedy="change the files to what is there, or delete it first",
+            remedy="change the files to match it, or delete it first",
         )
 
 

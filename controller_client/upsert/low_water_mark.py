@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
+from controller_client.common.names import TableName
 from controller_client.errors import NotAppliedError
 from controller_client.helix import read_records_at
 from controller_client.helix.ideal_state import read_external_view
@@ -28,10 +29,10 @@ class TableMark:
     Attributes:
         table: Name with type.
         servers: Those that brokers send its queries to, each with the record of its present session; None
-            where it has told none.
+            where it has reported none.
     """
 
-    table: str
+    table: TableName
     servers: Mapping[str, ServerRecord | None]
 
     @property
@@ -48,7 +49,7 @@ class TableMark:
 
     @property
     def silent(self) -> tuple[str, ...]:
-        """Servers that have told nothing in their present session; they hold the mark."""
+        """Servers that have reported nothing in their present session; they hold the mark."""
         return tuple(sorted(name for name, record in self.servers.items() if record is None))
 
     @property
@@ -76,11 +77,14 @@ class TableMark:
         return self.segments - frozenset(routed)
 
     def why_none(self) -> str:
-        """Say why there is no mark, for people."""
+        """Explain in a sentence why there is no mark."""
         if not self.servers:
-            return "no live server serves it"
+            return "it has no live server"
         if self.silent:
-            return f"{', '.join(self.silent)} has not told how far it is (does it run with the hook upsert?)"
+            return (
+                f"{', '.join(self.silent)} has not reported how far it is (check that it runs with the hook "
+                f"upsert)"
+            )
         return f"{', '.join(self.holders) or 'no server'} has completed no version yet"
 
     def required(self) -> int:
@@ -93,12 +97,12 @@ class TableMark:
             raise NoMarkError(
                 f"no version of {self.table} is complete on all of its servers: {self.why_none()}",
                 where=self.table,
-                remedy="look at: pinotctl upsert status; the query option skipUpsert=true shows all rows",
+                remedy="see 'pinotctl upsert status'; the query option skipUpsert=true shows all rows",
             )
         return self.version
 
 
-def read_mark(store: PropertyStore, table: str) -> TableMark:
+def read_mark(store: PropertyStore, table: TableName) -> TableMark:
     """Read how far the servers are that brokers send queries of a table to.
 
     These are servers that have a segment of it in the external view, are connected, and neither shut down
@@ -119,12 +123,12 @@ def read_mark(store: PropertyStore, table: str) -> TableMark:
     # Records last: one that is read was written after its session began.
     live = read_records_at(store, [f"{cluster}/LIVEINSTANCES/{name}" for name in names])
     configs = read_records_at(store, [f"{cluster}/CONFIGS/PARTICIPANT/{name}" for name in names])
-    told = read_servers(store, table)
+    reported = read_servers(store, table)
     servers: dict[str, ServerRecord | None] = {}
     for name, session, config in zip(names, live, configs, strict=True):
         if session is None or not takes_queries(config):
             continue
-        record = told.get(name)
+        record = reported.get(name)
         is_present = record is not None and record.session == session.simple_fields.get("SESSION_ID")
         servers[name] = record if is_present else None
     return TableMark(table, servers)
@@ -142,8 +146,8 @@ def takes_queries(config: ZNRecord | None) -> bool:
 class MarkKeeper:
     """The version at which a table's queries are answered, kept from look to look; for one thread.
 
-    It grows only when the broker queries all segments whose rows the new mark names. While a server has told
-    nothing it stays.
+    It grows only when the broker queries all segments whose rows the new mark names. While a server has
+    reported nothing it stays.
     """
 
     def __init__(self) -> None:
@@ -170,7 +174,7 @@ class MarkKeeper:
                 raise NoMarkError(
                     f"a broker does not query {', '.join(sorted(missing))} of {found.table} yet",
                     where=found.table,
-                    remedy="ask again in a moment: brokers learn of a new segment by themselves",
+                    remedy="query again in a moment: brokers pick up new segments automatically",
                 )
         self._kept = found.version
         return found.version

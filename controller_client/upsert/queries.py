@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from controller_client.broker.client import BrokerClient, QueryResult
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.closing import Closing
+from controller_client.common.names import TableName
 from controller_client.errors import NotAppliedError
 from controller_client.publishing.routing import routed_segments
 from controller_client.rest.transport import Transport
@@ -113,21 +114,21 @@ class UpsertQueries(Closing):
         """
         cut = SqlText.of(sql)
         sent: dict[str, str | int | bool] = dict(options or {})
-        told = {key: str(value) for key, value in sent.items()} | options_in(cut)
+        merged = {key: str(value) for key, value in sent.items()} | options_in(cut)
         own = {
             "skipUpsert": "true" if skip_upsert else "",
             "asOfVersion": "" if as_of_version is None else str(as_of_version),
             "asOfTimestamp": "" if as_of_timestamp_ms is None else str(as_of_timestamp_ms),
         }
-        told.update({key: value for key, value in own.items() if value})
-        asked = VersionOptions.of(told)
+        merged.update({key: value for key, value in own.items() if value})
+        asked = VersionOptions.of(merged)
         versions: dict[str, int] = {}
 
         def version_of(name: str) -> int | None:
             table = self._table(name)
             if table is None or asked.skip:
                 return None
-            table.check(name, told)
+            table.check(name, merged)
             if table.table not in versions:
                 versions[table.table] = version_for(table, asked, self._mark(table.table), self._ends_of)
             return versions[table.table]
@@ -150,7 +151,7 @@ class UpsertQueries(Closing):
             self._tables[name] = (now, find_table(self._store, name))
         return self._tables[name][1]
 
-    def _mark(self, table: str) -> int:
+    def _mark(self, table: TableName) -> int:
         now = self._clock.monotonic()
         known = self._marks.get(table)
         if known is None or known[0] + self._ttl_s < now:
@@ -159,7 +160,7 @@ class UpsertQueries(Closing):
             known = self._marks[table] = (now, version)
         return known[1]
 
-    def _routed(self, table: str) -> set[str]:
+    def _routed(self, table: TableName) -> set[str]:
         """The segments that every broker queries; a broker that cannot be reached answers no query either."""
         everywhere: set[str] | None = None
         for url in self._broker.config.urls:

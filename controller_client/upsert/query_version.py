@@ -38,10 +38,10 @@ def version_for(
         end = ends(table).newest_at(options.timestamp_ms or 0)
     if end is None:
         raise RefusedQueryError(
-            f"{table.table} has no version for {asked}: it was before the first one, or the topic "
+            f"{table.table} has no version for {asked}: it is before the first one, or the topic "
             f"{table.settings.updates_topic} does not hold it any more",
             where=table.table,
-            remedy="ask for a later one",
+            remedy="query a later one",
         )
     if end.version > mark:
         raise _too_new(table, asked, mark)
@@ -52,5 +52,5 @@ def _too_new(table: QueriedTable, asked: str, mark: int) -> RefusedQueryError:
     return RefusedQueryError(
         f"{asked} of {table.table} is not complete on all servers yet: its mark is {mark}",
         where=table.table,
-        remedy="ask again later, or without it",
+        remedy="query again later, or without it",
     )

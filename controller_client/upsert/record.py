@@ -1,4 +1,4 @@
-"""What servers and the key coordinator of an upsert table tell in ZooKeeper, and the table's low-water mark.
+"""What servers and key coordinator of an upsert table report in ZooKeeper, and the table's low-water mark.
 
 ::
 
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from controller_client.common.names import TableName
 from controller_client.errors import NotFoundError
 from controller_client.helix import read_record_at, read_records_at, write_own_record
 from controller_client.upsert.columns import NIL
@@ -157,7 +158,7 @@ def low_water_mark(marks: Mapping[str, int]) -> int:
 
     Args:
         marks: Of every server that brokers may send a query of the table to: its mark, or :data:`NIL` where
-            it has not told one in its present session. A server that does not answer holds the mark.
+            it has not reported one in its present session. A server that does not answer holds the mark.
 
     Returns:
         The version up to which every one of them is complete; :data:`NIL` for none.
@@ -165,30 +166,30 @@ def low_water_mark(marks: Mapping[str, int]) -> int:
     return min(marks.values(), default=NIL)
 
 
-def server_path(store: PropertyStore, table: str, instance: str) -> str:
+def server_path(store: PropertyStore, table: TableName, instance: str) -> str:
     """Where a server's record of a table (with type) is."""
     return f"{_folder(store, table)}/servers/{instance}"
 
 
-def coordinator_path(store: PropertyStore, table: str) -> str:
+def coordinator_path(store: PropertyStore, table: TableName) -> str:
     """Where the key coordinator's record of a table (with type) is."""
     return f"{_folder(store, table)}/coordinator"
 
 
-def read_servers(store: PropertyStore, table: str) -> dict[str, ServerRecord]:
+def read_servers(store: PropertyStore, table: TableName) -> dict[str, ServerRecord]:
     """All records of servers, also of those that are gone: compare their sessions."""
     names = store.connection.children(f"{_folder(store, table)}/servers") or ()
     records = read_records_at(store, [server_path(store, table, name) for name in names])
     return {record.id: ServerRecord.from_record(record) for record in records if record is not None}
 
 
-def read_server(store: PropertyStore, table: str, instance: str) -> ServerRecord | None:
+def read_server(store: PropertyStore, table: TableName, instance: str) -> ServerRecord | None:
     """The record of one server, as of :func:`read_servers`."""
     record = read_record_at(store, server_path(store, table, instance))
     return None if record is None else ServerRecord.from_record(record)
 
 
-def write_server(store: PropertyStore, table: str, record: ServerRecord) -> None:
+def write_server(store: PropertyStore, table: TableName, record: ServerRecord) -> None:
     """Write a server's record; the server is its only writer.
 
     Raises:
@@ -198,7 +199,9 @@ def write_server(store: PropertyStore, table: str, record: ServerRecord) -> None
     write_own_record(store, server_path(store, table, record.instance), record.to_record())
 
 
-def forget_server(store: PropertyStore, table: str, instance: str, *, before: int | None = None) -> None:
+def forget_server(
+    store: PropertyStore, table: TableName, instance: str, *, before: int | None = None
+) -> None:
     """Delete a server's record; none is no error.
 
     Args:
@@ -218,16 +221,16 @@ def forget_server(store: PropertyStore, table: str, instance: str, *, before: in
             store.connection.delete(path)
 
 
-def read_coordinator(store: PropertyStore, table: str) -> CoordinatorRecord | None:
+def read_coordinator(store: PropertyStore, table: TableName) -> CoordinatorRecord | None:
     """The key coordinator's record; None before its first start."""
     record = read_record_at(store, coordinator_path(store, table))
     return None if record is None else CoordinatorRecord.from_record(record)
 
 
-def write_coordinator(store: PropertyStore, table: str, record: CoordinatorRecord) -> None:
+def write_coordinator(store: PropertyStore, table: TableName, record: CoordinatorRecord) -> None:
     """Write the key coordinator's record; errors as of :func:`write_server`."""
     write_own_record(store, coordinator_path(store, table), record.to_record())
 
 
-def _folder(store: PropertyStore, table: str) -> str:
+def _folder(store: PropertyStore, table: TableName) -> str:
     return f"/{store.cluster_name}/PINOT_PLUGINS/upsert/{table}"

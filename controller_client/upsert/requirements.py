@@ -33,7 +33,7 @@ def retention_ms(table: TableConfig) -> int:
         raise ConfigError(
             f"the retention of {table.name_with_type} is {value or 'no value'} {unit or 'of no unit'}",
             expected="retentionTimeUnit (SECONDS, MINUTES, HOURS or DAYS) and retentionTimeValue in its "
-            "segmentsConfig: so long a key is known after its last record",
+            "segmentsConfig: a key is kept for that long after its last record",
             where=table.name_with_type,
         )
     return int(value) * _UNIT_MS[unit]
@@ -57,7 +57,7 @@ def check_requirements(schema: Schema, table: TableConfig, settings: UpsertSetti
 def warnings_of(table: TableConfig) -> list[str]:
     """Return what is allowed and may surprise."""
     if _at(table.to_json(), "ingestionConfig", "filterConfig", "filterFunction"):
-        text = "a row that it drops still replaces the row of its key before it, so the key has no row then"
+        text = "a row that it drops still replaces the earlier row of its key, so the key has no row"
         return [f"ingestionConfig.filterConfig: {text}"]
     return []
 
@@ -65,7 +65,7 @@ def warnings_of(table: TableConfig) -> list[str]:
 def _faults_of_table(table: TableConfig) -> Iterator[str]:
     document = table.to_json()
     if table.table_type is not TableType.REALTIME:
-        yield "it is no realtime table"
+        yield "it is not a realtime table"
         return
     yield from _faults_of_stream(table)
     if str(_at(document, "upsertConfig", "mode") or "NONE").upper() != "NONE":
@@ -96,7 +96,7 @@ def _faults_of_stream(table: TableConfig) -> Iterator[str]:
         return
     kinds = {kind.strip().lower() for kind in stream.values.get("stream.kafka.consumer.type", "").split(",")}
     if not kinds <= _LOW_LEVEL:
-        yield f"its consumer type is {', '.join(sorted(kinds)) or 'not told'}, not lowlevel"
+        yield f"its consumer type is {', '.join(sorted(kinds)) or 'not set'}, not lowlevel"
 
 
 def _faults_of_columns(schema: Schema, table: TableConfig, settings: UpsertSettings) -> Iterator[str]:
@@ -125,12 +125,12 @@ def _faults_of_column(
 ) -> Iterator[str]:
     field = schema.field(name)
     if field is None:
-        yield f"{what} {name} is no column of the schema {schema.schema_name}"
+        yield f"{what} {name} is not a column of the schema {schema.schema_name}"
     elif field.data_type not in types or not field.single_value:
         many = "" if field.single_value else ", with several values"
         yield f"{what} {name} is a {field.data_type}{many}, not one {' or '.join(types)}"
     if name in derived:
-        yield f"{what} {name} comes from a transform: it must be in the messages themselves"
+        yield f"{what} {name} comes from a transform: it must be a field of the messages"
 
 
 def _at(document: Mapping[str, Any], *path: str) -> Any:

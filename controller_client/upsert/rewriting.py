@@ -76,7 +76,7 @@ def rewrite(sql: str | SqlText, version_of: VersionOf, *, exists: Callable[[str]
             raise RefusedQueryError(
                 f"the query of the upsert table {named} cannot be answered at one version: {why}",
                 expected="SELECT ... FROM table [WHERE ...] [GROUP BY ...] and so on, of one table",
-                remedy="ask in that form; the query option skipUpsert=true sends it as it is",
+                remedy="write it in that form; the query option skipUpsert=true sends it as it is",
             ) from None
         return cut.text
     text = cut.text

@@ -61,7 +61,7 @@ class UpsertSettings:
                 f"{table.name_with_type} is not an upsert table",
                 expected=f"{_SEMANTIC}: {_UPSERT} in its customConfigs",
                 where=table.name_with_type,
-                remedy="make it by: pinotctl upsert create",
+                remedy="create it with 'pinotctl upsert create'",
             )
         missing = [key for key in (_PRIMARY_KEY, _TIMESTAMP, _TOPIC, _RETENTION) if not custom.get(key)]
         if missing or not str(custom[_RETENTION]).isdecimal():

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from controller_client.common.names import TableName
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.low_water_mark import TableMark, read_mark
 from controller_client.upsert.record import CoordinatorRecord, read_coordinator
@@ -32,7 +33,7 @@ class UpsertStatus:
 
     @property
     def is_well(self) -> bool:
-        """Whether there is a mark, and every server has told one."""
+        """Whether there is a mark, and every server has reported one."""
         return self.mark.version != NIL and not self.mark.silent
 
     @property
@@ -54,7 +55,7 @@ class UpsertStatus:
         return list(self._rows())
 
     def lines(self) -> Iterator[str]:
-        """Say the rest, for people."""
+        """Yield the rest as sentences."""
         mark = self.mark
         if mark.version == NIL:
             yield f"{mark.table} has no mark: {mark.why_none()}"
@@ -101,11 +102,11 @@ class UpsertStatus:
                 yield (name, record.mark if record else None, None, None, None, None, holds)
                 continue
             for number, progress in sorted(record.partitions.items()):
-                told = (progress.segment, progress.indexed, progress.applied)
-                yield (name, record.mark, number, *told, holds)
+                reported = (progress.segment, progress.indexed, progress.applied)
+                yield (name, record.mark, number, *reported, holds)
 
 
-def read_status(store: PropertyStore, table: str, now_s: float) -> UpsertStatus:
+def read_status(store: PropertyStore, table: TableName, now_s: float) -> UpsertStatus:
     """Read it.
 
     Args:

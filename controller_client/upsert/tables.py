@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from controller_client.common.names import TableName, TableType
 from controller_client.helix.table_config import read_table_config
 from controller_client.stream.config import StreamConfig
 from controller_client.upsert.rewriting import RefusedQueryError
@@ -23,12 +24,10 @@ __all__ = [
 ]
 
 REWRITTEN = "upsertRewritten"
-"""Query option by which a client tells a broker with the hook that the condition is in the SQL already."""
+"""Query option by which a client signals a broker with the hook that the condition is in the SQL already."""
 
 TABLES_PATH = "/CONFIGS/TABLE"
 """Where the property store has the tables, by name with type."""
-
-_REALTIME, _OFFLINE = "_REALTIME", "_OFFLINE"
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class QueriedTable:
         is_hybrid: Whether there is an offline table of that name too.
     """
 
-    table: str
+    table: TableName
     settings: UpsertSettings
     stream: StreamConfig
     is_hybrid: bool
@@ -60,28 +59,29 @@ class QueriedTable:
         """
         if self.is_hybrid or is_offline_name(name):
             raise RefusedQueryError(
-                f"{name} is the name of an upsert table and an offline table: rows of that have no version",
+                f"{name} is both an upsert table and an offline table: rows of the offline table have no "
+                f"version",
                 where=self.table,
-                remedy="delete the offline table, or ask with the query option skipUpsert=true",
+                remedy="delete the offline table, or query with the option skipUpsert=true",
             )
         if _is_true(options, "useMultistageEngine"):
             raise RefusedQueryError(
                 f"the multi-stage engine cannot answer for the upsert table {name} at one version",
                 where=self.table,
-                remedy="ask without useMultistageEngine, or with the query option skipUpsert=true",
+                remedy="query without useMultistageEngine, or with the option skipUpsert=true",
             )
         if _is_true(options, "enableNullHandling"):
             # Rows come without versions, so that null vectors know them as null for ever.
             raise RefusedQueryError(
                 f"with enableNullHandling the versions of {name} would be taken for nulls",
                 where=self.table,
-                remedy="ask without enableNullHandling, or with the query option skipUpsert=true",
+                remedy="query without enableNullHandling, or with the option skipUpsert=true",
             )
 
 
 @dataclass(frozen=True)
 class VersionOptions:
-    """What the options of a query say about versions.
+    """What the options of a query ask for about versions.
 
     Attributes:
         skip: ``skipUpsert=true``: all rows, whatever their versions.
@@ -119,24 +119,25 @@ class TableNames:
     """
 
     def __init__(self, tables: Iterable[str]) -> None:
-        self._realtime: dict[str, list[str]] = {}
-        for table in sorted(tables):
-            of_name = self._realtime.setdefault(raw_name(table).lower(), [])
-            if table.endswith(_REALTIME):
+        self._realtime: dict[str, list[TableName]] = {}
+        for name in sorted(tables):
+            of_name = self._realtime.setdefault(raw_name(name).lower(), [])
+            table = TableName.parse(name)
+            if table is not None and table.type is TableType.REALTIME:
                 of_name.append(table)
 
     def __contains__(self, name: str) -> bool:
         """Whether a name may mean any table, a realtime or an offline one."""
         return raw_name(name).lower() in self._realtime
 
-    def alike(self, name: str) -> Sequence[str]:
+    def alike(self, name: str) -> Sequence[TableName]:
         """Return the realtime tables (with type) that a name may mean: the same letters, small or capital."""
         return self._realtime.get(raw_name(name).lower(), ())
 
     def key(self, name: str) -> str:
         """Return the same text for all names that mean the same realtime table."""
         raw = raw_name(name)
-        return raw if f"{raw}{_REALTIME}" in self.alike(name) else f"{raw.lower()} in any letters"
+        return raw if raw in (table.raw for table in self.alike(name)) else f"{raw.lower()} in any letters"
 
 
 def find_table(store: PropertyStore, name: str) -> QueriedTable | None:
@@ -155,29 +156,34 @@ def find_table(store: PropertyStore, name: str) -> QueriedTable | None:
     """
     raw = raw_name(name)
     tables = store.children(TABLES_PATH)
-    for table in sorted(TableNames(tables).alike(name), key=lambda each: each != f"{raw}{_REALTIME}"):
+    for table in sorted(TableNames(tables).alike(name), key=lambda each: each.raw != raw):
         config = read_table_config(store, table)
         if config is None:
             continue
         if is_upsert(config):
-            offline = f"{table.removesuffix(_REALTIME)}{_OFFLINE}"
-            return QueriedTable(table, UpsertSettings.of(config), StreamConfig.of(config), offline in tables)
-        if table == f"{raw}{_REALTIME}":
+            is_hybrid = table.as_type(TableType.OFFLINE) in tables
+            return QueriedTable(table, UpsertSettings.of(config), StreamConfig.of(config), is_hybrid)
+        if table.raw == raw:
             return None
     return None
 
 
 def is_offline_name(name: str) -> bool:
     """Whether a name means the offline half of a table."""
-    return name.lower().endswith(_OFFLINE.lower())
+    return name.lower().endswith(_suffix(TableType.OFFLINE))
 
 
 def raw_name(name: str) -> str:
     """Return a table's name without type; small and capital letters are the same in that."""
-    for suffix in (_REALTIME, _OFFLINE):
-        if name.lower().endswith(suffix.lower()) and len(name) > len(suffix):
+    # Not as TableName does it: queries may write the type in small letters too.
+    for suffix in map(_suffix, TableType):
+        if name.lower().endswith(suffix) and len(name) > len(suffix):
             return name[: -len(suffix)]
     return name
+
+
+def _suffix(table_type: TableType) -> str:
+    return f"_{table_type}".lower()
 
 
 def _is_true(options: Mapping[str, str], key: str) -> bool:

@@ -30,7 +30,7 @@ _END = struct.Struct("<qqq")
 _MAGIC = b"PPU1"
 _EVENTS, _VERSION_END = 0, 1
 _MOST_EVENTS = 50_000
-"""A message of so many has 450 KB; Kafka's default limit is 1 MB."""
+"""A message of this many has 450 KB; Kafka's default limit is 1 MB."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ def decode(message: bytes, *, where: str) -> Events | VersionEnd:
     except struct.error:
         pass
     raise SourceError(
-        f"{where} is not a message of updates: {message[:16]!r}, {len(message)} bytes",
+        f"{where} is not an update message: {message[:16]!r}, {len(message)} bytes",
         expected="what the key coordinator writes",
         where=where,
-        remedy="the topic of updates is the key coordinator's alone",
+        remedy="only the key coordinator may write to the updates topic",
     )

@@ -89,7 +89,8 @@ class VersionEnds:
         try:
             if not topic_partitions(self._consumer, self._topic, _TIMEOUT_S):
                 raise NotFoundError(
-                    f"there is no topic {self._topic}", remedy="has the key coordinator been started?"
+                    f"there is no topic {self._topic}",
+                    remedy="check that the key coordinator has been started",
                 )
             place = TopicPartition(self._topic, self._partition)
             low, high = self._consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
@@ -119,7 +120,7 @@ class VersionEnds:
 
     def _failed(self, reason: str) -> SourceError:
         return SourceError(
-            f"Kafka does not tell the versions of {self._topic}: {reason}",
+            f"Kafka does not return the versions of {self._topic}: {reason}",
             where=self._topic,
-            remedy="is Kafka up, and can this machine reach it?",
+            remedy="check that Kafka is up, and that this machine can reach it",
         )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack, closing
 
 from controller_client.clock import Clock
+from controller_client.common.names import TableName
 from controller_client.common.waiting import wait_until
-from controller_client.stream.offsets import open_look
+from controller_client.stream.offsets import open_offsets
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.low_water_mark import read_mark
 from controller_client.upsert.tables import QueriedTable
@@ -15,21 +16,23 @@ from controller_client.zookeeper import PropertyStore
 
 __all__ = ["wait_mark", "wait_produced_rows"]
 
-_REMEDY = "look at: pinotctl upsert status"
+_REMEDY = "see 'pinotctl upsert status'"
 
 
-def wait_mark(store: PropertyStore, table: str, version: int, *, timeout_s: float, clock: Clock) -> None:
+def wait_mark(
+    store: PropertyStore, table: TableName, version: int, *, timeout_s: float, clock: Clock
+) -> None:
     """Wait until a table's mark is at least a version.
 
     Args:
         store: The cluster's property store.
         table: Name with type.
         version: The version.
-        timeout_s: Seconds until the last look.
+        timeout_s: Seconds until the last check.
         clock: Time and sleep.
 
     Raises:
-        WaitTimeoutError: It is not; says what it is.
+        WaitTimeoutError: It is not; the error reports what it is.
     """
 
     def missing() -> str | None:
@@ -49,15 +52,19 @@ def wait_produced_rows(store: PropertyStore, table: QueriedTable, *, timeout_s: 
     Args:
         store: The cluster's property store.
         table: Which table.
-        timeout_s: Seconds until the last look.
+        timeout_s: Seconds until the last check.
         clock: Time and sleep.
 
     Raises:
-        WaitTimeoutError: It has not; says which partition is behind.
+        WaitTimeoutError: It has not; the error lists which partition is behind.
         SourceError: Kafka does not answer.
         NotFoundError: There is no input topic, or no topic of updates.
     """
-    latest = {number: held.latest for number, held in open_look(table.stream).read().items() if held.latest}
+    latest = {
+        number: offsets.latest
+        for number, offsets in open_offsets(table.stream).read().items()
+        if offsets.latest
+    }
     with ExitStack() as opened:
         ends = {
             number: opened.enter_context(

@@ -30,7 +30,7 @@ def parse_hosts(address: str) -> list[tuple[str, int]]:
         )
         is_port = port.isascii() and port.isdecimal() and len(port) <= len(str(_GREATEST_PORT))
         if not host or not is_port or not 0 < int(port) <= _GREATEST_PORT:
-            raise ConfigError(f"{address!r} is no ZooKeeper address", expected="host:port,...[/chroot]")
+            raise ConfigError(f"{address!r} is not a ZooKeeper address", expected="host:port,...[/chroot]")
         hosts.append((host.strip("[]"), int(port)))
     return hosts
 
@@ -43,6 +43,6 @@ def check_path(path: str) -> None:
     """
     if _NOT_IN_PATH.search(path) is not None:
         raise ConfigError(
-            f"{path!r} is no path in ZooKeeper",
+            f"{path!r} is not a path in ZooKeeper",
             expected="names between slashes, none of them empty, '.' or '..', without control characters",
         )

@@ -133,7 +133,7 @@ class _Attempts:
         return ConflictError(
             "others changed the record whenever it was to be written",
             where=f"{self._path} in ZooKeeper {self._connection.address}",
-            remedy="look for what writes it all the time, then try again",
+            remedy="find out what keeps writing it, then try again",
         )
 
 

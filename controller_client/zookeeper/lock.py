@@ -19,6 +19,7 @@ from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
 
 from controller_client.clock import Clock, SystemClock
+from controller_client.common.names import TableName
 from controller_client.errors import (
     ConflictError,
     LockHeldError,
@@ -69,7 +70,7 @@ class TableLock:
 
     ::
 
-        with TableLock(store, "flights_OFFLINE", "FileIngestionTask", owner="scheduler") as lock:
+        with TableLock(store, table, "FileIngestionTask", owner="scheduler") as lock:
             lock.acquire(wait_s=30)
             while work and not lock.lost:
                 ...
@@ -77,12 +78,12 @@ class TableLock:
     The lock is an ephemeral znode. When its holder is killed, ZooKeeper drops it after the session timeout
     (10 s) and the next one gets it. A lock that is released while ZooKeeper is away is free when that is
     back. When the holder is only cut off or stopped for longer than the timeout, it has lost the lock without
-    having been told: :attr:`lost` tells it as early as it can be known, but what must never happen twice has
+    having noticed: :attr:`lost` shows it as early as possible, but what must never happen twice has
     to be guarded by a compare-and-set as well.
 
     Args:
         store: The cluster's property store; its session holds the lock.
-        table_name_with_type: E.g. ``flights_OFFLINE``.
+        table: E.g. ``flights_OFFLINE``.
         task_type: E.g. ``FileIngestionTask``.
         owner: A name for the holder, shown to those who wait.
         clock: Time; default: the machine's.
@@ -91,15 +92,15 @@ class TableLock:
     def __init__(
         self,
         store: PropertyStore,
-        table_name_with_type: str,
+        table: TableName,
         task_type: str,
         owner: str,
         *,
         clock: Clock | None = None,
     ) -> None:
         # Outside Helix' own folders, so that no clean-up of Helix or Pinot ever meets it.
-        self.path = f"/{store.cluster_name}/PINOT_PLUGINS/locks/{table_name_with_type}/{task_type}"
-        self._what = f"{task_type} of {table_name_with_type}"
+        self.path = f"/{store.cluster_name}/PINOT_PLUGINS/locks/{table}/{task_type}"
+        self._what = f"{task_type} of {table}"
         self._connection = store.connection
         self._clock = clock or SystemClock()
         self._holder = LockHolder(owner, socket.gethostname(), os.getpid(), self._clock.now())
@@ -131,12 +132,12 @@ class TableLock:
         """Get the lock, waiting for at most ``wait_s`` seconds while others hold it.
 
         Raises:
-            LockHeldError: Somebody else still holds it; the error says who.
+            LockHeldError: Somebody else still holds it; the error names who.
             ConflictError: This object holds it already.
             UnreachableError: ZooKeeper is away.
         """
         if self._lock is not None:
-            raise ConflictError(f"the lock of {self._what} is held by this object already", where=self.path)
+            raise ConflictError(f"this object holds the lock of {self._what} already", where=self.path)
         client = self._connection.kazoo()
         lock = client.Lock(self.path, identifier=json.dumps(asdict(self._holder)))
         self._session_lost, self._suspended_since = False, None
@@ -147,7 +148,7 @@ class TableLock:
         except KazooException as error:
             client.remove_listener(self._on_state)
             raise UnreachableError(
-                f"the lock of {self._what} cannot be asked for ({type(error).__name__})", where=self.path
+                f"the lock of {self._what} cannot be requested ({type(error).__name__})", where=self.path
             ) from error
         if acquired:
             self._lock = lock
@@ -160,14 +161,14 @@ class TableLock:
         client.remove_listener(self._on_state)
         if acquired is None and client.state != KazooState.CONNECTED:
             raise UnreachableError(
-                f"ZooKeeper went away while the lock of {self._what} was waited for",
+                f"the connection to ZooKeeper was lost while waiting for the lock of {self._what}",
                 where=self._connection.address,
             )
         raise LockHeldError(
             f"the lock of {self._what} is held by {self._holder_now()}",
             where=self.path,
             remedy="wait until it is done; if its process is dead, the lock is free in "
-            f"{SESSION_TIMEOUT_S:g} s by itself",
+            f"{SESSION_TIMEOUT_S:g} s without further action",
         )
 
     def release(self) -> None:

@@ -10,6 +10,7 @@ from kazoo.client import KazooClient
 
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.closing import Closing
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.zookeeper.compare_and_set import Change, Changed, change_record
 from controller_client.zookeeper.connection import ZooKeeperConnection
@@ -108,12 +109,12 @@ class PropertyStore(Closing):
             NotFoundError: It was deleted meanwhile, or never there.
             DataError: The record is too large.
             UnreachableError: ZooKeeper does not answer; nothing was sent.
-            OutcomeUnknownError: The reply was lost, and what is there does not tell whether it was applied.
+            OutcomeUnknownError: The reply was lost, and what is there does not show whether it was applied.
         """
         return self.connection.set(self._absolute(path), record.to_bytes(), expected_version)
 
     def change(self, path: str, change: Change) -> Changed:
-        """Change a record by compare-and-set; :func:`.change_record` says how, and what it raises."""
+        """Change a record by compare-and-set; see :func:`.change_record` for how, and for what it raises."""
         return self.change_at(self._absolute(path), change)
 
     def change_at(self, path: str, change: Change) -> Changed:
@@ -168,11 +169,11 @@ class PropertyStore(Closing):
     def _absolute(self, path: str) -> str:
         if not path.startswith("/") or "//" in path:
             raise ConfigError(
-                f"{path!r} is no path in the property store", expected="e.g. /SEGMENTS/flights_OFFLINE"
+                f"{path!r} is not a path in the property store", expected="e.g. /SEGMENTS/flights_OFFLINE"
             )
         return self._root + path.rstrip("/")
 
 
-def segment_path(table: str, segment: str) -> str:
+def segment_path(table: TableName, segment: str) -> str:
     """Path of a segment's record in the property store; the table's name is with type."""
     return f"/SEGMENTS/{table}/{segment}"

@@ -125,7 +125,8 @@ class ZNRecord:
             *(EOFError, OSError, zlib.error, RecursionError),
         ) as error:
             raise DataError(
-                f"this znode of {len(data):,} bytes holds no Helix record ({type(error).__name__}: {error})",
+                f"this znode of {len(data):,} bytes does not contain a Helix record "
+                f"({type(error).__name__}: {error})",
                 expected="a JSON object of id, simpleFields, mapFields and listFields, or its gzip",
                 where=where,
             ) from error

@@ -2,7 +2,7 @@
 
 The writer is ``SegmentIndexCreationDriverImpl``. What it reads comes from Pinot's own record reader (path
 "pinot") or from a file of rows that Arrow wrote (path "arrow", several times faster); ``docs/segments.md``
-says when which is taken.
+describes when which is used.
 """
 
 from jvm_bridge.builder.model import BuiltSegment, FileFormat, FilesBuilt, UnreadableFileError

@@ -1,4 +1,4 @@
-"""Finds the row that made Pinot's driver fail, and says what is wrong with it."""
+"""Finds the row that made Pinot's driver fail, and reports what is wrong with it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def find_bad_row(file: SourceFile, config: Any, error: Any, clock: Clock | None 
     Returns:
         An error with file, row (1-based; left out where the rows as such are fine or the scan takes too
         long), field,
-        value and what Pinot said; an :class:`UnreadableFileError` where the reader cannot even be opened.
+        value and Pinot's reason; an :class:`UnreadableFileError` where the reader cannot even be opened.
     """
     cause = root_causes(error)
     failure = DataError(f"No segment could be built from {file.name}: {cause}", where=file.where)
@@ -59,7 +59,7 @@ def find_bad_row(file: SourceFile, config: Any, error: Any, clock: Clock | None 
 
 
 def _is_of_a_row(error: Any) -> bool:
-    """Tell whether Java was reading or transforming rows; else a scan of all rows would find nothing."""
+    """Return whether Java was reading or transforming rows; else a scan of all rows would find nothing."""
     while error is not None:
         names = (str(element.getClassName()) for element in error.getStackTrace())
         if any(name.endswith(_ROW_CLASSES) for name in names):

@@ -93,7 +93,7 @@ def check_columns(
             file,
             f"lacks {missing} of the table's {expected} columns: {_listed(mismatch.missing)};"
             f" it has {_listed(names)}",
-            f"at most {limit} missing, as maxMissingColumns says (50% where it says nothing)",
+            f"at most {limit} missing, as maxMissingColumns sets it (50% by default)",
             _hint(columns, file, names),
         )
     if file.file_format is FileFormat.CSV:
@@ -102,16 +102,16 @@ def check_columns(
             if padded is not None and padded.strip() == name:
                 raise _refused(
                     file,
-                    f"has blanks around a name in its header: {padded!r}, where the table has {name!r}",
+                    f"has spaces around a name in its header: {padded!r}, where the table has {name!r}",
                     None,
-                    "set recordReader.prop.delimiter: with any property, blanks around names and values are"
-                    " dropped",
+                    "set recordReader.prop.delimiter: with any property set, spaces around names and values"
+                    " are dropped",
                 )
     if rules.refuse_unknown and mismatch.extra:
         raise _refused(
             file,
             f"has columns that the table does not read: {_listed(mismatch.extra)}",
-            f"no others than {fields}, as failOnUnknownColumns says",
+            f"none but {fields}, as failOnUnknownColumns demands",
             _hint(columns, file, names),
         )
 

@@ -66,7 +66,7 @@ class QuoteGuard(io.RawIOBase):
         if data:
             self._check(np.frombuffer(data, dtype=np.uint8))
         elif self._quotes % 2:
-            raise Unsuitable("a quoted field does not end")
+            raise Unsuitable("a quoted field is not closed")
         return data
 
     def _check(self, block: Any) -> None:
@@ -145,15 +145,15 @@ def _batches(path: Path, plan: CsvPlan, names: list[str], multi_value: frozenset
                     }
                 yield Batch(columns, batch.num_rows)
     except _UNREADABLE as error:
-        raise Unsuitable(f"Arrow does not read it: {str(error).splitlines()[0][:200]}") from error
+        raise Unsuitable(f"Arrow cannot read it: {str(error).splitlines()[0][:200]}") from error
 
 
 def check_widths(file: SourceFile) -> None:
     """Refuse a row with more values than the header has names: Pinot's reader drops what is too much.
 
     Most often a delimiter stands in a value that is not quoted, so that the values behind it are in wrong
-    columns. Surplus values that are empty do no harm. Nothing is said of a file whose values only Pinot's
-    reader can tell apart.
+    columns. Surplus values that are empty do no harm. Nothing is reported of a file whose values only Pinot's
+    reader can distinguish.
 
     Raises:
         DataError: There is such a row.

@@ -32,7 +32,7 @@ class PinotTable:
         config: Pinot's ``TableConfig``.
         schema: Pinot's ``Schema``.
         planned: What the arrow path must know of both, or why it cannot be taken.
-        columns: What it takes from its files; None where that cannot be told by their columns.
+        columns: What it takes from its files; None where their columns do not show it.
         time_steps: Its time columns, each with the nanoseconds of a step.
     """
 

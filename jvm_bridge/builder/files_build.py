@@ -1,4 +1,4 @@
-"""Many files into segments of at most so many rows; a bad file is left out, the others are not.
+"""Many files into segments of limited numbers of rows; a bad file is left out, the others are not.
 
 An attempt reads all files, by Arrow or by Pinot's mapper, and packs each segment where nobody sees it. When
 it fails, the files that fail by themselves are found and left out, and a new attempt is made.
@@ -158,11 +158,11 @@ class _FilesBuild:
                 raise _AttemptError(indexes) from error
 
     def one_by_one(self, indexes: Sequence[int]) -> tuple[BuiltSegment, ...]:
-        """Build one segment of each file: the last resort for files that fail together, none by itself."""
+        """Build one segment of each file: the last resort for files that fail together, but not alone."""
         return self._packed(indexes, self._each_alone)
 
     def failures_of(self, indexes: Sequence[int]) -> dict[int, DataError]:
-        """Return what is wrong with each of these files by itself, of those with which something is wrong."""
+        """Return what is wrong with each of these files alone, of those with which something is wrong."""
         failures = {}
         for index in indexes:
             with build_dir(self._order.work_dir) as folder:

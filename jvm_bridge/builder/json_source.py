@@ -1,6 +1,6 @@
 """Reads JSON lines with Arrow where Jackson, which Pinot uses, would read the same.
 
-Arrow is told the type of every field, so that it refuses a value of another kind instead of guessing.
+Arrow is given the type of every field, so that it refuses a value of another kind instead of guessing.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def first_keys(path: Path) -> Mapping[str, Any]:
             try:
                 row = json.loads(line)
             except ValueError as error:
-                raise Unsuitable(f"the first rows are no JSON lines: {error}") from error
+                raise Unsuitable(f"the first rows are not JSON lines: {error}") from error
             if not isinstance(row, dict):
-                raise Unsuitable("the first rows are no JSON objects")
+                raise Unsuitable("the first rows are not JSON objects")
             for key, value in row.items():
                 if kinds.get(key) in (None, []):
                     kinds[key] = value
@@ -103,7 +103,7 @@ def _batches(path: Path, table: TablePlan, types: Mapping[str, pa.DataType]) -> 
                     _refuse_odd_floats(name, columns[name])
                 yield Batch(columns, batch.num_rows)
     except _UNREADABLE as error:
-        raise Unsuitable(f"Arrow does not read it: {str(error).splitlines()[0][:200]}") from error
+        raise Unsuitable(f"Arrow cannot read it: {str(error).splitlines()[0][:200]}") from error
 
 
 def _reader(stream: Any, types: Mapping[str, pa.DataType]) -> Any:

@@ -39,11 +39,11 @@ __all__ = ["FULL_BYTES", "MappedRows", "Mapper", "MappingError", "RowsTooLargeEr
 
 _PROCESSING = "org.apache.pinot.core.segment.processing."
 FULL_BYTES = 1 << 30
-"""No further file is begun behind so many bytes of rows; what the last one adds must fit below MAX_BYTES."""
+"""No further file is begun after this many bytes of rows; what the last one adds must fit below MAX_BYTES."""
 
 
 class MappingError(Exception):
-    """Pinot could not read or transform a file; the cause says why.
+    """Pinot could not read or transform a file; the cause has the reason.
 
     Attributes:
         position: Which of the files it is, from 0.
@@ -131,7 +131,7 @@ class Mapper:
                 shutil.rmtree(output)
 
     def can_map(self, file: SourceFile) -> bool:
-        """Tell whether Pinot can read and transform the file, whatever room its rows take."""
+        """Return whether Pinot can read and transform the file, whatever room its rows take."""
         try:
             for _ in self.map([file]):
                 pass

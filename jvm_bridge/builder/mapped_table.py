@@ -15,7 +15,7 @@ _SPECS = ("dimensionFieldSpecs", "metricFieldSpecs", "dateTimeFieldSpecs")
 
 
 def needs_plain_segments(table_config: Mapping[str, Any], schema: Mapping[str, Any]) -> bool:
-    """Tell whether Pinot's mapper cannot read this table's files itself."""
+    """Return whether Pinot's mapper cannot read this table's files itself."""
     return bool(late_columns(schema) or (table_config.get("ingestionConfig") or {}).get("complexTypeConfig"))
 
 

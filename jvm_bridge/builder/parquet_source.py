@@ -97,7 +97,7 @@ def open_parquet(path: Path, table: TablePlan, times: Mapping[str, TimeConversio
     try:
         file = pq.ParquetFile(path, coerce_int96_timestamp_unit="ms")
     except (pa.ArrowException, OSError) as error:
-        raise Unsuitable(f"Arrow does not read it: {str(error).splitlines()[0][:200]}") from error
+        raise Unsuitable(f"Arrow cannot read it: {str(error).splitlines()[0][:200]}") from error
     names = file.schema_arrow.names
     metadata = file.metadata.metadata or {}
     if any(key in metadata for key in _AVRO_SCHEMA_KEYS):
@@ -154,7 +154,7 @@ def _batches(file: Any, stored: Mapping[str, _Stored]) -> Iterator[Batch]:
                 columns = {name: _as_stored(batch.column(name), kind) for name, kind in stored.items()}
                 yield Batch(columns, batch.num_rows)
     except (pa.ArrowException, OSError) as error:
-        raise Unsuitable(f"Arrow does not read it: {str(error).splitlines()[0][:200]}") from error
+        raise Unsuitable(f"Arrow cannot read it: {str(error).splitlines()[0][:200]}") from error
 
 
 def _as_stored(column: Any, kind: _Stored) -> Any:

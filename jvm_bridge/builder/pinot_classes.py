@@ -1,6 +1,6 @@
 """Pinot's own classes that a build uses, one function per concern.
 
-What differs between Pinot's versions is told apart by what the class has (its constructors and methods),
+What differs between Pinot's versions is determined by what the class has (its constructors and methods),
 never by trial.
 """
 

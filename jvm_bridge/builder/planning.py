@@ -48,14 +48,14 @@ _KNOWN_TYPES = frozenset([*FIXED_WIDTH, "STRING", "BYTES", "JSON", "BIG_DECIMAL"
 _SINGLE_VALUE_ONLY = frozenset(["BOOLEAN", "TIMESTAMP", "BYTES", "JSON", "BIG_DECIMAL"])
 # JSON is parsed and written anew by Pinot; a GenericRow file of 0.11.0 cannot hold a BigDecimal.
 _ALWAYS_LATE = frozenset(["JSON", "BIG_DECIMAL"])
-# Keys of an ingestionConfig that say nothing about the rows of a batch build.
+# Keys of an ingestionConfig that do not affect the rows of a batch build.
 _HARMLESS_INGESTION_KEYS = frozenset(
     ["batchIngestionConfig", "streamIngestionConfig", "aggregationConfigs", "segmentTimeValueCheck"]
 )
 
 
 class Unsuitable(Exception):  # noqa: N818 - a decision, not a failure; it stays inside the package
-    """Arrow would not certainly give what Pinot's reader gives; the text says why."""
+    """Arrow would not certainly give what Pinot's reader gives; the text has the reason."""
 
 
 class Conversion(StrEnum):
@@ -285,5 +285,5 @@ def _integer_conversion(field: Field, source: pa.DataType) -> Conversion | None:
 
 
 def is_foreign(fields: Sequence[Field], names: Sequence[str]) -> bool:
-    """Tell whether a source with these column names has none of the fields: some other table's file."""
+    """Return whether a source with these column names has none of the fields: some other table's file."""
     return bool(names) and not {field.name for field in fields} & set(names)

@@ -50,7 +50,7 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
         folder: An existing, empty folder for a copy or a link; it must live as long as the file is read.
 
     Raises:
-        UnreadableFileError: There is no such file, it is damaged at its begin or, if it is Avro, anywhere, or
+        UnreadableFileError: There is no such file, it is damaged at its start or, if it is Avro, anywhere, or
             its columns are not those of the table.
         DataError: Bytes that are not of the encoding.
     """
@@ -75,7 +75,7 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
         try:
             stored, has_int96 = read_columns(file.path)
         except (pa.ArrowException, OSError):
-            return Prepared(file, ColumnMismatch())  # Pinot's reader says what is wrong
+            return Prepared(file, ColumnMismatch())  # Pinot's reader reports what is wrong
         file = replace(file, has_int96=has_int96)
     mismatch = _checked(table, file, list(stored), rules)
     return Prepared(replace(file, times=_times(table, stored)), mismatch)
@@ -120,7 +120,7 @@ def _checked_keys(
 
 
 def _header(file: SourceFile) -> Sequence[str]:
-    """Return the names of a CSV file's columns; none where Pinot's reader must say why."""
+    """Return the names of a CSV file's columns; none where Pinot's reader must report why."""
     try:
         plan = plan_csv(file.reader_config)
         names = plan.header or read_header(file.path, plan.delimiter)

@@ -32,7 +32,7 @@ _FIELDS = (
     "private long[] divisors;",
     "private boolean[] areInt;",
 )
-# Javassist's compiler boxes nothing by itself.
+# Javassist's compiler does no boxing.
 _METHODS = (
     f"""public void set({_READERS}.RecordReader reader, String[] names, long[] perMilli, long[] multipliers,
             long[] divisors, boolean[] areInt) {{

@@ -144,7 +144,7 @@ class SegmentBuilder:
     ) -> FilesBuilt:
         """Build segments from many files: all rows in the order of the paths, cut at ``max_rows``.
 
-        A bad file never spoils the others: no row of it is in a segment. Tars appear only when all segments
+        A bad file never affects the others: no row of it is in a segment. Tars appear only when all segments
         are built. Cuts come earlier where rows would take more than 2 GiB.
 
         Args:

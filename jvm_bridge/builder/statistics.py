@@ -1,4 +1,4 @@
-"""Tells Pinot's driver what it would find out of a column in a first pass over all rows.
+"""Gives Pinot's driver what it would find out about a column in a first pass over all rows.
 
 The driver asks a ``SegmentCreationDataSource`` for statistics and takes whatever implements
 ``SegmentPreIndexStatsContainer``. The one here answers from a
@@ -26,7 +26,7 @@ from jvm_bridge.builder.summary import ColumnSummary
 __all__ = ["can_be_summarised", "collected_statistics", "summarised_source", "summarised_statistics"]
 
 _PACKAGE = "org.apache.pinot.segment.spi.creator."
-# What the distinct values tell.
+# What the distinct values show.
 _OF_VALUES = (
     "getCardinality",
     "getLengthOfLargestElement",
@@ -52,7 +52,7 @@ _NO_PARTITIONS = -1  # SegmentPartitionConfig.INVALID_NUM_PARTITIONS
 
 
 def can_be_summarised() -> bool:
-    """Tell whether this Pinot asks a column's statistics for exactly what is answered here (0.11.0 does)."""
+    """Return whether this Pinot asks column statistics for exactly what is answered here (0.11.0 does)."""
     methods = java_class(_PACKAGE + "ColumnStatistics").class_.getMethods()
     return {str(method.getName()) for method in methods} == {*_OF_VALUES, *_OF_ROWS}
 
@@ -61,7 +61,7 @@ def summarised_statistics(summary: ColumnSummary, values: FixedColumn | TextColu
     """Return a ``ColumnStatistics`` for Java of a column without partitions.
 
     Args:
-        summary: What the rows tell.
+        summary: What the rows show.
         values: The distinct values in Java's order; texts without null characters.
         field: The column.
     """
@@ -106,7 +106,7 @@ def collected_statistics(summary: ColumnSummary, collector: Any, field: Field) -
     """Return a ``ColumnStatistics`` for Java.
 
     Args:
-        summary: What the rows tell.
+        summary: What the rows show.
         collector: Pinot's sealed collector, which has seen the distinct values.
         field: The column.
     """

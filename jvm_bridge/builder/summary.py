@@ -2,7 +2,7 @@
 
 Half of a build by Pinot goes into a first pass over all rows for these numbers. Here Pinot's own collectors
 get each
-distinct value once (see ``statistics``), and what distinct values do not tell, order and counts, is found
+distinct value once (see ``statistics``), and what distinct values do not show, order and counts, is found
 here.
 """
 
@@ -88,7 +88,7 @@ class ColumnSummary:
             )
             self._last = values[-1]
         if values.dtype.kind == "f":
-            # Java has one NaN, and two zeros, and so they are told apart by their bits.
+            # Java has one NaN, and two zeros, and so they are distinguished by their bits.
             values = np.where(np.isnan(values), np.asarray(np.nan, dtype=values.dtype), values)
         self._keep(pc.unique(pa.array(values.view(f"<i{values.dtype.itemsize}"))))
 

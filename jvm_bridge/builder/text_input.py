@@ -52,13 +52,13 @@ def check_text(file: SourceFile, encoding: str, copy: Path, keys: Collection[str
 
     Args:
         file: CSV or JSON, perhaps gzipped. Gzip data that breaks off is left to the reader, if that reads the
-            file itself: it says in which row.
+            file itself: it reports the row.
         encoding: As `jvm_bridge.input_rules.text_encoding` returns it.
         copy: Where it is written anew, unpacked.
         keys: Keys of JSON objects whose absence is of interest.
 
     Raises:
-        UnreadableFileError: Its byte-order mark is that of another encoding, or it is damaged at its begin.
+        UnreadableFileError: Its byte-order mark is that of another encoding, or it is damaged at its start.
         DataError: Bytes that are not of the encoding, or gzip data to be copied that breaks off.
     """
     with closing(open_bytes(file.path)) as stream:
@@ -67,8 +67,7 @@ def check_text(file: SourceFile, encoding: str, copy: Path, keys: Collection[str
         except CORRUPT_GZIP as error:
             # Pinot takes what is no whole gzip header for plain text: a CSV file without rows.
             raise UnreadableFileError(
-                f"{file.name} cannot be read as {file.file_format}: its gzip data does not begin as it"
-                " should",
+                f"{file.name} cannot be read as {file.file_format}: its gzip header is damaged",
                 expected="a whole file",
                 where=file.where,
             ) from error
@@ -92,15 +91,15 @@ def _mark(file: SourceFile, first: bytes, encoding: str) -> bytes:
         family = marks[0][1].upper()
         raise UnreadableFileError(
             f"{file.name} begins with the byte-order mark of {family}",
-            expected=f"text in {encoding.upper()}, as inputEncoding says (UTF-8 where it says nothing)",
+            expected=f"text in {encoding.upper()}, as inputEncoding sets it (UTF-8 by default)",
             where=file.where,
             remedy=f"set inputEncoding to {family}, or write the file in {encoding.upper()}",
         )
     if encoding in ("utf-16", "utf-32") and first:
         name = encoding.upper()
         raise UnreadableFileError(
-            f"{file.name} has no byte-order mark, which says in what order {name} has its bytes",
-            expected=f"text in {name}, as inputEncoding says",
+            f"{file.name} has no byte-order mark, so the byte order of {name} is unknown",
+            expected=f"text in {name}, as inputEncoding sets it",
             where=file.where,
             remedy=f"set inputEncoding to {name}LE or {name}BE",
         )
@@ -140,7 +139,7 @@ class _Text:
                 if out is None:
                     return
                 raise DataError(
-                    f"{self._file.name}, line {self._lines + 1}: its gzip data breaks off or is damaged",
+                    f"{self._file.name}, line {self._lines + 1}: its gzip data is truncated or damaged",
                     expected="a whole file",
                     where=f"{self._file.where}, line {self._lines + 1}",
                 ) from error
@@ -157,9 +156,9 @@ class _Text:
             found = f"0x{error.object[error.start]:02x}"
             name = self._encoding.upper()
             raise DataError(
-                f"{self._file.name}, line {self._lines + 1}: the byte {found} at offset {offset:,} begins no"
-                f" character in {name}",
-                expected=f"text in {name}, as inputEncoding says (UTF-8 where it says nothing)",
+                f"{self._file.name}, line {self._lines + 1}: the byte {found} at offset {offset:,} does not"
+                f" start a character in {name}",
+                expected=f"text in {name}, as inputEncoding sets it (UTF-8 by default)",
                 where=f"{self._file.where}, line {self._lines + 1}, byte offset {offset}",
                 remedy="set inputEncoding to that of the files, such as ISO-8859-1 or windows-1252, or write"
                 f" them in {name}",

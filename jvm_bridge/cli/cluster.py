@@ -141,7 +141,7 @@ def status(cli: CliContext, folder: Path | None) -> None:
 def logs(cli: CliContext, folder: Path | None, role: str | None, lines: int, following: bool) -> None:
     """Show the last lines of the roles' logs, or of ROLE's; as JSON, an object for each line."""
     local = LocalCluster(folder or default_folder())
-    local.status()  # says what is wrong where there is no cluster
+    local.status()  # reports what is wrong where there is no cluster
     names = local.role_names()
     if role is not None and role not in names:
         raise ConfigError(f"There is no role {role}", expected=f"one of {', '.join(names)}")

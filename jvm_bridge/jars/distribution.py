@@ -40,7 +40,7 @@ def distribution_version(home: Path, class_path: tuple[Path, ...]) -> str:
     """Read Pinot's version from a jar's name, else from its manifest.
 
     Raises:
-        SetupError: Neither tells it.
+        SetupError: Neither names it.
     """
     named = [match for jar in class_path if (match := _VERSIONED.fullmatch(jar.name))]
     if named:
@@ -49,7 +49,7 @@ def distribution_version(home: Path, class_path: tuple[Path, ...]) -> str:
         if jar.parent.name == "lib" and jar.name.startswith("pinot-") and (version := _manifest_version(jar)):
             return version
     raise SetupError(
-        "No jar of this distribution tells Pinot's version",
+        "No jar of this distribution names Pinot's version",
         expected="lib/pinot-all-<version>-jar-with-dependencies.jar, or Implementation-Version in a manifest",
         where=str(home),
     )

@@ -1,4 +1,4 @@
-"""One jar from a Maven repository, through the library jgo, which knows Maven Central by itself."""
+"""One jar from a Maven repository, through the library jgo, which knows Maven Central."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Repository:
             timeout=_TIMEOUT_S,
         )
         component = context.project(pin.group, pin.artifact).at_version(pin.version)
-        # A GET may be repeated; jgo says RuntimeError for any answer but 200, be it "not found" or "busy".
+        # A GET may be repeated; jgo raises RuntimeError for any answer but 200, be it "not found" or "busy".
         retrying = tenacity.Retrying(
             stop=tenacity.stop_after_attempt(_ATTEMPTS),
             wait=tenacity.wait_random_exponential(0.2, max=3),

@@ -133,8 +133,8 @@ class LocalCluster:
         Args:
             kafka: Give a cluster that has no Kafka a Kafka node with these ports.
             timeout_s: How long to wait for all roles.
-            progress: Told of jars being fetched, see :func:`jvm_bridge.jars.pinot_jars`.
-            on_step: Told what is done, in words.
+            progress: Called while jars are fetched, see :func:`jvm_bridge.jars.pinot_jars`.
+            on_step: Called with a line for each step.
 
         Raises:
             SetupError: No Java, no jars, a port in use, or a role ended; the message has the end of its log.
@@ -188,7 +188,7 @@ class LocalCluster:
 
         Args:
             purge: Delete data, logs and state too.
-            on_step: Told what is done, in words.
+            on_step: Called with a line for each step.
 
         Returns:
             The roles that ran.
@@ -274,7 +274,7 @@ class LocalCluster:
                     raise WaitTimeoutError(
                         f"The local cluster was not ready after {timeout_s:.0f} s: {what}",
                         where=str(self.folder / "logs"),
-                        remedy="Look at the logs; on a slow machine wait longer with --timeout.",
+                        remedy="See the logs; on a slow machine wait longer with --timeout.",
                     )
                 self._clock.sleep(_POLL_INTERVAL_S)
 

@@ -34,7 +34,7 @@ class ProcessRecord:
     Attributes:
         role: E.g. ``controller``.
         pid: Its id.
-        started_s: When it was started, seconds since the epoch, as the system tells it.
+        started_s: When it was started, seconds since the epoch, as the system reports it.
     """
 
     role: str
@@ -113,8 +113,8 @@ def stop(records: Iterable[ProcessRecord], folder: Path, timeout_s: float) -> li
 def log_end(log: Path) -> str:
     """The last lines of a log, indented; without Java's stack frames, which would push out what happened."""
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    telling = [line for line in lines if not line.startswith(_STACK_FRAME)]
-    return "".join(f"\n    {line}" for line in telling[-_LOG_TAIL_LINES:])
+    useful = [line for line in lines if not line.startswith(_STACK_FRAME)]
+    return "".join(f"\n    {line}" for line in useful[-_LOG_TAIL_LINES:])
 
 
 def _role_of(command_line: Sequence[str], folder: Path) -> str | None:

@@ -54,7 +54,7 @@ def read_state(folder: Path) -> ClusterState | None:
         return None
     except (ValueError, KeyError, TypeError) as error:
         raise SetupError(
-            f"The state file of the local cluster cannot be understood: {error!r}",
+            f"The state file of the local cluster cannot be read: {error!r}",
             where=str(path),
             remedy="If another version of pinot-plugins wrote it, use that one; else delete the file.",
         ) from error
@@ -97,7 +97,7 @@ def state_to_start(folder: Path, ports: ClusterPorts | None, kafka: KafkaPorts |
             "The cluster in this folder has other ports or another number of servers",
             expected=", ".join(f"{name} {port}" for name, port in present.named().items()),
             where=str(folder / STATE_FILE),
-            remedy="Leave the options away, use another --dir, or run 'pinotctl cluster down --purge' first: "
+            remedy="Leave the options out, use another --dir, or run 'pinotctl cluster down --purge' first: "
             "the data knows its servers by their ports.",
         )
     return replace(state, ports=replace(present, kafka=present.kafka or kafka))

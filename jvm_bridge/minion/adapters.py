@@ -69,7 +69,7 @@ class _Factory:
 
     @overrides
     def getTaskType(self) -> str:  # noqa: N802  # Java's name
-        """Tell the task type; called by the starter."""
+        """Return the task type; called by the starter."""
         return self._task_type
 
     @overrides

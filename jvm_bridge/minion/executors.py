@@ -51,7 +51,7 @@ class MinionTask:
         task_type: E.g. ``FileIngestionTask``.
         configs: What it was submitted with.
         task_id: Its name, e.g. ``Task_FileIngestionTask_<uuid>_<ms>_0``; empty before Pinot 1.0, which does
-            not tell it.
+            not return it.
     """
 
     task_type: str

@@ -109,7 +109,7 @@ class HostedMinion:
         executors = load_executors() if settings.executors is None else settings.executors
         if not executors:
             raise SetupError(
-                "no task executor is installed: the minion would get no work",
+                "no task executor is installed, so the minion would get no work",
                 expected=f"an entry point in the group {ENTRY_POINT_GROUP}",
                 remedy="pip install 'pinot-plugins[minion]'",
             )

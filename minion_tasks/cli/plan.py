@@ -34,12 +34,12 @@ __all__ = ["plan", "purge"]
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="List up to so many of the files that are new, changed, ... each.",
+    help="Most files to list of each kind (new, changed, ...).",
 )
 @output_option()
 @pass_cli
 def plan(cli: CliContext, table: str, listed: int) -> None:
-    """Say what the next trigger would do, and do nothing of it."""
+    """Describe what the next trigger would do, and do nothing of it."""
     name = offline_table(cli.client(), table)
     params = load_params(cli.client(), name)
     tools = run_tools(cli)
@@ -76,7 +76,7 @@ def plan(cli: CliContext, table: str, listed: int) -> None:
     "older_than_s",
     metavar="PERIOD",
     callback=read_period,
-    help="Replaced longer ago than this, e.g. 30m, 4h, 1d; without it, as the task's parameters say.",
+    help="Replaced longer ago than this, e.g. 30m, 4h, 1d; default: the task's parameter.",
 )
 @lock_wait_option
 @yes_option

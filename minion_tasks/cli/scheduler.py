@@ -12,6 +12,7 @@ import click
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import spark_conf, spark_options
 from controller_client.clock import SystemClock
+from controller_client.common.names import TableName
 from minion_tasks.cli.tools import run_tools
 from minion_tasks.file_ingestion.run.trigger import run_scheduled
 from minion_tasks.scheduler import Scheduler, read_schedules
@@ -33,7 +34,7 @@ _LOCK_WAIT_S = 5.0
     type=click.IntRange(min=1),
     default=8,
     show_default=True,
-    help="Tables that run side by side.",
+    help="Tables that run at the same time.",
 )
 @spark_options
 @pass_cli
@@ -56,15 +57,15 @@ def scheduler(
     signal.signal(signal.SIGINT, on_signal)
     tools = run_tools(cli, conf=spark_conf(spark_master, spark_settings))
 
-    def run(table: str, scheduled_s: float) -> None:
+    def run(table: TableName, scheduled_s: float) -> None:
         report = run_scheduled(tools, table, scheduled_s, lock_wait_s=_LOCK_WAIT_S)
         if report is None:
-            cli.out.note(f"{table}: another scheduler has made this trigger")
+            cli.out.note(f"{table}: another scheduler has run this trigger")
             return
         did = f"{report.outcome.words}, {report.files} files, {report.rows} rows"
         cli.out.note(f"{table}: {did}, session {report.session_id}")
 
-    cli.out.note("the scheduler runs; it stops with Ctrl-C, after the runs that are going on")
+    cli.out.note("the scheduler is running; Ctrl-C stops it once the current runs are done")
     loop = Scheduler(
         lambda: read_schedules(cli.client()),
         run,

@@ -37,7 +37,7 @@ from minion_tasks.file_ingestion.session.store import DamagedSessionError, Sessi
 
 __all__ = ["session"]
 
-_SESSION = click.option("--session", "session_id", metavar="ID", help="Another than the last.")
+_SESSION = click.option("--session", "session_id", metavar="ID", help="A session other than the last.")
 _NAMES_SHOWN = 10
 
 
@@ -122,7 +122,7 @@ def history(cli: CliContext, table: str) -> None:
 def clear(cli: CliContext, table: str, lock_wait_s: float, yes: bool, dry_run: bool) -> None:
     """Delete all sessions with what they staged; a switch in progress is reverted.
 
-    The table goes on serving what it serves. The next trigger begins anew.
+    The table keeps serving what it serves. The next trigger starts over.
     """
     name = offline_table(cli.client(), table)
     tools, params = run_tools(cli), load_params(cli.client(), name)
@@ -174,7 +174,7 @@ def report(cli: CliContext, table: str, session_id: str | None, file: Path | Non
 
 
 def _show_damaged(cli: CliContext, tools: RunTools, error: DamagedSessionError) -> None:
-    """Show what can be said of a session whose record cannot be read."""
+    """Show what is known of a session whose record cannot be read."""
     runner = running(tools, error.table)
     record = {
         "table": error.table,
@@ -183,7 +183,7 @@ def _show_damaged(cli: CliContext, tools: RunTools, error: DamagedSessionError) 
         "message": error.message,
         "znode": error.where,
         "running": runner,
-        "next_trigger": next_words(f"begins anew: {damage_reason(error)}", runner),
+        "next_trigger": next_words(f"starts over: {damage_reason(error)}", runner),
     }
     cli.out.record({key: value for key, value in record.items() if value is not None or cli.out.is_json})
 
@@ -205,7 +205,7 @@ def _load(sessions: SessionStore, session_id: str | None, table: str) -> Session
 def _next_does(
     tools: RunTools, sessions: SessionStore, report: SessionReport, runner: str | None
 ) -> str | None:
-    """Say what the next trigger does with the table's last session; None of an older one."""
+    """Describe what the next trigger does with the table's last session; None of an older one."""
     shown = report.session
     try:
         params = load_params(tools.client, shown.table)

@@ -24,7 +24,7 @@ from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError, NotFoundError
 from minion_tasks.cli.plan import plan, purge
 from minion_tasks.cli.session import session
-from minion_tasks.cli.tools import column_fields, run_tools, tell
+from minion_tasks.cli.tools import column_fields, run_tools, show_progress
 from minion_tasks.file_ingestion.params.registration import load_params, offline_table
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
 from minion_tasks.file_ingestion.run.trigger import RunReport, run_task
@@ -53,7 +53,7 @@ for _command in (session, plan, purge):
     help="JSON object of parameters.",
 )
 @click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="One parameter; wins over the file's."
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="One parameter; overrides the file's."
 )
 @dry_run_option
 @output_option()
@@ -97,9 +97,9 @@ def unregister(cli: CliContext, table: str, yes: bool, dry_run: bool) -> None:
     load_params(cli.client(), name)
     record = {"table": name, "task": TASK_TYPE, "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
-        cli.out.result(f"{TASK_TYPE} would be taken out of the config of {name}", record)
+        cli.out.result(f"{TASK_TYPE} would be removed from the config of {name}", record)
         return
-    confirm(f"Take {TASK_TYPE} out of the config of {name}?", yes=yes)
+    confirm(f"Remove {TASK_TYPE} from the config of {name}?", yes=yes)
     cli.client().tables.set_task_config(name, TASK_TYPE, None)
     cli.out.result(f"{TASK_TYPE} is no longer registered with {name}", record)
 
@@ -142,7 +142,9 @@ def run(
 
 @task.command()
 @click.argument("table")
-@click.option("--follow/--once", default=True, help="Go on until the session is over, or show it once.")
+@click.option(
+    "--follow/--once", default=True, help="Keep watching until the session is over, or show it once."
+)
 @output_option()
 @pass_cli
 def watch(cli: CliContext, table: str, follow: bool) -> None:
@@ -158,7 +160,7 @@ def watch(cli: CliContext, table: str, follow: bool) -> None:
                     f"{name} has had no session yet", remedy="start one with 'pinotctl task run'"
                 )
             now = read_progress(sessions, latest)
-            tell(progress, now)
+            show_progress(progress, now)
             if not follow or not latest.is_open:
                 break
             clock.sleep(1.0)
@@ -230,7 +232,7 @@ def _read_configs(file: Path | None, settings: tuple[str, ...]) -> dict[str, str
             content = read_json_object(opened)
         if not all(isinstance(value, str) for value in content.values()):
             raise ConfigError(
-                f"{file} does not hold an object of strings", expected='{"inputDirURI": "s3://…", …}'
+                f"{file} does not contain a JSON object of strings", expected='{"inputDirURI": "s3://…", …}'
             )
         configs.update(content)
     return configs | key_values(settings, "--set")

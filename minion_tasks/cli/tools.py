@@ -11,6 +11,7 @@ from controller_client.cli.context import CliContext
 from controller_client.cli.output import Progress
 from controller_client.clock import SystemClock
 from controller_client.common.counted_text import counted_text
+from controller_client.common.names import TableName
 from controller_client.common.parsing import period_s
 from minion_tasks.file_ingestion.engine.choose import Engines
 from minion_tasks.file_ingestion.engine.minion import EngineContext
@@ -26,7 +27,7 @@ __all__ = [
     "read_period",
     "run_tools",
     "running",
-    "tell",
+    "show_progress",
 ]
 
 
@@ -44,13 +45,13 @@ def run_tools(
 
     def on_progress(now: SessionProgress) -> None:
         if progress is not None:
-            tell(progress, now)
+            show_progress(progress, now)
 
     engines = Engines.installed(EngineContext(cli.client(), store, clock, conf or {}))
     return RunTools(cli.client(), store, engines, clock, on_progress)
 
 
-def tell(progress: Progress, now: SessionProgress) -> None:
+def show_progress(progress: Progress, now: SessionProgress) -> None:
     """Show how far a session is."""
     session = now.session
     failed = f", {now.failed} failed" if now.failed else ""
@@ -59,7 +60,7 @@ def tell(progress: Progress, now: SessionProgress) -> None:
 
 
 def column_fields(columns: Sequence[DifferingColumn], *, as_text: bool) -> dict[str, Any]:
-    """Return the fields of a record that say how the columns of files differ from the table's.
+    """Return the fields of a record that show how the columns of files differ from the table's.
 
     Args:
         columns: These columns.
@@ -81,16 +82,18 @@ def column_fields(columns: Sequence[DifferingColumn], *, as_text: bool) -> dict[
     }
 
 
-def running(tools: RunTools, table: str) -> str | None:
-    """Say who runs the table now."""
+def running(tools: RunTools, table: TableName) -> str | None:
+    """Return who runs the table now."""
     holder = tools.lock(table).holder()
     return str(holder) if holder is not None else None
 
 
 def next_words(sentence: str, runner: str | None) -> str:
-    """Say what the next trigger does while somebody runs the table, or nobody."""
+    """Describe what the next trigger does while somebody runs the table, or nobody."""
     return (
-        sentence if runner is None else f"waits for the run that goes on; if that were killed now: {sentence}"
+        sentence
+        if runner is None
+        else f"waits for the present run to end; if that were killed now: {sentence}"
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 from controller_client.clock import Clock
+from controller_client.common.names import TableName, TableType
 from controller_client.deepstore.segment_record import SegmentRecord
 from controller_client.errors import PinotPluginError
 from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord, segment_path
@@ -17,7 +18,6 @@ __all__ = ["LateRegistrar", "Registered"]
 
 logger = logging.getLogger(__name__)
 
-_REALTIME = "_REALTIME"
 _POLL_S = 1.0
 _GIVE_UP_S = 600.0
 
@@ -27,7 +27,7 @@ class Registered:
 
     DONE = "its url is registered"
     OTHER = "the segment has another url, or another content was committed: this copy is not needed"
-    GONE = "the segment is not there any more"
+    GONE = "the segment does not exist any more"
     NOT_YET = "the segment is not committed yet"
 
 
@@ -93,7 +93,7 @@ def register(store: PropertyStore, late: LateUpload) -> str:
         ConflictError: Others changed the record at each attempt.
         OutcomeUnknownError: The reply was lost, and ZooKeeper is away; the same again settles it.
     """
-    table = late.table + _REALTIME
+    table = TableName.of(late.raw_table, TableType.REALTIME)
     outcome = Registered.GONE
 
     def registered(present: ZNRecord | None) -> ZNRecord | None:

@@ -43,14 +43,14 @@ class LateUpload:
     """An upload that ended after its commit went on.
 
     Attributes:
-        table: Name without type.
+        raw_table: Table name without type.
         segment: Its name.
         uri: Where it is.
         size_bytes: Size of the tar.
         crc: Check sum of the segment in the tar.
     """
 
-    table: str
+    raw_table: str
     segment: str
     uri: str
     size_bytes: int
@@ -72,7 +72,7 @@ class CommitUploads:
 
     Args:
         copy: Copies a file to a uri; called in a thread of this object, raises when it fails.
-        on_late: Told of an upload that ended after its wait; called in such a thread too.
+        on_late: Called with an upload that ended after its wait; called in such a thread too.
         store_uri: Where the table's folders are.
         folder: Keeps the files until they are uploaded: Pinot deletes its own when the commit is over.
             Emptied at the start.
@@ -102,28 +102,28 @@ class CommitUploads:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
 
-    def upload(self, file: Path, table: str, segment: str) -> str | None:
+    def upload(self, file: Path, raw_table: str, segment: str) -> str | None:
         """Upload a built segment, and wait for it as long as a commit may.
 
         Args:
             file: Its tar; may be deleted when this returns.
-            table: Name without type.
+            raw_table: Table name without type.
             segment: Its name.
 
         Returns:
             The uri, or None: then the commit goes on without it, and the other replicas have the only copies.
         """
-        upload = self._begin(file, table, segment)
+        upload = self._begin(file, raw_table, segment)
         try:
             upload.done.result(self._wait_s)
         except WaitedLongEnough:
             self._count(Outcome.TIMED_OUT)
-            logger.warning("%s: the upload goes on after the commit (%.1f s)", segment, self._wait_s)
-            upload.done.add_done_callback(lambda _done: self._ended_late(upload, table, segment))
+            logger.warning("%s: the upload continues after the commit (%.1f s)", segment, self._wait_s)
+            upload.done.add_done_callback(lambda _done: self._ended_late(upload, raw_table, segment))
             return None
         except Exception as error:  # noqa: BLE001  # whatever the file system raises
             self._count(Outcome.FAILED)
-            logger.warning("%s: the upload failed, the commit goes on without it: %s", segment, error)
+            logger.warning("%s: the upload failed, the commit continues without it: %s", segment, error)
             upload.kept.unlink(missing_ok=True)
             return None
         self._count(Outcome.OK)
@@ -139,7 +139,7 @@ class CommitUploads:
         """Start no further upload; those under way end with the process."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, file: Path, table: str, segment: str) -> _Upload:
+    def _begin(self, file: Path, raw_table: str, segment: str) -> _Upload:
         """The upload of this content: the one that runs or has ended well, else a new one."""
         stat = file.stat()
         content = (stat.st_size, stat.st_mtime_ns)
@@ -148,7 +148,7 @@ class CommitUploads:
             if known and known.content == content and not _has_failed(known.done):
                 return known
             kept = self._keep(file)
-            uri = f"{self._store_uri}/{table}/{segment}{uuid.uuid4()}"
+            uri = f"{self._store_uri}/{raw_table}/{segment}{uuid.uuid4()}"
             upload = _Upload(content, kept, uri, self._pool.submit(self._copy, kept, uri))
             self._uploads[segment] = upload
             self._forget_old()
@@ -168,13 +168,13 @@ class CommitUploads:
             if self._uploads[name].done.done():
                 del self._uploads[name]
 
-    def _ended_late(self, upload: _Upload, table: str, segment: str) -> None:
+    def _ended_late(self, upload: _Upload, raw_table: str, segment: str) -> None:
         if upload.done.cancelled():
             return
         try:
             upload.done.result()
             crc = content_crc(upload.kept, _ANY_SIZE)
-            late = LateUpload(table, segment, upload.uri, upload.content[0], crc)
+            late = LateUpload(raw_table, segment, upload.uri, upload.content[0], crc)
         except Exception as error:  # noqa: BLE001  # whatever the file system raises
             self._count(Outcome.FAILED)
             logger.warning("%s: the upload failed after the commit: %s", segment, error)

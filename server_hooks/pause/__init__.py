@@ -1,15 +1,15 @@
-"""Partition-level pause: the hook that holds the consumption of single partitions in a Python-hosted server.
+"""Partition-level pause: the hook that pauses the consumption of single partitions in a Python-hosted server.
 
 Pinot's consumer asks its rate limiter before it indexes a batch, the first batch of each segment too. There
 the hook stands: it lets the first batch of a segment through, or keeps the consumer waiting for as long as
-the ideal state's ``pausedPartitions`` has the segment's partition. A held segment is a consuming segment that
-has no rows
+the ideal state's ``pausedPartitions`` has the segment's partition. A paused segment is a consuming segment
+that has no rows
 yet: for the controller, the brokers, a restart and a rebalance it is like one whose topic is silent.
 
 =================  =====================================================================================
 module             what
 =================  =====================================================================================
-``gate``           which segments are held and which go free; plain Python
+``gate``           which segments are paused and which are released; plain Python
 ``limiter_0_11``   the place in Pinot 0.11 where consumers ask, and reflection; Java: ``v0_11.pause``
 ``hook``           the thread that follows the ideal states, seals what still consumes, and reports
 =================  =====================================================================================

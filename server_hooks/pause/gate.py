@@ -1,4 +1,4 @@
-"""Which consuming segments are held at their start, and which go free."""
+"""Which consuming segments are paused at their start, and which are released."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from controller_client.common.names import SegmentName
+from controller_client.common.names import SegmentName, TableName
 from controller_client.helix.ideal_state import ConsumptionFlags
 
 __all__ = ["Consumer", "Gate", "TableFlags", "Verdict"]
@@ -20,7 +20,7 @@ class Verdict(StrEnum):
     FREE = "FREE"
     """Consume, and do not ask again."""
     LET_THROUGH = "LET_THROUGH"
-    """Go on with this batch: the segment stops before its first row, or it is none that can be held."""
+    """Go on with this batch: the segment stops before its first row, or it cannot be paused."""
 
 
 @dataclass(frozen=True)
@@ -35,36 +35,36 @@ class Consumer(Protocol):
     """The consumer of one segment, as the gate sees it; called in the consumer's thread."""
 
     def must_stop(self) -> bool:
-        """Whether Pinot has told it to stop: it will not index a row any more."""
+        """Whether Pinot has asked it to stop: it will not index a row any more."""
         ...
 
     def must_commit(self) -> bool:
-        """Whether it was told to commit: it will do so before its first row."""
+        """Whether it was asked to commit: it will do so before its first row."""
         ...
 
     def force_commit(self) -> None:
-        """Tell it to commit."""
+        """Have it commit."""
         ...
 
 
 class Gate:
     """Decides for all segments of a server; its methods are called by consumer threads and by the hook's.
 
-    A segment that went free stays free: only its commit ends that. So whether a partition is held is known
-    for sure: its consuming segment is not among the free ones, hence has not indexed a row.
+    A segment that was released stays so: only its commit ends that. So whether a partition is paused is known
+    for sure: its consuming segment is not among the released ones, hence has not indexed a row.
 
     Args:
         read_flags: Reads the flags of a table (with type) from ZooKeeper; may raise.
-        on_read_error: Told when that failed: the flags read last are taken then.
-        is_unfinished: Whether a segment's partition was paused, but this segment not held yet, when the
-            server came to it: then it has rows on another server, or had them here. It goes free, to be
+        on_read_error: Called when that failed: the flags read last are taken then.
+        is_unfinished: Whether a segment's partition was paused, but this segment not kept back yet, when the
+            server came to it: then it has rows on another server, or had them here. It is released, to be
             sealed.
-        recheck_s: How often a consumer that waits looks whether Pinot told it to stop or to commit.
+        recheck_s: How often a consumer that waits looks whether Pinot asked it to stop or to commit.
     """
 
     def __init__(
         self,
-        read_flags: Callable[[str], TableFlags],
+        read_flags: Callable[[TableName], TableFlags],
         on_read_error: Callable[[str, Exception], None],
         is_unfinished: Callable[[str, SegmentName], bool],
         *,
@@ -75,10 +75,10 @@ class Gate:
         self._is_unfinished = is_unfinished
         self._recheck_s = recheck_s
         self._changed = threading.Condition()
-        self._known: dict[str, TableFlags] = {}
-        self._free: dict[str, set[str]] = {}
+        self._known: dict[TableName, TableFlags] = {}
+        self._free: dict[TableName, set[str]] = {}
 
-    def ask(self, table: str, segment: SegmentName, consumer: Consumer) -> Verdict:
+    def ask(self, table: TableName, segment: SegmentName, consumer: Consumer) -> Verdict:
         """Return when the segment's consumer may go on; called in its thread, before a batch is indexed.
 
         Args:
@@ -112,30 +112,30 @@ class Gate:
                 if self._known.get(table) is known:
                     self._changed.wait(self._recheck_s)
 
-    def update(self, table: str, read: TableFlags) -> None:
+    def update(self, table: TableName, read: TableFlags) -> None:
         """Take over what the hook's thread has read, and let consumers look again."""
         with self._changed:
             self._known[table] = read
             self._changed.notify_all()
 
-    def forget(self, table: str) -> None:
+    def forget(self, table: TableName) -> None:
         """The table is gone."""
         with self._changed:
             self._known.pop(table, None)
             self._free.pop(table, None)
             self._changed.notify_all()
 
-    def is_free(self, table: str, segment: str) -> bool:
-        """Whether a segment went free."""
+    def is_free(self, table: TableName, segment: str) -> bool:
+        """Whether a segment was released."""
         with self._changed:
             return segment in self._free.get(table, ())
 
-    def keep_free(self, table: str, consuming: Collection[str]) -> None:
-        """Forget free segments that are committed: not among those that should consume."""
+    def keep_free(self, table: TableName, consuming: Collection[str]) -> None:
+        """Forget released segments that are committed: not among those that should consume."""
         with self._changed:
             self._free.get(table, set()).intersection_update(consuming)
 
-    def _refresh(self, table: str) -> None:
+    def _refresh(self, table: TableName) -> None:
         try:
             read = self._read_flags(table)
         except Exception as error:  # noqa: BLE001  # whatever it is, the consumer goes by what is known

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
-from controller_client.common.names import SegmentName
+from controller_client.common.names import SegmentName, TableName, TableType
 from controller_client.consumption.partition_report import (
     HoldReport,
     live_session,
@@ -28,7 +28,6 @@ __all__ = ["NAME", "PauseHook"]
 logger = logging.getLogger(__name__)
 
 NAME = "partition-pause"
-_REALTIME = "_REALTIME"
 _TICK_S = 1.0
 
 
@@ -72,7 +71,7 @@ class PauseHook(TickingHook[HostedServerView]):
         self._store: PropertyStore | None = None
         self._place: LimiterPlace | None = None
         self._gate = Gate(self._read_flags, self._on_read_error, self._is_unfinished)
-        self._states: dict[str, IdealState] = {}
+        self._states: dict[TableName, IdealState] = {}
         self._reported: HoldReport | None = None
         self._last_life: HoldReport | None = None
         self._inherited: dict[str, frozenset[str]] = {}
@@ -90,7 +89,7 @@ class PauseHook(TickingHook[HostedServerView]):
             segment = SegmentName.parse(thread_name)
             if segment is None:
                 return False  # a Helix thread that catches up to the offset another replica committed
-            table = segment.name.rsplit("__", 3)[0] + _REALTIME
+            table = segment.table
             consumer = _Consumer(partial(self._manager, table, segment.name), place)
             return self._gate.ask(table, segment, consumer) is Verdict.FREE
         return False
@@ -104,7 +103,7 @@ class PauseHook(TickingHook[HostedServerView]):
         if data_manager is None or session is None:
             return
         names = (str(name) for name in data_manager.getAllTables())
-        tables = {name for name in names if name.endswith(_REALTIME)}
+        tables = {name for name in map(TableName, names) if name.type is TableType.REALTIME}
         for table in set(self._states) - tables:
             self._forget(table)
         held = {}
@@ -119,7 +118,7 @@ class PauseHook(TickingHook[HostedServerView]):
             write_report(store, report)
             self._reported = report
 
-    def _follow(self, store: PropertyStore, table: str) -> IdealState | None:
+    def _follow(self, store: PropertyStore, table: TableName) -> IdealState | None:
         """Read a table's ideal state if it changed since; a change wakes this thread."""
         version = store.connection.watch(ideal_state_path(store, table), self._on_change)
         if version is None:
@@ -137,7 +136,7 @@ class PauseHook(TickingHook[HostedServerView]):
             self._states[table] = state
         return self._states[table]
 
-    def _seal(self, data_manager: Any, table: str, state: IdealState) -> dict[int, str]:
+    def _seal(self, data_manager: Any, table: TableName, state: IdealState) -> dict[int, str]:
         """Have free segments of paused partitions committed; returns the held ones by partition."""
         self._gate.keep_free(table, state.consuming)
         held = {}
@@ -179,12 +178,12 @@ class PauseHook(TickingHook[HostedServerView]):
         """Called in kazoo's thread."""
         self.wake()
 
-    def _forget(self, table: str) -> None:
+    def _forget(self, table: TableName) -> None:
         self._gate.forget(table)
         self._states.pop(table, None)
         self._inherited.pop(table, None)
 
-    def _read_flags(self, table: str) -> TableFlags:
+    def _read_flags(self, table: TableName) -> TableFlags:
         state = read_ideal_state(self._connected(), table)
         self._inherit(table, state)
         return TableFlags(state.flags, state.version)

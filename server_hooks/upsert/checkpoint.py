@@ -1,8 +1,8 @@
 """Up to which message the files of sealed segments are on the disk: a restart applies only later ones.
 
 What is written into a mapped file outlives the process, but not the machine. So the files are flushed now and
-then, and after that it is noted up to where. Whether a segment's folder is still the one that was meant tells
-a file in it: a copy of the segment, from a reload or from another server, has another inode number.
+then, and after that it is noted up to where. Whether a segment's folder is still the one that was meant is
+shown by a file in it: a copy of the segment, from a reload or from another server, has another inode number.
 """
 
 from __future__ import annotations

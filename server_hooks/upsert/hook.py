@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from controller_client.clock import SystemClock
-from controller_client.common.names import SegmentName
+from controller_client.common.names import SegmentName, TableName, TableType
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.helix.table_config import read_table_config, table_config_path
@@ -28,7 +28,6 @@ __all__ = ["NAME", "UpsertHook"]
 logger = logging.getLogger(__name__)
 
 NAME = "upsert"
-_REALTIME = "_REALTIME"
 _DATA_KEY = "pinot.server.instance.dataDir"
 _FOLDER_KEY = "pinotPlugins.upsert.dir"
 _WAIT_KEY = "pinotPlugins.upsert.catchUpWaitMs"
@@ -49,7 +48,7 @@ class UpsertHook(TickingHook[HostedServerView]):
         self._wait_s = 0.0
         self._is_open = False
         self._lock = threading.Lock()
-        self._tables: dict[str, TableUpdater | None] = {}
+        self._tables: dict[TableName, TableUpdater | None] = {}
         install(self)
         self._filters = VersionFilters()
 
@@ -104,27 +103,27 @@ class UpsertHook(TickingHook[HostedServerView]):
                 updater.before_open(read_ideal_state(self._connected(), updater.table))
         self._is_open = True
         with server.errors.guard(NAME, "for tables that are gone"):
-            for folder in self._folder.glob(f"*{_REALTIME}"):
-                self._clean(folder.name)
+            for folder in self._folder.glob(f"*_{TableType.REALTIME}"):
+                self._clean(TableName(folder.name))
 
     def _for(self, table: Any, segment: str, call: Callable[[TableUpdater, SegmentName], None]) -> None:
         if not self.has_begun:
             return  # the hook could not be started: Pinot goes on without it
-        name = str(table.getTableName())
         with self.role.errors.guard(NAME, f"for {segment}"):
             parsed = SegmentName.parse(segment)
-            updater = self._updater(name) if name.endswith(_REALTIME) else None
+            name = TableName(str(table.getTableName()))
+            updater = self._updater(name) if name.type is TableType.REALTIME else None
             if parsed is not None and updater is not None:
                 call(updater, parsed)
 
-    def _updater(self, table: str) -> TableUpdater | None:
+    def _updater(self, table: TableName) -> TableUpdater | None:
         """What keeps a table up to date; made at the first question, None where it is no upsert table."""
         with self._lock:
             if table not in self._tables:
                 self._tables[table] = self._make(table)
             return self._tables[table]
 
-    def _make(self, table: str) -> TableUpdater | None:
+    def _make(self, table: TableName) -> TableUpdater | None:
         server, store = self.role, self._connected()
         config, created = read_table_config(store, table), store.creation_order(table_config_path(table))
         if config is None or created is None or not is_upsert(config):
@@ -155,7 +154,11 @@ class UpsertHook(TickingHook[HostedServerView]):
         # In this order: a table is in Pinot's list before it is in ours.
         with self._lock:
             known = set(self._tables)
-        present = {name for each in data_manager.getAllTables() if (name := str(each)).endswith(_REALTIME)}
+        present = {
+            name
+            for each in data_manager.getAllTables()
+            if (name := TableName(str(each))).type is TableType.REALTIME
+        }
         self._forget(known - present)
         for table in present - known:
             self._updater(table)  # where ZooKeeper did not answer when its first segment came
@@ -170,7 +173,7 @@ class UpsertHook(TickingHook[HostedServerView]):
                 except NotFoundError:
                     continue  # it is about to go
 
-    def _forget(self, tables: set[str]) -> None:
+    def _forget(self, tables: set[TableName]) -> None:
         for table in tables:
             with self._lock:
                 updater = self._tables.pop(table, None)
@@ -179,7 +182,7 @@ class UpsertHook(TickingHook[HostedServerView]):
                 self._filters.forget(table)
                 self._clean(table)
 
-    def _clean(self, table: str) -> None:
+    def _clean(self, table: TableName) -> None:
         """Delete what is kept here for a table that there is no more."""
         store = self._connected()
         if store.creation_order(table_config_path(table)) is None:

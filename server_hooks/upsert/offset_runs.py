@@ -40,7 +40,7 @@ class OffsetRuns:
             raise DataError(
                 f"the rows' offsets do not ascend: {offsets[:3].tolist()}... after {self.last}",
                 expected="a segment whose rows have the offsets of their messages, in their order",
-                remedy="is it a segment of an upsert table, made by a server with the hook upsert?",
+                remedy="check that it is a segment of an upsert table, made by a server with the hook upsert",
             )
         starts = np.flatnonzero(steps != 1)
         self._first = np.concatenate([self._first, offsets[starts]])

@@ -110,7 +110,7 @@ class Partition:
 
         Args:
             known: What was taken in an earlier life of the server, and is in the log.
-            wrote: Told after something was written about a version or later ones, in the thread that wrote.
+            wrote: Called after something was written about a version or later ones, in the thread that wrote.
         """
         self._wrote = wrote
         self.counts = False

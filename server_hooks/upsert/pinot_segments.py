@@ -1,4 +1,4 @@
-"""Pinot 0.11's segments of a table, by reflection where they do not tell it otherwise."""
+"""Pinot 0.11's segments of a table, by reflection where they have no other access."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import jpype
 
-__all__ = ["consuming_start", "released_elsewhere", "segment_names"]
+__all__ = ["consuming_start", "release_in_thread", "segment_names"]
 
 _CONSUMING = "org.apache.pinot.core.data.manager.realtime.LLRealtimeSegmentDataManager"
 _TABLE = "org.apache.pinot.core.data.manager.BaseTableDataManager"
@@ -29,7 +29,7 @@ def segment_names(table: Any) -> frozenset[str]:
     return frozenset(text.split("\n")) - {""}
 
 
-def released_elsewhere(table: Any, manager: Any) -> None:
+def release_in_thread(table: Any, manager: Any) -> None:
     """Release a segment in another thread: the last one to do so may wait for the segment's consumer."""
     _releasing.submit(table.releaseSegment, manager)
 

@@ -1,6 +1,6 @@
 """The columns of a sealed segment, in its file, where Pinot's own mapping of that file sees what is written.
 
-A raw column without compression is, big-endian, in ``v3/columns.psf`` where ``v3/index_map`` tells::
+A raw column without compression is, big-endian, in ``v3/columns.psf`` where ``v3/index_map`` has it::
 
     8 bytes marker
     7 ints: version, chunks, rows per chunk, bytes per value, rows, compression (0: none), start of the rest
@@ -146,7 +146,7 @@ def map_column(folder: Path, column: str, *, mode: str) -> Any:
             f"the segment has no plain column {column}",
             expected="a segment of an upsert table in format v3",
             where=str(index_map),
-            remedy="was the table made by: pinotctl upsert create?",
+            remedy="check that the table was created with 'pinotctl upsert create'",
         )
     start = places[column, "startOffset"] + _MARKER_BYTES
     with file.open("rb") as stream:

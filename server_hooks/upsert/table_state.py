@@ -47,7 +47,7 @@ class TableState:
         self._logs: dict[int, UpdatesLog] = {}
         self._signatures: dict[str, str] = {}
         self._mark = Complete(NIL, 0)
-        self._may_fall = False
+        self._may_lower = False
         self._is_whole = False
         self.is_missing_segments = False
         """Whether Pinot has a segment of the table that is not attached: then the mark stands still."""
@@ -93,16 +93,16 @@ class TableState:
         with self._changed:
             if self._is_whole and self._partitions and not self.is_missing_segments:
                 found = min(each.complete() for each in self._partitions.values())
-                if found.version >= self._mark.version or self._may_fall:
-                    self._mark, self._may_fall = found, False
+                if found.version >= self._mark.version or self._may_lower:
+                    self._mark, self._may_lower = found, False
                     for each in self._partitions.values():
                         each.settle(found.version)
             return self._mark
 
-    def let_fall(self) -> None:
-        """Something was let through before it was complete: the mark tells so by going back."""
+    def allow_lower_mark(self) -> None:
+        """Let the mark go back: something was let through before it was complete."""
         with self._changed:
-            self._may_fall = True
+            self._may_lower = True
 
     def progress(self) -> Mapping[int, PartitionProgress]:
         """How far each partition is."""

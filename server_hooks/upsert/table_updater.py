@@ -23,7 +23,7 @@ from controller_client.upsert.settings import UpsertSettings
 from controller_client.zookeeper import PropertyStore
 from server_hooks.upsert.consuming_rows import ConsumingRows
 from server_hooks.upsert.follower import Follower
-from server_hooks.upsert.pinot_segments import consuming_start, released_elsewhere, segment_names
+from server_hooks.upsert.pinot_segments import consuming_start, release_in_thread, segment_names
 from server_hooks.upsert.sealed_rows import SealedRows
 from server_hooks.upsert.table_state import TableState
 from server_hooks.upsert.updates_topic import UpdatesTopic
@@ -36,7 +36,7 @@ _SESSION_S = 1.0
 
 
 class TableUpdater:
-    """Keeps a table's rows on this server up to date, and tells how far they are.
+    """Keeps a table's rows on this server up to date, and reports how far they are.
 
     Args:
         config: The table's config.
@@ -46,7 +46,7 @@ class TableUpdater:
         wait_s: How long a segment, or the start of the server, waits at most to be complete.
         guard: As of :class:`~server_hooks.upsert.follower.Follower`.
         wrote: As of :class:`~server_hooks.upsert.partition.Partition`.
-        complete: Told up to which version this server is complete, before ZooKeeper is.
+        complete: Called with the version up to which this server is complete, before ZooKeeper is.
         clock: Time.
 
     Raises:
@@ -77,7 +77,7 @@ class TableUpdater:
         self._is_open = False
         self._missing: frozenset[str] = frozenset()
         self._gone: frozenset[str] = frozenset()
-        self._told: tuple[object, ...] = ()
+        self._reported: tuple[object, ...] = ()
         self._session = ""
         self._session_at = clock.monotonic()
         settings, stream = UpsertSettings.of(config), StreamConfig.of(config)
@@ -119,7 +119,7 @@ class TableUpdater:
             start = consuming_start(manager)
             if start is None:
                 return  # a sealed one: that came through before_add
-            part = ConsumingRows(table, manager, segment.name, segment.sequence, start, released_elsewhere)
+            part = ConsumingRows(table, manager, segment.name, segment.sequence, start, release_in_thread)
             self.state.attach_consuming(segment.partition, part)
         finally:
             table.releaseSegment(manager)
@@ -145,7 +145,7 @@ class TableUpdater:
         self.open()
 
     def open(self) -> None:
-        """From now on the server's record is told."""
+        """From now on the server's record is reported."""
         if not self._is_open:
             self._is_open = True
             self._publish()
@@ -178,7 +178,7 @@ class TableUpdater:
         self.state.settle_counting(newest)
 
     def _take_missing(self, table: Any, segment: SegmentName) -> None:
-        logger.warning("%s of %s was not taken when it came; now it is", segment.name, self.table)
+        logger.warning("%s of %s was missed when it came, and is taken now", segment.name, self.table)
         manager = table.acquireSegment(segment.name)
         if manager is None:
             return
@@ -214,17 +214,17 @@ class TableUpdater:
         return self.state.mark().version >= version
 
     def _others_mark(self) -> int:
-        """No query is asked with a newer one: what the others told, and this server in an earlier life."""
+        """The newest mark that queries use: of the others, or of this server in an earlier life."""
         servers = read_mark(self._store, self.table).servers
         others = [each.mark for name, each in servers.items() if each and name != self._instance]
         own = read_server(self._store, self.table, self._instance)
         return max(min(others, default=NIL), own.mark if own else NIL)
 
     def _let_through(self, what: str, target: int) -> None:
-        self.state.let_fall()
+        self.state.allow_lower_mark()
         logger.error(
-            "%s: %s waited %g s for version %d and goes on without; this server is complete up to %d, and "
-            "holds the table's mark there",
+            "%s: %s waited %g s for version %d and continues without it; this server is complete up to %d, "
+            "and holds the table's mark there",
             *(self.table, what, self._wait_s, target, self.state.mark().version),
         )
 
@@ -235,17 +235,17 @@ class TableUpdater:
         if not self._is_open:
             return
         progress = self.state.progress()
-        told = (mark, tuple((number, each.segment) for number, each in progress.items()))
+        reported = (mark, tuple((number, each.segment) for number, each in progress.items()))
         now = self._clock.monotonic()
-        if told == self._told and now < self._session_at:
+        if reported == self._reported and now < self._session_at:
             return
         session = live_session(self._store, self._instance)
         self._session_at = now + _SESSION_S
-        if session is None or (told == self._told and session == self._session):
+        if session is None or (reported == self._reported and session == self._session):
             return
         record = ServerRecord(self._instance, session, mark.version, mark.at_ms, progress)
         write_server(self._store, self.table, record)
-        self._told, self._session = told, session
+        self._reported, self._session = reported, session
 
 
 def _sealed(segment: SegmentName, pinot_segment: Any) -> SealedRows:

@@ -6,7 +6,7 @@ over offset and bytes. The folder holds one file that grows and files that are f
     <first offset>.open
     <first offset>-<next offset>-<greatest row>-<last version>-<its milliseconds>.log
 
-A full file tells in its name what would take long to find in it: the greatest offset of a row that its events
+A full file has in its name what would take long to find in it: the greatest offset of a row that its events
 are about, and the last version that ends in it (-1 for none).
 """
 
@@ -28,7 +28,7 @@ from controller_client.upsert.update_message import Events, VersionEnd, decode
 __all__ = ["LogSummary", "Message", "UpdatesLog"]
 
 Message = tuple[int, bytes, Events | VersionEnd]
-"""Its offset in the updates topic, its value, and what that says."""
+"""Its offset in the updates topic, its value, and that decoded."""
 
 _HEAD = struct.Struct("<IIq")
 _OFFSET = struct.Struct("<q")
@@ -83,7 +83,7 @@ class UpdatesLog:
 
     Args:
         folder: Its own; made where it is not there. What a crash left torn at the end is cut off.
-        file_bytes: A file that has so many is full.
+        file_bytes: A file of this size is full.
 
     Raises:
         OSError: The disk refuses.
@@ -152,7 +152,7 @@ class UpdatesLog:
 
         Raises:
             OSError: A file cannot be read.
-            DataError: A full file is spoilt; the one that grows is looked through when it is opened.
+            DataError: A full file is corrupt; the one that grows is checked when it is opened.
         """
         with self._lock:
             files: list[tuple[_File, int | None]] = [(file, None) for file in self._full]
@@ -167,9 +167,10 @@ class UpdatesLog:
                     yield offset, decode(value, where=f"offset {offset} in {file.path}")
             if end < len(content):
                 raise DataError(
-                    f"a record in the log of updates is spoilt, {end} bytes from its begin",
+                    f"a record in the log of updates is corrupt, {end} bytes from its start",
                     where=str(file.path),
-                    remedy="stop the server, delete this folder, and start it: it reads the topic again",
+                    remedy="stop the server, delete this folder and start the server: it reads the topic "
+                    "again",
                 )
 
     def _content(self, file: _File) -> bytes:

@@ -22,7 +22,7 @@ _MESSAGES = 200
 
 
 class UpdatesTopic:
-    """Reads the partitions that it is told, without a consumer group; one thread uses it.
+    """Reads the partitions that it is given, without a consumer group; one thread uses it.
 
     Args:
         stream: The table's stream config: the topic is in the same Kafka.
@@ -62,9 +62,9 @@ class UpdatesTopic:
             return topic_partitions(self._consumer, self._topic, _TIMEOUT_S)
         except KafkaException as error:
             raise SourceError(
-                f"Kafka does not tell the partitions of {self._topic}: {error.args[0].str()}",
+                f"Kafka did not return the partitions of {self._topic}: {error.args[0].str()}",
                 where=self._topic,
-                remedy="is Kafka up, and can this server reach it?",
+                remedy="check that Kafka is up, and that this server can reach it",
             ) from error
 
     def assign(self, offsets: Mapping[int, int]) -> None:
@@ -109,8 +109,8 @@ class UpdatesTopic:
             if number not in self._shorter:
                 self._shorter.add(number)
                 logger.error(
-                    "%s, partition %d begins again at %d, but this server has read it up to %d: was the "
-                    "topic made anew? Its messages are not applied; delete and create the table",
+                    "%s, partition %d starts again at %d, but this server has read it up to %d: was the "
+                    "topic created again? Its messages are not applied; delete and create the table",
                     *(self._topic, number, offset, expected),
                 )
             return False
@@ -124,5 +124,5 @@ class UpdatesTopic:
         return True
 
     def _on_error(self, error: Any) -> None:
-        """Called in the thread that polls; the client tries again by itself, and :meth:`partitions` tells."""
+        """Called in the thread that polls; the client retries on its own, and :meth:`partitions` reports."""
         logger.debug("%s: Kafka: %s", self._topic, error)

@@ -35,11 +35,11 @@ class Request(Protocol):
         ...
 
 
-def version_of_query(knowledge: Knowledge, name: str, request: Request | None) -> int | None:
+def version_of_query(routing_state: Knowledge, name: str, request: Request | None) -> int | None:
     """Return the version at which a query sees its table; None where it sees all rows.
 
     Args:
-        knowledge: Of the broker.
+        routing_state: Of the broker.
         name: The table's name as the query has it.
         request: What it is compiled for; None where it is compiled for something else than an answer.
 
@@ -47,8 +47,8 @@ def version_of_query(knowledge: Knowledge, name: str, request: Request | None) -
         PinotPluginError: The query is refused.
     """
     if request is not None and _PARTITIONED.search(request.sql):
-        _refuse_partitioned(knowledge, request)
-    table = knowledge.table(name)
+        _refuse_partitioned(routing_state, request)
+    table = routing_state.table(name)
     if table is None:
         return None
     options = request.options() if request else {}
@@ -58,16 +58,16 @@ def version_of_query(knowledge: Knowledge, name: str, request: Request | None) -
     table.check(name, options)
     if request is not None and table.table in request.versions:
         return request.versions[table.table]
-    mark = knowledge.mark(table.table)
+    mark = routing_state.mark(table.table)
     version: int = mark
     if asked.version is not None or asked.timestamp_ms is not None:
-        version = knowledge.with_ends(table, lambda ends: version_for(table, asked, mark, lambda _: ends))
+        version = routing_state.with_ends(table, lambda ends: version_for(table, asked, mark, lambda _: ends))
     if request is not None:
         request.versions[table.table] = version
     return version
 
 
-def check_multistage(knowledge: Knowledge, request: Request) -> None:
+def check_multistage(routing_state: Knowledge, request: Request) -> None:
     """Refuse a query for the multi-stage engine that names an upsert table.
 
     Raises:
@@ -78,21 +78,21 @@ def check_multistage(knowledge: Knowledge, request: Request) -> None:
         return
 
     def refuse(name: str) -> None:
-        table = knowledge.table(name)
+        table = routing_state.table(name)
         if table is not None:
             table.check(name, {"useMultistageEngine": "true"})
 
-    rewrite(request.sql, refuse, exists=knowledge.may_be_table)
+    rewrite(request.sql, refuse, exists=routing_state.may_be_table)
 
 
-def _refuse_partitioned(knowledge: Knowledge, request: Request) -> None:
+def _refuse_partitioned(routing_state: Knowledge, request: Request) -> None:
     """Servers compile the query in IN_PARTITIONED_SUBQUERY, where no condition is added."""
     if VersionOptions.of(request.options()).skip:
         return
     words = dict.fromkeys(_WORD.findall(request.sql))
-    named = [word for word in words if knowledge.may_be_table(word) and knowledge.table(word)]
+    named = [word for word in words if routing_state.may_be_table(word) and routing_state.table(word)]
     if named:
         raise RefusedQueryError(
             f"IN_PARTITIONED_SUBQUERY cannot be answered at one version of the upsert table {named[0]}",
-            remedy="use IN_SUBQUERY, or ask with the query option skipUpsert=true",
+            remedy="use IN_SUBQUERY, or query with the option skipUpsert=true",
         )

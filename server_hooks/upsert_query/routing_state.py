@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError, UnreachableError
 from controller_client.helix.table_config import table_config_path
 from controller_client.upsert.low_water_mark import MarkKeeper, read_mark
@@ -59,7 +60,7 @@ class Knowledge:
         self._tables: dict[str, _Table] = {}
         self._changed: set[str] = set()
         self._watchers: dict[str, Callable[[Any], None]] = {}
-        self._marks: dict[str, _Mark] = {}
+        self._marks: dict[TableName, _Mark] = {}
         self._ends: dict[str, VersionEnds] = {}
         self._mutex = threading.RLock()
         self._ends_mutex = threading.Lock()
@@ -88,7 +89,7 @@ class Knowledge:
         """
         return bool(self._table_names().alike(word))
 
-    def mark(self, table: str) -> int:
+    def mark(self, table: TableName) -> int:
         """The version at which queries of a table (with type) are answered.
 
         Raises:
@@ -198,7 +199,7 @@ class Knowledge:
         self._changed.add(key)
         self._on_change()
 
-    def _read_mark(self, table: str) -> int:
+    def _read_mark(self, table: TableName) -> int:
         with self._mutex:
             found = read_mark(self._store, table)
             known = self._marks.get(table)

@@ -125,7 +125,9 @@ def coordinate(
         clock = SystemClock()
         shown = VersionLines(cli.out.note, clock)
         cli.out.note(f"the key coordinator of {table} runs; stop it with Ctrl-C")
-        coordinator = Coordinator(spark, store, plan, options, clock, lock, told=shown.told, say=cli.out.note)
+        coordinator = Coordinator(
+            spark, store, plan, options, clock, lock, on_batch=shown.add, note=cli.out.note
+        )
         try:
             coordinator.run(stop.event)
         finally:

@@ -70,7 +70,7 @@ class SparkEngine:
             conf, cores = dict(self._context.getConf().getAll()), self._context.defaultParallelism
         except (Py4JError, OSError) as error:
             raise SetupError(
-                f"Spark's driver does not answer: {in_short(error)}", remedy="start this process again"
+                f"Spark's driver does not answer: {in_short(error)}", remedy="restart this process"
             ) from error
         return task_slots(conf, cores)
 
@@ -106,7 +106,7 @@ class SparkEngine:
             )
 
     def explain(self, task_name: str) -> Mapping[int, str]:
-        """Say of each group's subtask how it ended."""
+        """Report of each group's subtask how it ended."""
         job = self._jobs.get(task_name)
         return {} if job is None else job.explain()
 

@@ -87,7 +87,7 @@ class SparkJob:
             logger.warning("the Spark job %s was not cancelled: %s", self.name, error)
 
     def explain(self) -> Mapping[int, str]:
-        """Say of each group how its subtask ended."""
+        """Report of each group how its subtask ended."""
         failure = self._failure or ("still running" if not self.is_over else None)
         ends = {}
         if failure is not None:
@@ -105,7 +105,7 @@ class SparkJob:
             self._ends = (
                 context.parallelize(self._subtasks, len(self._subtasks)).map(self._run_subtask).collect()
             )
-        except Exception as error:  # noqa: BLE001  # told with each file that has no result
+        except Exception as error:  # noqa: BLE001  # reported with each file that has no result
             self._failure = f"the Spark job failed: {in_short(error)}"
             logger.warning("%s: %s", self.name, self._failure)
 
@@ -135,7 +135,7 @@ def watch(
     task_timeout_s: float,
     poll_interval_s: float,
 ) -> None:
-    """Wait for the end of a job, or until `on_poll` says that all is done.
+    """Wait for the end of a job, or until `on_poll` reports that all is done.
 
     A task begins no further file after its time. One that does not come to the end of a file either is ended
     when no other has ended for as long: then each task that runs has run longer than it may.

@@ -18,7 +18,7 @@ class SubtaskEnd:
 
     Attributes:
         groups: Its groups.
-        words: Which machine, and what it said.
+        words: Which machine, and what it reported.
     """
 
     groups: tuple[int, ...]
@@ -50,7 +50,7 @@ class RunSubtask:
         try:
             self._run(subtask)
             words = "done"
-        except Exception as error:  # noqa: BLE001  # told by the driver, for each file without a result
+        except Exception as error:  # noqa: BLE001  # reported by the driver, for each file without a result
             words = f"{type(error).__name__}: {error}"
         return SubtaskEnd(subtask.groups, f"Spark task on {socket.gethostname()}: {words}")
 

@@ -28,7 +28,7 @@ class ConnectionOptions:
         text,
         "ZooKeeper as `host:port,…[/chroot]`.",
         default=None,
-        shown_default="as the controller says",
+        shown_default="as the controller reports",
     )
     use_https: bool = option(
         "useHttps", boolean, "Whether a `host:port` is https.", default=False, aliases=("secureMode",)
@@ -58,7 +58,7 @@ class ConnectionOptions:
             raise ConfigError("both 'authToken' and 'username' are set", remedy="set one of them")
         if self.password is not None and self.username is None:
             raise ConfigError("the option 'password' is set without 'username'")
-        self.controller_config()  # a wrong address is told now
+        self.controller_config()  # a wrong address is reported now
 
     def controller_config(self) -> ControllerConfig:
         """Make the client's configuration."""

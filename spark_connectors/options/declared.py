@@ -79,7 +79,7 @@ def parse_options(cls: type[T], options: Mapping[str, str]) -> T:
         options: As Spark gives them; names in any case.
 
     Raises:
-        ConfigError: An unknown name (the nearest one and all valid ones are told), the same option by two
+        ConfigError: An unknown name (the nearest one and all valid ones are listed), the same option by two
             names, a value that cannot be read, a required option that is missing.
     """
     known = declared(cls)
@@ -164,7 +164,7 @@ def _unknown(name: str, known: list[tuple[str, Declared]]) -> ConfigError:
     instead = instead_of(name)
     if instead is not None:
         return ConfigError(
-            f"the option {name!r} of Pinot's Scala connector has no place here", remedy=instead
+            f"the option {name!r} of Pinot's Scala connector is not supported here", remedy=instead
         )
     names = [f"{each.name}*" if each.is_prefix else each.name for _, each in known]
     near = difflib.get_close_matches(name.lower(), [each.lower() for each in names], n=1)

@@ -105,7 +105,7 @@ class ReadOptions(ConnectionOptions):
         _addresses,
         "Brokers: `http://host:port,…`, or `host:port`.",
         default=(),
-        shown_default="as the controller says",
+        shown_default="as the controller reports",
     )
     segments_per_split: int = option("segmentsPerSplit", count, "Segments that a task reads.", default=3)
     query_options: tuple[tuple[str, str], ...] = option(
@@ -187,7 +187,7 @@ class ReadOptions(ConnectionOptions):
         """Make the brokers' configuration.
 
         Args:
-            found: Base addresses that the controller told, for where the option names none.
+            found: Base addresses that the controller reported, for where the option names none.
         """
         scheme = "https" if self.use_https else "http"
         named = tuple(url if "://" in url else f"{scheme}://{url}" for url in self.brokers)

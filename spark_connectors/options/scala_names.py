@@ -10,11 +10,11 @@ __all__ = ["instead_of"]
 _TRUST = "give the authorities' certificates by 'tlsCaFile' (PEM)"
 _KEYS = "give certificate and key by 'tlsClientCertFile' and 'tlsClientKeyFile' (PEM)"
 _FORMAT = "leave it out: dates and timestamps become TIMESTAMP; for another format make the table by hand"
-_PROXY = "leave it out: there has to be a way to controller, brokers and servers"
+_PROXY = "leave it out: controller, brokers and servers must be reachable"
 _INSTEAD = {
     "authheader": "leave it out: the token goes into the header Authorization",
     "grpc.max-inbound-message-size": "leave it out: there is no bound",
-    "grpc.port": "leave it out: ZooKeeper tells the port of each server",
+    "grpc.port": "leave it out: the port of each server is read from ZooKeeper",
     "grpc.proxy-uri": _PROXY,
     "grpc.tls.keystore-password": _KEYS,
     "grpc.tls.keystore-path": _KEYS,
@@ -26,7 +26,7 @@ _INSTEAD = {
     "keystorepassword": _KEYS,
     "keystorepath": _KEYS,
     "proxy.enabled": _PROXY,
-    "segmentnameformat": "leave it out: segments' names tell which write and which attempt they are of",
+    "segmentnameformat": "leave it out: segments' names show which write and which attempt they belong to",
     "timeformat": _FORMAT,
     "timegranularity": _FORMAT,
     "truststorepassword": _TRUST,
@@ -35,5 +35,5 @@ _INSTEAD = {
 
 
 def instead_of(name: str) -> str | None:
-    """Say what to do instead of an option; None when the Scala connector has none of this name."""
+    """Describe what to do instead of an option; None when the Scala connector has none of this name."""
     return _INSTEAD.get(name.lower())

@@ -163,7 +163,7 @@ class WriteOptions(ConnectionOptions):
         super().__post_init__()
         if self.staging_ttl_s < _LEAST_STAGING_TTL_S:
             raise ConfigError(
-                "'stagingTtl' is too short: it would be the end of other writes that are going on",
+                "'stagingTtl' is too short: it would delete what writes in progress have staged",
                 expected="1h or longer",
             )
         is_range = self.overwrite_scope is OverwriteScope.TIME_RANGE

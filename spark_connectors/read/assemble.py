@@ -1,4 +1,4 @@
-"""Decoded columns and the places of their nulls become the record batches that Spark expects."""
+"""Decoded columns and the positions of their nulls become the record batches that Spark expects."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from controller_client.errors import DataError
 from spark_connectors.read.columns import ReadColumn, target_schema
 from spark_connectors.read.data_table import DataTable
 
-__all__ = ["Nulls", "assemble", "places"]
+__all__ = ["Nulls", "assemble", "null_positions"]
 
-# A batch of Spark's own Arrow exchange has at most so many rows.
+# A batch of Spark's own Arrow exchange has at most this many rows.
 _BATCH_ROWS = 10_000
 
 Nulls = Mapping[str, Mapping[str, Any]]
 """Column -> segment -> rows of it that are null, as a sorted numpy array."""
 
 
-def places(tables: Iterator[DataTable]) -> dict[str, Any]:
+def null_positions(tables: Iterator[DataTable]) -> dict[str, Any]:
     """Read the answer about a column's nulls: segment -> its rows."""
     found: dict[str, list[Any]] = {}
     for table in tables:
@@ -92,7 +92,7 @@ def _fit(array: pa.Array, column: ReadColumn, field: pa.Field) -> pa.Array:
     try:
         if not field.nullable and array.null_count:
             raise DataError(
-                f"the column {column.name} holds nulls, and the schema says that it has none",
+                f"the column {column.name} contains nulls, but the schema declares it not nullable",
                 remedy="make it nullable in the schema",
             )
         if column.single_value:
@@ -103,8 +103,8 @@ def _fit(array: pa.Array, column: ReadColumn, field: pa.Field) -> pa.Array:
         )
     except pa.ArrowException as error:
         raise DataError(
-            f"the column {column.name} has a value that is no {column.simple_type}: {error}",
-            remedy="read it as the type that it has by default",
+            f"the column {column.name} has a value that is not a {column.simple_type}: {error}",
+            remedy="read it as its default type",
         ) from error
 
 

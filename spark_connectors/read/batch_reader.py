@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from controller_client.common.names import TableName
 from spark_connectors.options import ReadFrom, ReadOptions
 from spark_connectors.read.columns import ReadColumn, choose, columns_of, spark_schema
 from spark_connectors.read.plan import SegmentGroup, TableToRead, find_groups, find_table
@@ -42,7 +43,7 @@ def make_reader(options: ReadOptions, asked: StructType) -> DataSourceReader:
         ConfigError: The schema does not fit.
     """
     if options.query is not None:
-        # What of the result does not fit is told by the task: the query is not run once more for that.
+        # What of the result does not fit is reported by the task: the query is not run once more for that.
         return _QueryReader(options, options.query, asked)
     with options.client() as client:
         table = find_table(client, options)
@@ -60,7 +61,7 @@ class _Groups(InputPartition):
 class _WholeTables(InputPartition):
     """What a broker reads in one piece: tables' names with type, and predicates."""
 
-    tables: tuple[tuple[str, str | None], ...]
+    tables: tuple[tuple[TableName, str | None], ...]
 
 
 class _TableReader(DataSourceReader):

@@ -14,9 +14,10 @@ from pyspark.sql.types import StructType
 
 from controller_client.broker.client import BrokerClient, QueryResult
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, PartialResultError, PinotPluginError, QueryError
 from spark_connectors.options import ReadOptions
-from spark_connectors.read.assemble import Nulls, places
+from spark_connectors.read.assemble import Nulls, null_positions
 from spark_connectors.read.columns import ReadColumn, choose, column
 from spark_connectors.read.data_table import DataTable
 from spark_connectors.read.sql import all_of, count_by_segment, select_nulls, select_rows
@@ -56,33 +57,33 @@ class BrokerRows:
     nulls: Nulls
 
 
-def check_filter(client: ControllerClient, options: ReadOptions, table: str) -> None:
+def check_filter(client: ControllerClient, options: ReadOptions, table: TableName) -> None:
     """Let a broker look at the option ``filter`` before the job starts: it knows the columns' names.
 
     Args:
-        client: Tells the brokers.
+        client: Looks up the brokers.
         options: The read's.
         table: Name with type.
 
     Raises:
         QueryError: A column is unknown, or the predicate is no SQL.
     """
-    sql = select_rows(table, (), all_of(options.filter), 1, with_place=True)
+    sql = select_rows(table, (), all_of(options.filter), 1, with_position=True)
     try:
         _ask(client, options, f"EXPLAIN PLAN FOR {sql}")
     except QueryError as error:
         raise QueryError(
-            f"Pinot does not take the filter: {error.message}",
+            f"Pinot refuses the filter: {error.message}",
             expected="a predicate in Pinot's SQL",
             where=error.where,
-            remedy="mend the option 'filter'",
+            remedy="fix the option 'filter'",
         ) from error
 
 
 def read_table(
     client: ControllerClient,
     options: ReadOptions,
-    table: str,
+    table: TableName,
     where: str | None,
     columns: Sequence[ReadColumn],
     nullable: Sequence[ReadColumn],
@@ -90,7 +91,7 @@ def read_table(
     """Read a table's rows.
 
     Args:
-        client: Tells the brokers.
+        client: Looks up the brokers.
         options: The read's.
         table: Name with type.
         where: Predicate.
@@ -100,7 +101,7 @@ def read_table(
     Raises:
         PartialResultError: Segments are missing, or the table changed again and again meanwhile.
     """
-    sql = select_rows(table, columns, where, options.limit, with_place=bool(nullable), times_as_long=True)
+    sql = select_rows(table, columns, where, options.limit, with_position=bool(nullable), times_as_long=True)
     kinds = [(each.pinot_type, each.single_value) for each in columns]
     kinds += [("STRING", True), ("INT", True)] if nullable else []
     for _ in range(_ATTEMPTS_WHEN_CHANGED):
@@ -109,7 +110,7 @@ def read_table(
         if not nullable:
             return BrokerRows(rows, {})
         nulls = {
-            each.name: places(
+            each.name: null_positions(
                 iter([_decoded(_ask(client, options, select_nulls(table, each, where)), kinds[-2:])])
             )
             for each in nullable
@@ -121,7 +122,7 @@ def read_table(
         if same and _states(client, table) == before:
             return BrokerRows(rows, nulls)
     raise PartialResultError(
-        f"the segments of {table} changed again and again while it was read", remedy="use 'readFrom' servers"
+        f"the segments of {table} kept changing while it was read", remedy="use 'readFrom' servers"
     )
 
 
@@ -143,7 +144,7 @@ def read_query(
     """Run a query for its rows.
 
     Args:
-        client: Tells the brokers.
+        client: Looks up the brokers.
         options: The read's.
         query: Any SELECT.
         asked: The DataFrame's schema: columns of the result.
@@ -164,7 +165,7 @@ def read_query(
         )
     if result.stats.groups_limit_reached:
         raise QueryError(
-            "the query has more groups than Pinot counts: the result lacks some",
+            "the query has more groups than Pinot returns, so the result is incomplete",
             where=result.broker_url,
             remedy="narrow it, or raise numGroupsLimit on the servers or by 'queryOptions'",
         )
@@ -173,13 +174,13 @@ def read_query(
     found = _columns(result, options)
     columns = choose(found, asked)
     rows = _decoded(result, [(each.pinot_type, each.single_value) for each in found])
-    places_of = {each.name: n for n, each in enumerate(found)}
-    chosen = tuple(rows.columns[places_of[each.name]] for each in columns) if rows.rows else ()
+    positions_of = {each.name: n for n, each in enumerate(found)}
+    chosen = tuple(rows.columns[positions_of[each.name]] for each in columns) if rows.rows else ()
     return columns, DataTable(rows.rows, chosen)
 
 
 def has_limit(query: str) -> bool:
-    """Say whether a query ends with a LIMIT of its own."""
+    """Return whether a query ends with a LIMIT of its own."""
     return _HAS_LIMIT.search(query.strip()) is not None
 
 
@@ -194,15 +195,16 @@ def _ask(client: ControllerClient, options: ReadOptions, sql: str) -> QueryResul
 def _columns(result: QueryResult, options: ReadOptions) -> tuple[ReadColumn, ...]:
     if not result.columns:
         raise QueryError(
-            "the result has no columns: is there no segment in the table?",
+            "the result has no columns: the table may have no segments",
             where=result.broker_url,
-            remedy="give a schema by .schema(...), or read when there are rows",
+            remedy="pass a schema with .schema(...), or read once the table has rows",
         )
     names = [each.name for each in result.columns]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ConfigError(
-            f"the result has several columns {', '.join(twice)}", remedy="name them apart by AS in 'query'"
+            f"the result has several columns {', '.join(twice)}",
+            remedy="give them different names with AS in 'query'",
         )
     made = []
     for each in result.columns:
@@ -237,5 +239,5 @@ def _array(values: list[Any], kind: str, *, single_value: bool) -> pa.Array:
     return pa.array(values, element if single_value else pa.list_(element))
 
 
-def _states(client: ControllerClient, table: str) -> Mapping[str, Any]:
+def _states(client: ControllerClient, table: TableName) -> Mapping[str, Any]:
     return client.tables.ideal_state(table)

@@ -110,7 +110,7 @@ def choose(columns: tuple[ReadColumn, ...], asked: spark.StructType) -> tuple[Re
     """Take a DataFrame's schema, ours or a user's, as the projection.
 
     Raises:
-        ConfigError: Fields that are no columns, or whose types do not fit; all of them are told.
+        ConfigError: Fields that are no columns, or whose types do not fit; all of them are listed.
     """
     by_name = {each.name: each for each in columns}
     names = asked.fieldNames()
@@ -118,7 +118,8 @@ def choose(columns: tuple[ReadColumn, ...], asked: spark.StructType) -> tuple[Re
         raise ConfigError("the schema has no column", expected=", ".join(by_name))
     _check_names(by_name, names)
     refused = [
-        f"{field.name}: {field.dataType.simpleString()}, the column gives {by_name[field.name].simple_type}"
+        f"{field.name}: {field.dataType.simpleString()}, but the column is read as "
+        f"{by_name[field.name].simple_type}"
         for field in asked.fields
         if not _fits(by_name[field.name], field.dataType)
     ]

@@ -60,9 +60,9 @@ class DataTable:
     Attributes:
         rows: Rows.
         columns: By position: BOOLEAN is bool, TIMESTAMP int64 (epoch milliseconds), BYTES binary, BIG_DECIMAL
-            text without an exponent, multi-values are lists; others as their names say.
+            text without an exponent, multi-values are lists; others as their names suggest.
         exceptions: Pinot's error codes and texts.
-        metadata: Numbers that the server tells about the query.
+        metadata: Numbers that the server reports about the query.
     """
 
     rows: int
@@ -252,7 +252,7 @@ class _Cursor:
         length = self.number()
         self._at += length
         if length < 0 or self._at > len(self._payload):
-            raise ValueError("a text reaches over the end")
+            raise ValueError("a text extends past the end")
         return self._payload[self._at - length : self._at]
 
     def words(self) -> pa.Array:
@@ -265,7 +265,7 @@ class _Cursor:
             at += 8 + length
             words[number] = payload[at - length : at]
         if at > len(payload):
-            raise ValueError("a dictionary reaches over the end")
+            raise ValueError("a dictionary extends past the end")
         self._at = at
         return pa.array(words, pa.binary())
 

@@ -63,7 +63,7 @@ class LocalSegment:
             while (block := operator.nextBlock()) is not None:
                 yield decode(memoryview(block.getDataTable().toBytes()).tobytes())
         except jpype.JException as error:
-            raise QueryError(root_causes(error), remedy="look at 'filter' and 'columns'") from error
+            raise QueryError(root_causes(error), remedy="check 'filter' and 'columns'") from error
 
     def _operator(self, sql: str) -> Any:
         compiler = java_class("org.apache.pinot.sql.parsers.CalciteSqlParser")

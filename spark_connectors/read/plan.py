@@ -75,7 +75,7 @@ class SegmentGroup:
         segments: At least one.
     """
 
-    table: str
+    table: TableName
     where: str | None
     segments: tuple[SegmentToRead, ...]
 
@@ -118,7 +118,7 @@ def find_table(client: ControllerClient, options: ReadOptions) -> TableToRead:
         raise NotFoundError(
             f"there is no table {' or '.join(TableName.of(raw, each) for each in wanted)}",
             where=client.config.url,
-            remedy="look at the options 'table' and 'tableType'",
+            remedy="check the options 'table' and 'tableType'",
         )
     if options.read_from is ReadFrom.SEGMENTS:
         for config in configs:
@@ -182,15 +182,14 @@ def _in_order(segments: Sequence[SegmentToRead], per_group: int) -> list[list[Se
 
 
 def _wanted(options: ReadOptions) -> tuple[str, tuple[TableType, ...]]:
-    for table_type in TableType:
-        if options.table.endswith(f"_{table_type}"):
-            if options.table_type not in (None, table_type):
-                raise ConfigError(
-                    f"'table' is {options.table}, and 'tableType' is {options.table_type}",
-                    remedy="leave 'tableType' out",
-                )
-            return TableName(options.table).raw, (table_type,)
-    return options.table, (options.table_type,) if options.table_type else tuple(TableType)
+    table = TableName.parse(options.table)
+    if table is None:
+        return options.table, (options.table_type,) if options.table_type else tuple(TableType)
+    if options.table_type not in (None, table.type):
+        raise ConfigError(
+            f"'table' is {table}, and 'tableType' is {options.table_type}", remedy="leave 'tableType' out"
+        )
+    return table.raw, (table.type,)
 
 
 def _boundaries(
@@ -202,15 +201,15 @@ def _boundaries(
         return {names[0]: None}
     offline, realtime = (TableName.of(table.name, each) for each in (TableType.OFFLINE, TableType.REALTIME))
     found = () if options.brokers else tuple(client.cluster.broker_urls(table.name))
-    told = _time_boundary(options.broker_config(found), offline)
-    if told is None:
+    boundary = _time_boundary(options.broker_config(found), offline)
+    if boundary is None:
         if client.segments.list(offline, exclude_replaced=True):
             raise PartialResultError(
-                f"no broker tells the time boundary of {table.name}, though {offline} has segments",
+                f"no broker reports the time boundary of {table.name}, though {offline} has segments",
                 remedy="wait until a broker knows both parts, or read one by 'tableType'",
             )
         return {realtime: None}  # as brokers do
-    column, value = quoted(told["timeColumn"]), str(told["timeValue"]).replace("'", "''")
+    column, value = quoted(boundary["timeColumn"]), str(boundary["timeValue"]).replace("'", "''")
     return {offline: f"{column} <= '{value}'", realtime: f"{column} > '{value}'"}
 
 
@@ -218,21 +217,21 @@ def _time_boundary(brokers: BrokerConfig, offline: str) -> Mapping[str, Any] | N
     for number, url in enumerate(brokers.urls, start=1):
         transport = Transport(brokers, url=url)
         try:
-            told: Mapping[str, Any] = transport.get_json(path_of("debug", "timeBoundary", offline))
+            boundary: Mapping[str, Any] = transport.get_json(path_of("debug", "timeBoundary", offline))
         except NotFoundError:
             continue
         except NotAppliedError:
             if number == len(brokers.urls):
                 raise
         else:
-            return told
+            return boundary
         finally:
             transport.close()
     return None
 
 
 def _segments(
-    client: ControllerClient, table: str, addresses: _Addresses, read_from: ReadFrom
+    client: ControllerClient, table: TableName, addresses: _Addresses, read_from: ReadFrom
 ) -> list[SegmentToRead]:
     ideal = client.tables.ideal_state(table)
     external = client.tables.external_view(table)
@@ -265,7 +264,7 @@ def _check_grpc(servers: Sequence[ServerAddress]) -> None:
     without = [server.name for server in servers if server.port <= 0]
     if without:
         raise ConfigError(
-            f"{', '.join(without)} tell no gRPC port",
+            f"{', '.join(without)} report no gRPC port",
             remedy="set pinot.server.grpc.enable=true there, or use 'readFrom' segments or broker",
         )
 

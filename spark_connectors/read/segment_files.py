@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.segment_record import WantedSegment
 from controller_client.deepstore.servers import ServerTars
@@ -44,7 +45,9 @@ class SegmentFiles:
         folder: An empty folder of the task.
     """
 
-    def __init__(self, client: ControllerClient, fetcher: SegmentFetcher, table: str, folder: Path) -> None:
+    def __init__(
+        self, client: ControllerClient, fetcher: SegmentFetcher, table: TableName, folder: Path
+    ) -> None:
         self._client = client
         self._fetcher = fetcher
         self._table = table

@@ -148,21 +148,21 @@ class ServerAnswer:
 
     def check(self, server: ServerAddress, segments: Sequence[str], limit: int | None) -> None:
         """Compare what came with what was asked; errors as of :meth:`ServerConnection.ask`."""
-        told = self._last.metadata
+        metadata = self._last.metadata
         if self._problems:
             text = "; ".join(f"{code} {_shown(message)}" for code, message in self._problems.items())
             if _LACKING_CODES.issuperset(self._problems):
                 raise PartialResultError(f"{server}: {text}", where=str(server))
-            raise QueryError(text, where=str(server), remedy="look at 'filter' and 'columns'")
-        _check_columns(told.get("numSegmentsPrunedByInvalid", 0), str(server))
-        queried = told.get("numSegmentsQueried", -1)
-        seen = told.get("numSegmentsProcessed", 0) + told.get("numSegmentsPrunedByServer", 0)
+            raise QueryError(text, where=str(server), remedy="check 'filter' and 'columns'")
+        _check_columns(metadata.get("numSegmentsPrunedByInvalid", 0), str(server))
+        queried = metadata.get("numSegmentsQueried", -1)
+        seen = metadata.get("numSegmentsProcessed", 0) + metadata.get("numSegmentsPrunedByServer", 0)
         enough = limit is not None and self.rows >= limit
-        whole = seen >= queried and self.rows >= told.get("numDocsScanned", 0)
+        whole = seen >= queried and self.rows >= metadata.get("numDocsScanned", 0)
         if queried != len(segments) or not (enough or whole):
             raise PartialResultError(
                 f"{server} answered for {min(queried, seen)} of {len(segments)} segments,"
-                f" with {self.rows} of {told.get('numDocsScanned', 'unknown')} rows",
+                f" with {self.rows} of {metadata.get('numDocsScanned', 'unknown')} rows",
                 where=str(server),
             )
 
@@ -221,13 +221,13 @@ def _file(path: str | None) -> bytes | None:
 
 
 def _translated(error: grpc.RpcError, server: ServerAddress) -> NotAppliedError:
-    # The error of a call that was made is also the call, though its type does not say so.
+    # The error of a call that was made is also the call, though its type hides it.
     call: Any = error
     code: grpc.StatusCode = call.code()
-    told = f"{server} failed: {code.name} {(call.details() or '')[:_LONGEST_TEXT]}".rstrip()
+    text = f"{server} failed: {code.name} {(call.details() or '')[:_LONGEST_TEXT]}".rstrip()
     if code in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):
-        return AuthError(told, where=str(server))
-    return NotAppliedError(told, where=str(server))
+        return AuthError(text, where=str(server))
+    return NotAppliedError(text, where=str(server))
 
 
 @functools.cache

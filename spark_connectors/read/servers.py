@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from controller_client.errors import AuthError, NotAppliedError, PartialResultError
-from spark_connectors.read.assemble import Nulls, places
+from spark_connectors.read.assemble import Nulls, null_positions
 from spark_connectors.read.columns import ReadColumn
 from spark_connectors.read.data_table import DataTable
 from spark_connectors.read.plan import SegmentGroup, SegmentToRead, ServerAddress
@@ -74,7 +74,7 @@ def read_from_servers(
             except AuthError:
                 raise
             except (NotAppliedError, PartialResultError) as error:
-                logger.warning("%s: %s; the next replica is asked", group.table, error.message)
+                logger.warning("%s: %s; trying the next replica", group.table, error.message)
                 failed[server] = error.message
                 waiting += segments
             else:
@@ -91,7 +91,7 @@ def _ask(
     limit: int | None,
 ) -> ServedRows:
     names = [segment.name for segment in segments]
-    sql = select_rows(group.table, columns, group.where, limit, with_place=bool(nullable))
+    sql = select_rows(group.table, columns, group.where, limit, with_position=bool(nullable))
     with query.connect(server) as connection:
         for _ in range(_ATTEMPTS_WHEN_SEALED):
             answer = connection.ask(sql, names, limit=limit)
@@ -104,7 +104,7 @@ def _ask(
             if consuming <= {answer.consuming}:
                 return ServedRows(answer, nulls)
             answer.close()
-    raise PartialResultError(f"{server}: segments were sealed again and again while they were read")
+    raise PartialResultError(f"{server}: segments kept being sealed while they were read")
 
 
 def _nulls(
@@ -115,7 +115,7 @@ def _nulls(
     for column in nullable:
         found = connection.ask(select_nulls(group.table, column, group.where), names)
         consuming.add(found.consuming)
-        nulls[column.name] = places(found.tables())
+        nulls[column.name] = null_positions(found.tables())
     return nulls, consuming
 
 
@@ -124,7 +124,7 @@ def _given_up(
 ) -> PartialResultError:
     reasons = "; ".join(failed[server] for server in segment.servers)
     return PartialResultError(
-        f"no server gives the segment {segment.name} of {group.table}: {reasons}",
+        f"no server returned the segment {segment.name} of {group.table}: {reasons}",
         expected=f"an answer of {' or '.join(str(server) for server in segment.servers)}",
         remedy="start these servers; when the table was overwritten while it was read, read it again",
     )

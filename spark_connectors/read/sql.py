@@ -41,7 +41,7 @@ def select_rows(
     where: str | None,
     limit: int | None = None,
     *,
-    with_place: bool,
+    with_position: bool,
     times_as_long: bool = False,
 ) -> str:
     """Select the columns' values.
@@ -51,7 +51,7 @@ def select_rows(
         columns: What to select.
         where: Predicate.
         limit: Most rows; None: all.
-        with_place: Segment name and row number in it come after the columns.
+        with_position: Segment name and row number in it come after the columns.
         times_as_long: Brokers write timestamps in their own time zone, but not numbers.
     """
     selected = [
@@ -60,7 +60,7 @@ def select_rows(
         else quoted(each.name)
         for each in columns
     ]
-    if with_place:
+    if with_position:
         selected += [SEGMENT, DOC_ID]
     return _select(selected, table, where, limit)
 
@@ -68,7 +68,7 @@ def select_rows(
 def select_nulls(table: str, column: ReadColumn, where: str | None) -> str:
     """Select where the nulls of a column are.
 
-    ``is_null(column)`` in the list of what is selected would tell it with the rows, but in 0.11.0 it misses
+    ``is_null(column)`` in the list of what is selected would return it with the rows, but in 0.11.0 it misses
     the first null after each 10,000 rows; the predicate does not.
     """
     return _select([SEGMENT, DOC_ID], table, all_of(where, f"{quoted(column.name)} IS NULL"), None)

@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from controller_client.common.folders import scratch_folder
+from controller_client.common.names import TableName
 from spark_connectors.options import ReadFrom, ReadOptions
-from spark_connectors.read.assemble import Nulls, assemble, places
+from spark_connectors.read.assemble import Nulls, assemble, null_positions
 from spark_connectors.read.columns import ReadColumn
 from spark_connectors.read.data_table import DataTable
 from spark_connectors.read.plan import SegmentGroup
@@ -40,10 +41,10 @@ class ReadTask:
     nullable: Sequence[ReadColumn]
 
     def groups(self, groups: Sequence[SegmentGroup]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the groups, at most as many as the option ``limit`` says."""
+        """Yield the rows of the groups, at most as many as the option ``limit`` allows."""
         return self._limited(part for group in groups for part in self._group(group))
 
-    def tables(self, tables: Sequence[tuple[str, str | None]]) -> Iterator[pa.RecordBatch]:
+    def tables(self, tables: Sequence[tuple[TableName, str | None]]) -> Iterator[pa.RecordBatch]:
         """Yield tables' rows as a broker gives them.
 
         Args:
@@ -51,7 +52,7 @@ class ReadTask:
         """
         return self._limited(self._brokered(tables))
 
-    def _brokered(self, tables: Sequence[tuple[str, str | None]]) -> Iterator[tuple[DataTable, Nulls]]:
+    def _brokered(self, tables: Sequence[tuple[TableName, str | None]]) -> Iterator[tuple[DataTable, Nulls]]:
         from spark_connectors.read.broker import read_table
 
         with self.options.client() as client:
@@ -93,7 +94,7 @@ class ReadTask:
         from spark_connectors.read.segment_files import open_segment_files
 
         rows_sql = select_rows(
-            group.table, self.columns, group.where, self.options.limit, with_place=bool(self.nullable)
+            group.table, self.columns, group.where, self.options.limit, with_position=bool(self.nullable)
         )
         with (
             scratch_folder("pinot-read-", work_dir(self.options.work_dir)) as folder,
@@ -104,7 +105,9 @@ class ReadTask:
                 fetched = files.fetch(segment)
                 with LocalSegment(fetched, self.schema) as local:
                     nulls = {
-                        column.name: places(local.select(select_nulls(group.table, column, group.where)))
+                        column.name: null_positions(
+                            local.select(select_nulls(group.table, column, group.where))
+                        )
                         for column in self.nullable
                     }
                     for table in local.select(rows_sql):

@@ -1,4 +1,4 @@
-"""What Spark's checkpoint of a query tells: which offsets of the input each batch has.
+"""What Spark's checkpoint of a query shows: which offsets of the input each batch has.
 
 It is read through Spark's own file systems, so it may be wherever Spark can write it.
 """
@@ -38,7 +38,7 @@ class Checkpoint:
             self._files = self._path(uri).getFileSystem(context.hadoopConfiguration())
         except Py4JError as error:
             raise SourceError(
-                f"Spark does not take the checkpoint's location: {in_short(error)}", where=uri
+                f"Spark does not accept the checkpoint's location: {in_short(error)}", where=uri
             ) from error
 
     def newest_batch(self) -> int | None:

@@ -17,13 +17,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from controller_client.clock import Clock
 from controller_client.errors import ConflictError, SetupError, SourceError
-from controller_client.stream.offsets import open_look
+from controller_client.stream.offsets import open_offsets
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.record import CoordinatorRecord, read_coordinator, write_coordinator
 from controller_client.zookeeper import PropertyStore, TableLock
 from spark_connectors.faults import in_short
 from spark_connectors.upsert.checkpoint import Checkpoint
-from spark_connectors.upsert.delivery import Delivery, Told
+from spark_connectors.upsert.delivery import BatchReport, Delivery
 from spark_connectors.upsert.generation import (
     Generation,
     following,
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 LOCK = "UpsertCoordinator"
 """In the place of a task type in the path of the table's lock."""
 
-_LOOK_EVERY_S = 1
+_CHECK_EVERY_S = 1
 _MOST_FAILURES = 10
 _LONGEST_PAUSE_S = 60.0
 _SETTINGS = {
@@ -84,7 +84,7 @@ class CoordinatorOptions:
 
 
 class Coordinator:
-    """Runs the query until told to end, through failures and rebuilds.
+    """Runs the query until it is asked to stop, through failures and rebuilds.
 
     Args:
         spark: Where it runs; not a session of Spark Connect.
@@ -93,8 +93,8 @@ class Coordinator:
         options: See there.
         clock: Time.
         lock: The table's, held.
-        told: Called after each version, in a thread of Spark's.
-        say: Takes a line for people.
+        on_batch: Called after each version, in a thread of Spark's.
+        note: Called with lines for people.
     """
 
     def __init__(
@@ -106,8 +106,8 @@ class Coordinator:
         clock: Clock,
         lock: TableLock,
         *,
-        told: Callable[[Told], None],
-        say: Callable[[str], None],
+        on_batch: Callable[[BatchReport], None],
+        note: Callable[[str], None],
     ) -> None:
         self._spark = spark
         self._store = store
@@ -115,8 +115,8 @@ class Coordinator:
         self._options = options
         self._clock = clock
         self._lock = lock
-        self._told = told
-        self._say = say
+        self._on_batch = on_batch
+        self._note = note
         self._failures = 0
         for key, value in _SETTINGS.items():
             spark.conf.set(key, value)
@@ -140,7 +140,7 @@ class Coordinator:
                 if self._failures == _MOST_FAILURES:
                     raise
                 pause_s = min(2.0**self._failures, _LONGEST_PAUSE_S)
-                self._say(f"{error.message}; begins again in {pause_s:g} s")
+                self._note(f"{error.message}; trying again in {pause_s:g} s")
                 stop.wait(pause_s)
 
     def _run_query(self, stop: threading.Event) -> bool:
@@ -152,14 +152,14 @@ class Coordinator:
             raise SourceError(
                 f"the query failed: {in_short(error)}",
                 where=self._plan.table,
-                remedy="look at the lines that Spark wrote to stderr; where they say that data was lost "
+                remedy="see the lines that Spark wrote to stderr; where they report that data was lost "
                 "in the topic, begin again with --allow-data-loss",
             ) from error
 
     def _watch_query(self, stop: threading.Event) -> bool:
         with UpdatesTopic(self._plan.stream, self._plan.settings.updates_topic) as topic:
             sink = _Sink(topic, self._plan.settings.retention_ms, self._options.replication)
-            sink.ensure(len(open_look(self._plan.stream).read()))
+            sink.ensure(len(open_offsets(self._plan.stream).read()))
             generation = self._generation(topic)
             self._lag: int | None = None
             delivery = self._delivery(generation, sink)
@@ -167,7 +167,7 @@ class Coordinator:
             try:
                 while not stop.is_set():
                     self._refuse_without_lock()
-                    if query.awaitTermination(_LOOK_EVERY_S):
+                    if query.awaitTermination(_CHECK_EVERY_S):
                         return self._options.once
                     self._lag = _lag(query)
                     request = read_request(self._store, self._plan.table)
@@ -209,16 +209,16 @@ class Coordinator:
             raise SetupError(
                 f"the query does not start: {in_short(error)}",
                 where=self._plan.table,
-                remedy="look at the lines that Spark wrote to stderr",
+                remedy="see the lines that Spark wrote to stderr",
             ) from error
 
     def _delivery(self, generation: Generation, sink: _Sink) -> Delivery:
         table, store = self._plan.table, self._store
         none_yet = CoordinatorRecord(generation.number, generation.base)
 
-        def told(batch: Told) -> None:
+        def on_batch(batch: BatchReport) -> None:
             self._failures = 0
-            self._told(batch)
+            self._on_batch(batch)
 
         return Delivery(
             generation,
@@ -226,7 +226,7 @@ class Coordinator:
             sink,
             read_coordinator(store, table) or none_yet,
             write=lambda record: write_coordinator(store, table, record),
-            told=told,
+            on_batch=on_batch,
             may_send=lambda: not self._lock.lost,
             lag=lambda: self._lag,
             clock=self._clock,
@@ -238,17 +238,17 @@ class Coordinator:
         request = read_request(self._store, self._plan.table)
         asked = request is not None and (now is None or request.number > now.number)
         record = read_coordinator(self._store, self._plan.table)
-        told = max(record.version, int(record.details.get("sent", NIL))) if record else NIL
-        newest = max(topic.newest_version(), told)
+        sent = max(record.version, int(record.details.get("sent", NIL))) if record else NIL
+        newest = max(topic.newest_version(), sent)
         if now is not None and not asked:
             batch = Checkpoint(self._spark, self._uri(now)).newest_batch()
             if now.has_sent(newest, batch):
                 return now
-            self._say(
-                f"the checkpoint {self._uri(now)} is not the one of version {newest}, which was sent: the "
-                "state is built anew"
+            self._note(
+                f"the checkpoint {self._uri(now)} is not that of version {newest}, which was sent: the "
+                "state is rebuilt"
             )
-        offsets = open_look(self._plan.stream).read()
+        offsets = open_offsets(self._plan.stream).read()
         new = following(
             now,
             request,
@@ -261,7 +261,7 @@ class Coordinator:
         write_generation(self._store, self._plan.table, new)
         if now is not None:
             Checkpoint(self._spark, self._uri(now)).remove()
-        self._say(
+        self._note(
             f"generation {new.number} begins at version {new.base}, in {new.partitions} partitions and "
             f"{new.buckets} buckets"
         )
@@ -293,5 +293,5 @@ class _Sink:
         self.send_ends = topic.send_ends
 
     def ensure(self, partitions: int) -> int:
-        """Have at least so many partitions; returns how many there are."""
+        """Have at least this many partitions; returns how many there are."""
         return self._topic.ensure(partitions, retention_ms=self._retention_ms, replication=self._replication)

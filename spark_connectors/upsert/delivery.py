@@ -23,11 +23,11 @@ from controller_client.upsert.update_message import Events, VersionEnd
 from spark_connectors.upsert.generation import Generation
 from spark_connectors.upsert.processor import COUNTS
 
-__all__ = ["Batches", "Delivery", "Sink", "Told"]
+__all__ = ["BatchReport", "Batches", "Delivery", "Sink"]
 
 
 class Batches(Protocol):
-    """Tells which offsets of the input a batch has; see ``Checkpoint``."""
+    """Reads which offsets of the input a batch has; see ``Checkpoint``."""
 
     def begins(self, batch: int) -> Mapping[int, int]:
         """The first offset, by partition."""
@@ -42,7 +42,7 @@ class Sink(Protocol):
     """Takes messages; see ``UpdatesTopic``. A call returns when they are safe."""
 
     def ensure(self, partitions: int) -> int:
-        """Have at least so many partitions; returns how many there are."""
+        """Have at least this many partitions; returns how many there are."""
         ...
 
     def send_events(self, events: Mapping[int, Events]) -> None:
@@ -55,7 +55,7 @@ class Sink(Protocol):
 
 
 @dataclass(frozen=True)
-class Told:
+class BatchReport:
     """What a batch came to.
 
     Attributes:
@@ -86,9 +86,9 @@ class Delivery:
         sink: The updates topic.
         record: The coordinator's record as it is.
         write: Writes that record.
-        told: Called after each batch.
+        on_batch: Called after each batch.
         may_send: False once somebody else may hold the table's lock.
-        lag: As of ``Told``.
+        lag: As of ``BatchReport``.
         clock: For the time of ends.
     """
 
@@ -100,7 +100,7 @@ class Delivery:
         record: CoordinatorRecord,
         *,
         write: Callable[[CoordinatorRecord], None],
-        told: Callable[[Told], None],
+        on_batch: Callable[[BatchReport], None],
         may_send: Callable[[], bool],
         lag: Callable[[], int | None],
         clock: Clock,
@@ -110,7 +110,7 @@ class Delivery:
         self._sink = sink
         self._record = record
         self._write = write
-        self._told = told
+        self._on_batch = on_batch
         self._may_send = may_send
         self._lag = lag
         self._clock = clock
@@ -127,7 +127,7 @@ class Delivery:
         table = frame.toArrow()  # the one action on it: each would run the batch
         with self._one_at_a_time:
             if self._closed or not self._may_send():
-                raise ConflictError("this coordinator is about to end: the batch is left to the next")
+                raise ConflictError("this coordinator is stopping: the batch is left to the next one")
             self._deliver(table, batch)
 
     def _deliver(self, table: pa.Table, batch: int) -> None:
@@ -176,7 +176,7 @@ class Delivery:
             },
         )
         self._write(self._record)
-        self._told(Told(version, rows, unread, events, keys, held_back, lag))
+        self._on_batch(BatchReport(version, rows, unread, events, keys, held_back, lag))
 
 
 def _events(table: pa.Table, version: int) -> dict[int, Events]:

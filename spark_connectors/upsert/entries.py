@@ -63,7 +63,7 @@ class Entries:
         magic, count = _HEAD.unpack_from(data) if len(data) >= _HEAD.size else (b"", 0)
         if magic != _MAGIC or len(data) != _HEAD.size + count * _BYTES_EACH:
             raise DataError(
-                f"the state of a bucket of keys begins with {data[:8]!r} and has {len(data)} bytes",
+                f"the state of a bucket of keys starts with {data[:8]!r} and has {len(data)} bytes",
                 expected="what this version of the key coordinator writes",
                 remedy="pinotctl upsert rebuild",
             )

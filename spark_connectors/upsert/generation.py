@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from controller_client.common.names import TableName
 from controller_client.helix import read_record_at
 from controller_client.upsert.record import coordinator_path
 from controller_client.zookeeper import PropertyStore, ZNRecord
@@ -98,7 +99,7 @@ def following(
         request: The newest request; one that was met counts for nothing.
         newest: The newest version that was sent, of any generation; ``NIL`` for none.
         offsets: The next ones of the input, by partition.
-        partitions: Of the first generation, unless the request says otherwise.
+        partitions: Of the first generation, unless the request differs.
         buckets: Likewise.
         folder: Its checkpoint's.
     """
@@ -116,7 +117,7 @@ def following(
     )
 
 
-def read_generation(store: PropertyStore, table: str) -> Generation | None:
+def read_generation(store: PropertyStore, table: TableName) -> Generation | None:
     """The generation of a table (with type); None before the first."""
     record = read_record_at(store, _path(store, table, "generation"))
     if record is None:
@@ -131,7 +132,7 @@ def read_generation(store: PropertyStore, table: str) -> Generation | None:
     )
 
 
-def write_generation(store: PropertyStore, table: str, generation: Generation) -> None:
+def write_generation(store: PropertyStore, table: TableName, generation: Generation) -> None:
     """Write a generation; errors as of :meth:`PropertyStore.connection.set`."""
     names = ("number", "base", "partitions", "buckets", "folder")
     record = ZNRecord(
@@ -142,7 +143,7 @@ def write_generation(store: PropertyStore, table: str, generation: Generation) -
     _put(store, _path(store, table, "generation"), record)
 
 
-def read_request(store: PropertyStore, table: str) -> RebuildRequest | None:
+def read_request(store: PropertyStore, table: TableName) -> RebuildRequest | None:
     """The newest request, also one that was met: compare its number."""
     record = read_record_at(store, _path(store, table, "rebuild"))
     if record is None:
@@ -155,7 +156,7 @@ def read_request(store: PropertyStore, table: str) -> RebuildRequest | None:
 
 
 def next_request(
-    store: PropertyStore, table: str, *, partitions: int | None = None, buckets: int | None = None
+    store: PropertyStore, table: TableName, *, partitions: int | None = None, buckets: int | None = None
 ) -> RebuildRequest:
     """The request that :func:`request_rebuild` would write; nothing is written."""
     now = read_generation(store, table)
@@ -163,7 +164,7 @@ def next_request(
 
 
 def request_rebuild(
-    store: PropertyStore, table: str, *, partitions: int | None = None, buckets: int | None = None
+    store: PropertyStore, table: TableName, *, partitions: int | None = None, buckets: int | None = None
 ) -> RebuildRequest:
     """Ask for a new generation; one that is asked for and not begun yet is asked for with these numbers.
 
@@ -179,7 +180,7 @@ def request_rebuild(
     return request
 
 
-def _path(store: PropertyStore, table: str, name: str) -> str:
+def _path(store: PropertyStore, table: TableName, name: str) -> str:
     return f"{coordinator_path(store, table).rpartition('/')[0]}/{name}"
 
 

@@ -55,7 +55,7 @@ def resolve(known: Entries, records: Entries) -> Resolution:
 
 
 def live(entries: Entries, now_ms: int, retention_ms: int) -> NDArray[np.bool_]:
-    """Say which keys are still known: had a record in the retention time before ``now_ms``."""
+    """List which keys are still known: had a record in the retention time before ``now_ms``."""
     return entries.seen >= now_ms - retention_ms
 
 

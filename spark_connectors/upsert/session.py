@@ -27,7 +27,7 @@ def start_spark_with_kafka(
         conf: Spark's settings.
         packages: Maven coordinates of Spark's Kafka source, and of what else is needed, which Spark itself
             fetches; None: the pinned jars, unless ``conf`` names jars or packages.
-        progress: Told while jars are fetched.
+        progress: Updated while jars are fetched.
 
     Raises:
         SetupError: Spark does not start, a jar cannot be had, or Spark has no Kafka source then.

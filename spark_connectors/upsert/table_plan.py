@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError
 from controller_client.stream.config import StreamConfig
 from controller_client.upsert.requirements import check_requirements
@@ -39,7 +40,7 @@ class TablePlan:
         rank: The user's function, where there is one.
     """
 
-    table: str
+    table: TableName
     settings: UpsertSettings
     stream: StreamConfig
     key: Mapping[str, str]
@@ -48,18 +49,18 @@ class TablePlan:
     rank: RankFunction | None = field(default=None, repr=False)
 
     def projection(self, buckets: int) -> Projection:
-        """Say what is taken from messages."""
+        """Describe what is taken from messages."""
         columns = tuple(getattr(self.rank, "columns", ()))
         return Projection(self.key, self.time, self.message, buckets, self.rank, columns)
 
 
-def plan_of(client: ControllerClient, table: str, avro_schema: str | None = None) -> TablePlan:
+def plan_of(client: ControllerClient, table: TableName, avro_schema: str | None = None) -> TablePlan:
     """Read a table.
 
     Args:
         client: Its cluster's.
         table: Its name with type.
-        avro_schema: Of its messages, as JSON, where they are Avro; None: as its stream config says.
+        avro_schema: Of its messages, as JSON, where they are Avro; None: as in its stream config.
 
     Raises:
         NotFoundError: There is no such table.
@@ -83,7 +84,7 @@ def plan_of(client: ControllerClient, table: str, avro_schema: str | None = None
 
 
 def message_format(stream: StreamConfig, avro_schema: str | None) -> Format:
-    """Tell how messages are written, from the decoder that Pinot uses.
+    """Return how messages are written, from the decoder that Pinot uses.
 
     Raises:
         ConfigError: It is one that is not known here, or the schema of Avro messages is not.

@@ -24,7 +24,7 @@ __all__ = ["UpdatesTopic"]
 
 _TIMEOUT_S = 30.0
 _DELIVERY_TIMEOUT_MS = 120_000
-_LOOKS, _LOOK_EVERY_S = 300, 0.1
+_CHECKS, _CHECK_EVERY_S = 300, 0.1
 
 
 class UpdatesTopic:
@@ -40,7 +40,7 @@ class UpdatesTopic:
 
     def __init__(self, stream: StreamConfig, name: str) -> None:
         self.name = name
-        # librdkafka writes to stderr by itself; what matters comes back as an error of the call.
+        # librdkafka writes to stderr on its own; what matters comes back as an error of the call.
         self._settings: dict[str, Any] = {**client_settings(stream.values), "log_level": 0}
         self._admin = AdminClient(self._settings)
         self._producer = Producer(
@@ -94,14 +94,14 @@ class UpdatesTopic:
                     self._admin.create_partitions([more])[self.name].result(_TIMEOUT_S)
         except KafkaException as error:
             raise self._fault("does not make or extend", error) from error
-        self._wait_known(max(there, partitions))
+        self._wait_visible(max(there, partitions))
         self._partitions = max(there, partitions)
         return self._partitions
 
     def newest_version(self) -> int:
         """The newest version of which there is a message; ``NIL`` for none.
 
-        Versions grow in each partition, so the last message of each tells it.
+        Versions grow in each partition, so the last message of each shows it.
 
         Raises:
             SourceError: Kafka does not answer, or the topic has messages of somebody else.
@@ -125,7 +125,7 @@ class UpdatesTopic:
                 where = f"{self.name}, partition {partition}, offset {high - 1}"
                 newest = max(newest, decode(message.value() or b"", where=where).version)
         except KafkaException as error:
-            raise self._fault("does not tell the last messages of", error) from error
+            raise self._fault("did not return the last messages of", error) from error
         finally:
             consumer.close()
         return newest
@@ -157,30 +157,30 @@ class UpdatesTopic:
                 except BufferError:
                     self._producer.poll(1.0)
                 except KafkaException as error:
-                    raise self._fault("does not take messages of", error) from error
+                    raise self._fault("does not accept messages for", error) from error
         # Each message has its own time limit, so this ends.
         while self._producer.flush(_TIMEOUT_S):
             pass
         if faults:
-            raise self._fault("did not take all messages of", KafkaException(faults[0]))
+            raise self._fault("did not accept all messages for", KafkaException(faults[0]))
 
-    def _wait_known(self, partitions: int) -> None:
+    def _wait_visible(self, partitions: int) -> None:
         """Wait until the producer knows the partitions: it refuses messages for others."""
-        for _ in range(_LOOKS):
+        for _ in range(_CHECKS):
             if self._count(self._producer) >= partitions:
                 return
-            self._producer.poll(_LOOK_EVERY_S)
+            self._producer.poll(_CHECK_EVERY_S)
         raise SourceError(
             f"the topic {self.name} was made or extended, but Kafka does not show {partitions} partitions",
             where=str(self._settings["bootstrap.servers"]),
-            remedy="look at Kafka's log",
+            remedy="see Kafka's log",
         )
 
     def _count(self, client: AdminClient | Producer) -> int:
         try:
             return len(topic_partitions(client, self.name, _TIMEOUT_S))
         except KafkaException as error:
-            raise self._fault("does not tell the partitions of", error) from error
+            raise self._fault("did not return the partitions of", error) from error
 
     def _refuse_compaction(self) -> None:
         asked = ConfigResource(ConfigResource.Type.TOPIC, self.name)
@@ -197,5 +197,5 @@ class UpdatesTopic:
         return SourceError(
             f"Kafka {what} {self.name}: {error.args[0].str()}",
             where=str(self._settings["bootstrap.servers"]),
-            remedy="is Kafka up, and can this machine reach it?",
+            remedy="check that Kafka is up, and that this machine can reach it",
         )

@@ -1,4 +1,4 @@
-"""Lines that tell how far a key coordinator is."""
+"""Lines that show how far a key coordinator is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from controller_client.clock import Clock
-from spark_connectors.upsert.delivery import Told
+from spark_connectors.upsert.delivery import BatchReport
 
 __all__ = ["VersionLines"]
 
@@ -15,32 +15,32 @@ class VersionLines:
     """Sums versions up into a line every few seconds; calls may come from any thread.
 
     Args:
-        say: Takes a line.
+        note: Called with each line.
         clock: Time.
         interval_s: Seconds between lines.
     """
 
-    def __init__(self, say: Callable[[str], None], clock: Clock, *, interval_s: float = 10.0) -> None:
-        self._say = say
+    def __init__(self, note: Callable[[str], None], clock: Clock, *, interval_s: float = 10.0) -> None:
+        self._note = note
         self._clock = clock
         self._interval_s = interval_s
         self._lock = threading.Lock()
-        self._said_s = clock.monotonic()
+        self._noted_s = clock.monotonic()
         self._rows = 0
         self._unread = 0
-        self._last: Told | None = None
+        self._last: BatchReport | None = None
 
-    def told(self, batch: Told) -> None:
+    def add(self, batch: BatchReport) -> None:
         """Take in a version."""
         with self._lock:
             self._rows += batch.rows
             self._unread += batch.unread
             self._last = batch
-            if self._clock.monotonic() - self._said_s >= self._interval_s:
+            if self._clock.monotonic() - self._noted_s >= self._interval_s:
                 self._line()
 
     def close(self) -> None:
-        """Say what was not said yet."""
+        """Write the line that is still due."""
         with self._lock:
             self._line()
 
@@ -48,7 +48,7 @@ class VersionLines:
         last, now_s = self._last, self._clock.monotonic()
         if last is None:
             return
-        rate = self._rows / max(now_s - self._said_s, 0.001)
+        rate = self._rows / max(now_s - self._noted_s, 0.001)
         parts = [f"version {last.version}", f"{self._rows:,} rows ({rate:,.0f}/s)", f"{last.keys:,} keys"]
         if last.lag is not None:
             parts.append(f"{last.lag:,} rows behind")
@@ -56,5 +56,5 @@ class VersionLines:
             parts.append(f"{self._unread:,} rows without a key")
         if last.held_back:
             parts.append("held back until the rebuild has caught up")
-        self._say(", ".join(parts))
-        self._said_s, self._rows, self._unread, self._last = now_s, 0, 0, None
+        self._note(", ".join(parts))
+        self._noted_s, self._rows, self._unread, self._last = now_s, 0, 0, None

@@ -1,1 +1,1 @@
-"""``df.write.format("pinot")``: tasks stage segments, the driver's commit brings them in in one step."""
+"""``df.write.format("pinot")``: tasks stage segments, the driver's commit publishes them in one step."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError
 from controller_client.zookeeper import PropertyStore, TableLock, process_name
 from spark_connectors.options import WriteOptions
@@ -21,19 +22,19 @@ def open_zookeeper(options: WriteOptions, client: ControllerClient) -> Iterator[
     """Open ZooKeeper.
 
     Raises:
-        ConfigError: Its address is neither set nor told by the controller.
+        ConfigError: Its address is neither set nor reported by the controller.
     """
     address = options.zookeeper or client.cluster.zookeeper_address()
     if address is None:
         raise ConfigError(
-            "the controller does not tell its ZooKeeper's address", remedy="set the option 'zookeeper'"
+            "the controller does not report its ZooKeeper's address", remedy="set the option 'zookeeper'"
         )
     with PropertyStore(address, client.cluster.name()) as store:
         yield store
 
 
 @contextmanager
-def locked(options: WriteOptions, client: ControllerClient, table: str) -> Iterator[PropertyStore]:
+def locked(options: WriteOptions, client: ControllerClient, table: TableName) -> Iterator[PropertyStore]:
     """Hold the lock of a table's writes, waiting up to 600 s while others do; gives ZooKeeper.
 
     Raises:

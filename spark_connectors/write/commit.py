@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from controller_client.client import ControllerClient
 from controller_client.clock import Clock, SystemClock
+from controller_client.common.names import TableName
 from controller_client.publishing.quota import check_quota
 from controller_client.publishing.reverting import LineageTimeouts, delete_leftovers, revert_entry
 from controller_client.publishing.staged_segment import StagedSegment
@@ -19,7 +20,7 @@ from controller_client.rest.lineage import LineageEntry, LineageState
 from spark_connectors.write.cluster import locked
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.repeated import was_committed
-from spark_connectors.write.report import Outcome, tell
+from spark_connectors.write.report import Outcome, Written, report_commit
 from spark_connectors.write.scope import segments_to_replace
 from spark_connectors.write.staging_task import StagedByTask, stage_without_rows
 from spark_connectors.write.sweeping import delete_folder, sweep
@@ -45,14 +46,14 @@ def commit(plan: WritePlan, messages: Sequence[StagedByTask | None], clock: Cloc
     started = clock.monotonic()
     tasks = [message for message in messages if message is not None]
     segments = [segment for task in tasks for segment in task.segments]
-    what = "nothing to write"
+    what = Written.NOTHING
     replaced: Sequence[str] = ()
     if plan.committed_before or segments or plan.overwrite:
         with plan.options.client() as client:
             what, replaced = _commit(plan, client, segments)
             delete_folder(plan, plan.staging_uri)
             sweep(plan, client)
-    tell(plan, tasks, Outcome(what, len(replaced), clock.monotonic() - started))
+    report_commit(plan, tasks, Outcome(what, len(replaced), clock.monotonic() - started))
 
 
 def abort(plan: WritePlan) -> None:
@@ -70,16 +71,16 @@ def abort(plan: WritePlan) -> None:
 
 def _commit(
     plan: WritePlan, client: ControllerClient, segments: Sequence[StagedSegment]
-) -> tuple[str, Sequence[str]]:
+) -> tuple[Written, Sequence[str]]:
     if plan.committed_before:
-        return "committed before", ()
+        return Written.BEFORE, ()
     with locked(plan.options, client, plan.table) as store:
-        if was_committed(client, plan.table, plan.names_begin):
-            return "committed before", ()
+        if was_committed(client, plan.table, plan.names_prefix):
+            return Written.BEFORE, ()
         _take_back_killed(plan, client)
         replaced = segments_to_replace(client, store, plan.table, plan.scope()) if plan.overwrite else ()
         if not segments and not replaced:
-            return "nothing to write", ()
+            return Written.NOTHING, ()
         segments = segments or stage_without_rows(plan, client.clock).segments
         check_quota(client, plan.table, segments)
         switch(
@@ -92,11 +93,11 @@ def _commit(
             push_mode=plan.options.push_mode,
             keep_on_error=False,
         )
-    return "written", replaced
+    return Written.NOW, replaced
 
 
 def _is_of(plan: WritePlan, entry: LineageEntry) -> bool:
-    begin = f"{plan.names_begin}{plan.nonce}_"
+    begin = f"{plan.names_prefix}{plan.nonce}_"
     return any(name.startswith(begin) for name in entry.segments_to)
 
 
@@ -113,7 +114,7 @@ def _take_back_killed(plan: WritePlan, client: ControllerClient) -> None:
             client.segments.delete(plan.table, there.intersection(entry.segments_to))
 
 
-def _revert(client: ControllerClient, table: str, entry: LineageEntry) -> None:
+def _revert(client: ControllerClient, table: TableName, entry: LineageEntry) -> None:
     timeouts = LineageTimeouts()
     revert_entry(client, table, entry, timeouts)
     delete_leftovers(client, table, entry.segments_to, timeouts)

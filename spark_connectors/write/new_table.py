@@ -47,7 +47,7 @@ _NO_MULTI_VALUE = ("BOOLEAN", "BYTES", "BIG_DECIMAL")
 
 
 def create_table(
-    client: ControllerClient, table: str, frame: spark.StructType, options: WriteOptions
+    client: ControllerClient, table: TableName, frame: spark.StructType, options: WriteOptions
 ) -> TableConfig:
     """Make a table and, where there is none of its name, a schema; of two writes at once, one makes them.
 
@@ -67,9 +67,8 @@ def create_table(
         ConfigError: A column has a type without a counterpart, or an option names a column that is not there.
         RejectedError: Pinot finds the table wrong.
     """
-    raw = TableName(table).raw
-    schema = schema_of(frame, raw)
-    config = _config(raw, frame, options)
+    schema = schema_of(frame, table.raw)
+    config = _config(table.raw, frame, options)
     with locked(options, client, table):
         if not client.tables.exists(table):
             with suppress(ConflictError):
@@ -133,8 +132,8 @@ def _found(kind: spark.DataType, pairs: Any) -> str | None:
     return next((name for types, name in pairs if isinstance(kind, types)), None)
 
 
-def _config(raw: str, frame: spark.StructType, options: WriteOptions) -> TableConfig:
-    segments: dict[str, Any] = {"schemaName": raw, "replication": str(options.replication)}
+def _config(raw_table: str, frame: spark.StructType, options: WriteOptions) -> TableConfig:
+    segments: dict[str, Any] = {"schemaName": raw_table, "replication": str(options.replication)}
     indexing: dict[str, Any] = {"nullHandlingEnabled": options.null_handling}
     if options.time_column is not None:
         _check_columns("timeColumnName", (options.time_column,), frame)
@@ -158,7 +157,7 @@ def _config(raw: str, frame: spark.StructType, options: WriteOptions) -> TableCo
             indexing[key] = list(columns)
     return TableConfig.from_json(
         {
-            "tableName": raw,
+            "tableName": raw_table,
             "tableType": "OFFLINE",
             "segmentsConfig": segments,
             "tenants": {},

@@ -32,7 +32,7 @@ class Partitioning:
         max_length: Characters of a text that Pinot keeps.
         function: Pinot's name of the function, e.g. ``Murmur``.
         count: How many partitions there are.
-        function_config: What the function is told besides.
+        function_config: Further arguments of the function.
     """
 
     column: str

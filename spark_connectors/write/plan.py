@@ -93,8 +93,8 @@ class WritePlan:
                 staging_uri=f"{staging}/{staging_key or nonce}",
             )
             plan.casts()
-            plan.staging_store  # noqa: B018 - a store that cannot be opened is told now
-            if options.write_id is not None and was_committed(client, plan.table, plan.names_begin):
+            plan.staging_store  # noqa: B018 - a store that cannot be opened is reported now
+            if options.write_id is not None and was_committed(client, plan.table, plan.names_prefix):
                 return replace(plan, committed_before=True)
             scope = plan.scope()
             if scope is not None:
@@ -117,7 +117,7 @@ class WritePlan:
         return Schema.from_json(self.schema_document)
 
     @property
-    def table(self) -> str:
+    def table(self) -> TableName:
         """Table name with type."""
         return self.table_config.name_with_type
 
@@ -127,13 +127,13 @@ class WritePlan:
         return hashlib.sha256(self.write_id.encode()).hexdigest()[:16]
 
     @property
-    def names_begin(self) -> str:
+    def names_prefix(self) -> str:
         """How the names of all segments of this write begin, whatever the attempt."""
         return f"{self.table_config.raw_name}_spark_{self.write_digest}_"
 
     def segment_name(self, partition: int, number: int) -> str:
         """Name a segment by the Spark partition and its number among that partition's."""
-        return f"{self.names_begin}{self.nonce}_{partition:05d}_{number:03d}"
+        return f"{self.names_prefix}{self.nonce}_{partition:05d}_{number:03d}"
 
     def nonce_of(self, segment_name: str) -> str | None:
         """Return the nonce in a segment's name; None for one that no write has made."""
@@ -151,7 +151,7 @@ class WritePlan:
         return f"{self.staging_root}/{nonce}"
 
     def custom_metadata(self) -> dict[str, str]:
-        """What each segment says of itself."""
+        """What each segment records of itself."""
         return {WRITE_ID_KEY: self.write_digest}
 
     def casts(self) -> tuple[ColumnCast, ...]:
@@ -182,19 +182,19 @@ class WritePlan:
 
 
 def _table(client: ControllerClient, options: WriteOptions, frame: StructType) -> tuple[TableConfig, Schema]:
-    if options.table.endswith(f"_{TableType.REALTIME}"):
+    table = TableName.parse(options.table) or TableName.of(options.table, TableType.OFFLINE)
+    if table.type is TableType.REALTIME:
         raise ConfigError(
-            f"{options.table} is a REALTIME table: it takes rows from its stream alone",
+            f"{options.table} is a REALTIME table: it gets rows only from its stream",
             expected="the name of an OFFLINE table, or of a hybrid one without the type",
         )
-    table = TableName.of(options.table, TableType.OFFLINE)
-    realtime = f"{table.removesuffix(f'_{TableType.OFFLINE}')}_{TableType.REALTIME}"
+    realtime = table.as_type(TableType.REALTIME)
     try:
         config = client.tables.get(table)
     except NotFoundError as error:
         if client.tables.exists(realtime):
             raise ConfigError(
-                f"there is only {realtime}, which takes rows from its stream alone",
+                f"there is only {realtime}, which gets rows only from its stream",
                 expected=f"an OFFLINE table {table} beside it",
                 remedy="make the OFFLINE table first",
             ) from error
@@ -208,7 +208,7 @@ def _table(client: ControllerClient, options: WriteOptions, frame: StructType) -
 def _check_report_path(options: WriteOptions) -> None:
     if options.report_path is not None and not Path(options.report_path).absolute().parent.is_dir():
         raise ConfigError(
-            f"'reportPath' lies in a folder that is not there: {options.report_path}",
+            f"'reportPath' is in a folder that does not exist: {options.report_path}",
             expected="a path in a folder of the driver's machine",
         )
 
@@ -217,8 +217,9 @@ def _staging_root(options: WriteOptions, client: ControllerClient) -> str:
     place = options.staging_uri or client.cluster.deep_store_uri()
     if place is None:
         raise ConfigError(
-            "no place to stage segments: 'stagingUri' is not set, nor tells the controller its data dir",
-            remedy="set 'stagingUri' to a folder that executors, driver and controller reach",
+            "there is no folder to stage segments in: 'stagingUri' is not set, and the controller does not "
+            "report its data directory",
+            remedy="set 'stagingUri' to a folder that executors, driver and controller can reach",
         )
     # Beside the folders that FileIngestionTask sweeps, which are tables' names with type.
     return f"{place.rstrip('/')}/{STAGING_FOLDER}/spark-writes"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.rest.lineage import LineageState
 
 __all__ = ["was_committed"]
 
 
-def was_committed(client: ControllerClient, table: str, names_begin: str) -> bool:
+def was_committed(client: ControllerClient, table: TableName, names_prefix: str) -> bool:
     """Look for the write's segments, by how their names begin.
 
     They are in the table until an overwrite replaces them. From the commit on they are in the lineage, too,
@@ -19,4 +20,4 @@ def was_committed(client: ControllerClient, table: str, names_begin: str) -> boo
         name for entry in entries if entry.state is LineageState.COMPLETED for name in entry.segments_to
     ]
     seen = client.segments.list(table, exclude_replaced=True)
-    return any(name.startswith(names_begin) for name in (*remembered, *seen))
+    return any(name.startswith(names_prefix) for name in (*remembered, *seen))

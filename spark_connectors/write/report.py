@@ -1,4 +1,4 @@
-"""What a commit tells of itself."""
+"""The report of a commit."""
 
 from __future__ import annotations
 
@@ -10,12 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from controller_client.common.word_enum import WordEnum
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.staging_task import StagedByTask
 
-__all__ = ["Outcome", "tell"]
+__all__ = ["Outcome", "Written", "report_commit"]
 
 logger = logging.getLogger(__name__)
+
+
+class Written(WordEnum):
+    """Whether a commit published segments."""
+
+    NOW = "written"
+    NOTHING = "nothing_to_write"
+    BEFORE = "committed_before"
+    """By an earlier write of the same id."""
 
 
 @dataclass(frozen=True)
@@ -23,25 +33,25 @@ class Outcome:
     """The end of a commit that went well.
 
     Attributes:
-        what: ``written``, ``nothing to write`` or ``committed before``.
+        what: Whether segments were published.
         replaced: Segments that went.
         commit_s: Seconds of the commit, the wait for the brokers' new routing among them.
     """
 
-    what: str
+    what: Written
     replaced: int
     commit_s: float
 
 
-def tell(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outcome) -> None:
+def report_commit(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outcome) -> None:
     """Log one line and write the report; a report that cannot be written is no error: the rows are there."""
     report = _report(plan, tasks, outcome)
     logger.info(
-        "%s: write %s: %s, %d rows in %d segments (%d bytes) came, %d segments went; built %.1f s, uploaded"
-        " %.1f s, committed %.1f s",
+        "%s: write %s: %s, added %d rows in %d segments (%d bytes), replaced %d segments; built %.1f s, "
+        "uploaded %.1f s, committed %.1f s",
         plan.table,
         plan.write_id,
-        outcome.what,
+        outcome.what.words,
         report["rows"],
         report["segments"],
         report["bytes"],
@@ -58,7 +68,7 @@ def tell(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outcome) -> No
         new.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
         new.replace(path)
     except OSError as error:
-        logger.warning("no report is written to %s: %s", path, error)
+        logger.warning("the report could not be written to %s: %s", path, error)
 
 
 def _report(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outcome) -> dict[str, Any]:
@@ -76,7 +86,7 @@ def _report(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outcome) ->
     return {
         "table": plan.table,
         "write_id": plan.write_id,
-        "outcome": outcome.what,
+        "outcome": outcome.what.value,
         "rows": sum(task["rows"] for task in lines),
         "bytes": sum(task["bytes"] for task in lines),
         "segments": sum(len(task["segments"]) for task in lines),

@@ -3,8 +3,8 @@
 =============== ================================================================================
 whole table     every segment that queries see
 ``timeRange``   segments that lie wholly in [from, to); one that lies across the border is refused
-``partitions``  segments that hold rows of these partitions alone; one that holds others, too, or does
-                not say, is refused
+``partitions``  segments that hold rows of these partitions alone; one that holds others, too, or
+                whose partitions are unknown, is refused
 =============== ================================================================================
 
 Segments without rows are replaced along. What is refused is refused before anything was written.
@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, ConflictError, DataError
 from controller_client.models import Schema, SegmentMetadata, TableConfig
 from controller_client.zookeeper import PropertyStore
@@ -51,7 +52,7 @@ class TimeScope:
     end: int
 
     def place(self, segment: SegmentMetadata) -> _Place:
-        """Say where a segment lies."""
+        """Return where a segment lies."""
         start, last = segment.start_time, segment.end_time
         if start is None or last is None or segment.time_unit != self.unit:
             return _Place.ACROSS
@@ -93,7 +94,7 @@ class PartitionScope:
     ids: tuple[int, ...]
 
     def place(self, segment: SegmentMetadata) -> _Place:
-        """Say where a segment lies."""
+        """Return where a segment lies."""
         found = _partitions(segment, self.partitioning)
         if found is None:
             return _Place.ACROSS
@@ -144,7 +145,7 @@ def scope_of(
 
 
 def segments_to_replace(
-    client: ControllerClient, store: PropertyStore, table: str, scope: Scope | None
+    client: ControllerClient, store: PropertyStore, table: TableName, scope: Scope | None
 ) -> Sequence[str]:
     """Return the segments that queries see and that the scope holds.
 
@@ -185,7 +186,7 @@ def _time_scope(
     unit = epoch_unit(field)
     if unit is None:
         raise ConfigError(
-            f"the time column {field.name} of {config.name_with_type} counts no time: {field.data_type} of"
+            f"the time column {field.name} of {config.name_with_type} is not a time: {field.data_type} of"
             f" format {field.format}",
             expected="TIMESTAMP, or INT or LONG of an EPOCH format, for 'overwriteScope' timeRange",
         )
@@ -216,7 +217,7 @@ def _partition_scope(
 
 
 def _partitions(segment: SegmentMetadata, partitioning: Partitioning) -> set[int] | None:
-    """Return the partitions that a segment says it holds; None when it does not, or counts otherwise."""
+    """Return the partitions that a segment's metadata names; None when it does not, or counts otherwise."""
     document: Mapping[str, Any] = json.loads(segment.partition_metadata or "{}")
     column = (document.get("columnPartitionMap") or {}).get(partitioning.column) or {}
     same = (
@@ -229,4 +230,4 @@ def _partitions(segment: SegmentMetadata, partitioning: Partitioning) -> set[int
 
 def _described(segment: SegmentMetadata) -> str:
     times = f"{segment.start_time} to {segment.end_time} {segment.time_unit}"
-    return f"{times}; partitions {segment.partition_metadata or 'not told'}"
+    return f"{times}; partitions {segment.partition_metadata or 'unknown'}"

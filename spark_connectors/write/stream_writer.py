@@ -51,7 +51,7 @@ class PinotStreamWriter(DataSourceStreamArrowWriter):
         epoch = context.getLocalProperty("streaming.sql.batchId") if context is not None else None
         if context is None or query_id is None or epoch is None:
             raise ConfigError(
-                "Spark does not tell the task which query and epoch it belongs to",
+                "Spark does not pass the task its query and epoch",
                 expected="a micro-batch query of writeStream",
             )
         plan = replace(self._plan, write_id=f"{query_id}-{epoch}")
@@ -80,7 +80,7 @@ def stream_plan(
         frame: The stream's schema.
         overwrite: Whether the output mode is ``complete``.
         checkpoint: The query's checkpoint location. All its epochs stage in one folder, named by it: an epoch
-            whose tasks all failed tells its commit nothing else that could be cleaned up by.
+            whose tasks all failed gives its commit nothing else to clean up by.
 
     Raises:
         ConfigError: The options, the table or the columns do not fit, or the output mode is not ``append``.

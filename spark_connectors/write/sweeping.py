@@ -3,7 +3,7 @@
 A driver that was killed leaves its segments, and so does a task that outlives its job: a second attempt whose
 upload was on its way. Each attempt at a write has a folder of its own below the table's. Another's is deleted
 
-* when the lineage says that its segments were published or taken back: nothing reads them any more;
+* when the lineage shows that its segments were published or taken back: nothing reads them any more;
 * when nothing was put into it for ``stagingTtl``. Should its write be alive all the same, it fails in its
   commit, and the table is as it was.
 """
@@ -31,7 +31,7 @@ def sweep(plan: WritePlan, client: ControllerClient) -> None:
 
     Args:
         plan: A write that has staged something itself, or was made before.
-        client: The controller; its clock tells how old files are.
+        client: The controller; its clock determines how old files are.
     """
     try:
         over = {
@@ -43,7 +43,7 @@ def sweep(plan: WritePlan, client: ControllerClient) -> None:
         }
         files = list(plan.staging_store.list(plan.staging_root))
     except PinotPluginError as error:
-        logger.info("%s was not looked through for what dead writes have left: %s", plan.staging_root, error)
+        logger.info("%s was not searched for what dead writes have left: %s", plan.staging_root, error)
         return
     ttl_ms = plan.options.staging_ttl_s * _MILLIS
     for name in dead_folders(files, over, now_ms=int(client.clock.now() * _MILLIS), ttl_ms=ttl_ms):

@@ -185,6 +185,6 @@ def test_a_full_disk_is_nobodys_fault(
         child.build_files(CONFIG, SCHEMA, paths, reader, largest_file_bytes=largest_bytes),
     ):
         assert reply.get("error") == "DiskFullError", reply
-        assert f"no room is left on the disk of {child.work_dir}" in reply["message"]
+        assert f"no space is left on the disk of {child.work_dir}" in reply["message"]
         assert f"{largest_bytes:,} bytes at most" in reply["message"]
     assert _left(child) == before

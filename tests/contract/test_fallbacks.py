@@ -67,17 +67,17 @@ def test_csv_with_reader_config(child: SegmentChild, source_dir: Path) -> None:
 
 
 JSON_CASES: dict[str, tuple[str, str | None]] = {
-    "an object over lines": ('{"s":\n"a"}\n', "no JSON lines"),
-    "an array of objects": ('[{"s": "a"}, {"s": "b"}]', "no JSON objects"),
+    "an object over lines": ('{"s":\n"a"}\n', "not JSON lines"),
+    "an array of objects": ('[{"s": "a"}, {"s": "b"}]', "not JSON objects"),
     "a number for a text": ('{"s": "a"}\n{"s": 5}\n', "number"),
     "a text for a number": ('{"i": 5}\n{"i": "6"}\n', "string"),
-    "a fraction for an integer": ('{"i": 5}\n{"i": 6.0}\n', "Arrow does not read it"),
+    "a fraction for an integer": ('{"i": 5}\n{"i": 6.0}\n', "Arrow cannot read it"),
     "a nested object": ('{"s": {"a": 1}}\n', "dict values"),
     "a small timestamp": ('{"t": 5000000000}\n{"t": 5}\n', "small numbers"),
     "a key twice": ('{"s": "a", "s": "b"}\n', "twice"),
-    "two objects on a line": ('{"s": "a"}{"s": "b"}\n{"s": "c"}\n', "no JSON lines"),
+    "two objects on a line": ('{"s": "a"}{"s": "b"}\n{"s": "c"}\n', "not JSON lines"),
     "a list for one value": ('{"s": ["a"]}\n', "has lists"),
-    "a lone surrogate": ('{"s": "\\ud800"}\n', "Arrow does not read it"),
+    "a lone surrogate": ('{"s": "\\ud800"}\n', "Arrow cannot read it"),
     "a negative zero": ('{"d": -0}\n{"d": -0.0}\n', "negative zero"),
     "numbers as texts throughout": ('{"i": "5", "d": "1.5", "o": "true"}\n{"i": null}\n', None),
     "integers where fractions are": ('{"d": 1, "f": 2}\n{"d": 1.5, "f": 0.1}\n', None),

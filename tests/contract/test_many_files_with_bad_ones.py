@@ -73,7 +73,7 @@ CASES: dict[str, tuple[str, Callable[[Path], None], str, str]] = {
     "a CSV row": ("csv", _bad_row, "DataError", "row 8, field d_int: found '1099511627776'"),
     "a JSON text": ("json", _bad_last_row, "DataError", "row 2: cannot be read as JSON"),
     "a cut gzip": ("csv.gz", _cut_gzip, "DataError", ": cannot be read as CSV"),
-    "the head of a gzip": ("csv.gz", _gzip_head, "UnreadableFileError", "does not begin as it should"),
+    "the head of a gzip": ("csv.gz", _gzip_head, "UnreadableFileError", "its gzip header is damaged"),
     "a cut Avro file": ("avro", _cut, "UnreadableFileError", "it is cut short"),
     "a cut Parquet file": ("parquet", _cut, "UnreadableFileError", "cannot be read as PARQUET"),
     "no JSON": ("json", _another_format, "UnreadableFileError", "cannot be read as JSON"),

@@ -94,7 +94,10 @@ def test_bytes_of_another_encoding(child: SegmentChild, source_dir: Path, name: 
     offset = content.index("ü".encode("latin-1"))
     line = content[:offset].count(b"\n") + 1
     assert kind == "DataError"
-    assert f"{name}, line {line}: the byte 0xfc at offset {offset} begins no character in UTF-8" in message
+    assert (
+        f"{name}, line {line}: the byte 0xfc at offset {offset} does not start a character in UTF-8"
+        in message
+    )
     path.write_bytes(text.encode("utf-16"))
     kind, message = refused_alike(child, path)
     assert (kind, f"{name} begins with the byte-order mark of UTF-16" in message) == (

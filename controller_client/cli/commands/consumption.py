@@ -13,7 +13,7 @@ from controller_client.cli.commands.consumption_recipes import note_jumps
 from controller_client.cli.commands.each_table import each_table
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import dry_run_option, output_option
-from controller_client.common.names import TableType
+from controller_client.common.names import TableName, TableType
 from controller_client.common.nearest import did_you_mean
 from controller_client.errors import NotFoundError
 
@@ -223,13 +223,13 @@ def status(
 
     controls = _controls(cli, patterns, no_stream)
 
-    def look() -> list[TableStatus]:
+    def read() -> list[TableStatus]:
         return [control.status() for control in controls]
 
     if watching:
-        watch(cli.out, look, cli.client().clock, interval_s, rounds=rounds)
+        watch(cli.out, read, cli.client().clock, interval_s, rounds=rounds)
     else:
-        show(cli.out, look())
+        show(cli.out, read())
 
 
 @consumption.command(name="force-commit")
@@ -263,7 +263,7 @@ def force_commit(
             done = "would be committed"
         else:
             segments = force(control, timeout_s=timeout_s, wait=not no_wait, batch_size=batch_size)
-            done = "are asked to commit" if no_wait else "committed"
+            done = "were asked to commit" if no_wait else "committed"
         cli.out.note(f"{control.table}: {len(segments)} segments {done}.")
         return {
             "segments": sorted(segments),
@@ -280,20 +280,16 @@ def _controls(cli: CliContext, patterns: tuple[str, ...], no_stream: bool = Fals
     from controller_client.consumption.table_control import TableControl
 
     everything = cli.client().tables.list(TableType.REALTIME)
-    found: list[str] = [] if patterns else everything
+    found: list[TableName] = [] if patterns else everything
     for pattern in patterns:
-        names = [
-            name
-            for name in everything
-            if fnmatchcase(name, pattern) or fnmatchcase(name.removesuffix("_REALTIME"), pattern)
-        ]
+        names = [name for name in everything if fnmatchcase(name, pattern) or fnmatchcase(name.raw, pattern)]
         if not names:
             raise NotFoundError(
                 f"there is no realtime table {pattern}",
                 where=cli.client().config.url,
                 remedy=did_you_mean(
                     pattern,
-                    (name.removesuffix("_REALTIME") for name in everything),
+                    (name.raw for name in everything),
                     otherwise="see 'pinotctl table list --type realtime'",
                 ),
             )
@@ -313,7 +309,7 @@ def _note_resume(cli: CliContext, seen: TableStatus, consume_from: str) -> None:
         elif each.ahead:
             cli.out.note(f"  partition {each.partition}: the stream ends at {each.latest_offset}, before it")
     if seen.stream_problem:
-        cli.out.note(f"  whether rows are lost cannot be known: {seen.stream_problem}")
+        cli.out.note(f"  it cannot be determined whether rows are lost: {seen.stream_problem}")
 
 
 for _recipe in consumption_recipes.RECIPES:

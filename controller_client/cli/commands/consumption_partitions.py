@@ -23,7 +23,7 @@ def pause_partitions_of(
     timeout_s: float,
     dry_run: bool,
 ) -> None:
-    """Pause partitions of tables, or say that they could be."""
+    """Pause partitions of tables, or check that they could be."""
     from controller_client.consumption.partitions import check_pause, pause_partitions
 
     named = ", ".join(map(str, partitions))
@@ -40,7 +40,7 @@ def pause_partitions_of(
         if not began:
             cli.out.note(f"{control.table}: partitions {named} were paused already.")
         if wait:
-            cli.out.note(f"{control.table}: partitions {named} are held: nothing of them is consumed.")
+            cli.out.note(f"{control.table}: partitions {named} are paused: no server consumes them.")
         return {**record, "changed": began, "paused": wait}
 
     each_table(cli, controls, go)
@@ -54,7 +54,7 @@ def resume_partitions_of(
     timeout_s: float,
     dry_run: bool,
 ) -> None:
-    """Resume partitions of tables, or say which of them would go on."""
+    """Resume partitions of tables, or report which of them would be resumed."""
     from controller_client.consumption.partitions import resume_partitions
 
     named = ", ".join(map(str, partitions))
@@ -62,9 +62,9 @@ def resume_partitions_of(
     def go(control: TableControl) -> dict[str, Any]:
         record = {"partitions": list(partitions), "changed": False, "dry_run": dry_run}
         if dry_run:
-            held = sorted(control.ideal().flags.paused_partitions & set(partitions))
-            cli.out.note(f"{control.table}: of partitions {named}, {held or 'none'} would be resumed.")
-            return {**record, "would_resume": held}
+            paused = sorted(control.ideal().flags.paused_partitions & set(partitions))
+            cli.out.note(f"{control.table}: of partitions {named}, {paused or 'none'} would be resumed.")
+            return {**record, "would_resume": paused}
         changed = resume_partitions(control, partitions, wait=wait, timeout_s=timeout_s)
         done = "consume again" if changed else "were not paused"
         cli.out.note(f"{control.table}: partitions {named} {done}.")

@@ -42,7 +42,7 @@ _TIMEOUT = click.option(
     metavar="KEY=FILE",
     help="A key whose value is in a file: for credentials.",
 )
-@click.option("--unset", "removed", multiple=True, metavar="KEY", help="A key to take out; may be repeated.")
+@click.option("--unset", "removed", multiple=True, metavar="KEY", help="A key to remove; may be repeated.")
 @click.option(
     "--consume-from",
     type=click.Choice(["smallest", "largest", "lastConsumed"], case_sensitive=False),
@@ -51,7 +51,7 @@ _TIMEOUT = click.option(
 @click.option(
     "--no-stream",
     is_flag=True,
-    help="Do not check the new stream before; e.g. where only the cluster can reach it.",
+    help="Do not check the new stream first; e.g. where only the cluster can reach it.",
 )
 @_TIMEOUT
 @dry_run_option
@@ -83,7 +83,7 @@ def change_stream(
     control = _control(cli, table_name)
     control.watch_stream = not no_stream
     steps = _Steps(cli)
-    result = change(control, changes, consume_from=start, timeout_s=timeout_s, say=steps, dry_run=dry_run)
+    result = change(control, changes, consume_from=start, timeout_s=timeout_s, report=steps, dry_run=dry_run)
     if result is not None:
         cli.out.note(f"{control.table} consumes from the new stream.")
     steps.report(control, dry_run, changed=result is not None and result.changed)
@@ -94,7 +94,8 @@ def change_stream(
 @click.option(
     "--until",
     metavar="PLACE",
-    help="The offset of each partition to wait for: 0=120,1=77; default: the stream's ends of now.",
+    help="The offset of each partition to wait for: 0=120,1=77; default: the present end offsets of the "
+    "stream.",
 )
 @_TIMEOUT
 @dry_run_option
@@ -107,10 +108,10 @@ def drain(cli: CliContext, table_name: str, until: str | None, timeout_s: float,
 
     offsets = parse_consume_from(until) if until else None
     if offsets is not None and not isinstance(offsets, dict):
-        raise ConfigError(f"--until {until} names no offsets", expected="0=120,1=77")
+        raise ConfigError(f"--until {until} does not name offsets", expected="0=120,1=77")
     control, steps = _control(cli, table_name), _Steps(cli)
-    ends = drain_table(control, until=offsets, timeout_s=timeout_s, say=steps, dry_run=dry_run)
-    steps.report(control, dry_run, ends={str(partition): offset for partition, offset in ends.items()})
+    end_offsets = drain_table(control, until=offsets, timeout_s=timeout_s, report=steps, dry_run=dry_run)
+    steps.report(control, dry_run, ends={str(partition): offset for partition, offset in end_offsets.items()})
 
 
 @click.command()
@@ -128,7 +129,7 @@ def recover(cli: CliContext, table_name: str, reload: bool, timeout_s: float, dr
     from controller_client.consumption.recovering import recover as recover_table
 
     control, steps = _control(cli, table_name), _Steps(cli)
-    result = recover_table(control, timeout_s=timeout_s, say=steps, reload=reload, dry_run=dry_run)
+    result = recover_table(control, timeout_s=timeout_s, report=steps, reload=reload, dry_run=dry_run)
     note_jumps(cli, result.jumps)
     steps.report(control, dry_run, **result.to_json())
 
@@ -144,7 +145,7 @@ def recreate(cli: CliContext, table_name: str, timeout_s: float, dry_run: bool) 
     from controller_client.consumption.recovering import recreate as recreate_segments
 
     control, steps = _control(cli, table_name), _Steps(cli)
-    result = recreate_segments(control, timeout_s=timeout_s, say=steps, dry_run=dry_run)
+    result = recreate_segments(control, timeout_s=timeout_s, report=steps, dry_run=dry_run)
     note_jumps(cli, result.jumps)
     if not result.changed and not dry_run:
         cli.out.note(f"Every partition of {control.table} has a consuming segment.")
@@ -162,12 +163,12 @@ def reset(cli: CliContext, table_name: str, timeout_s: float, dry_run: bool) -> 
     from controller_client.consumption.recovering import reset as reset_segments
 
     control, steps = _control(cli, table_name), _Steps(cli)
-    committed = reset_segments(control, timeout_s=timeout_s, say=steps, dry_run=dry_run)
+    committed = reset_segments(control, timeout_s=timeout_s, report=steps, dry_run=dry_run)
     steps.report(control, dry_run, committed_segments=list(committed))
 
 
 def note_jumps(cli: CliContext, jumps: Iterable[OffsetJump]) -> None:
-    """Say which partitions did not resume where their committed rows end."""
+    """List which partitions did not resume where their committed rows end."""
     for jump in jumps:
         cli.out.note(f"  {jump}")
 

@@ -29,14 +29,14 @@ def show(out: Output, statuses: Sequence[TableStatus]) -> None:
 
 
 def headline(status: TableStatus) -> Iterator[str]:
-    """Say in words what a table is at, who paused it, when and why, and what is not known."""
+    """Describe what a table is at, who paused it, when and why, and what is not known."""
     yield f"{status.table}: {status.state}"
     for holder in status.holders:
         yield f"  paused {_by(holder)}"
     pinot = status.pinot_pause
     if pinot is not None:
-        told = ", ".join(text for text in (pinot.reason_code, pinot.comment, pinot.time_text) if text)
-        yield f"  Pinot says: {told}"
+        details = ", ".join(text for text in (pinot.reason_code, pinot.comment, pinot.time_text) if text)
+        yield f"  Pinot reports: {details}"
     if status.foreign:
         yield "  it was paused before that by somebody who left no name"
     for each in status.partitions:
@@ -88,29 +88,29 @@ def _by(holder: Holder) -> str:
 
 
 def watch(
-    out: Output, look: Callable[[], list[TableStatus]], clock: Clock, interval_s: float, *, rounds: int | None
+    out: Output, read: Callable[[], list[TableStatus]], clock: Clock, interval_s: float, *, rounds: int | None
 ) -> None:
     """Show statuses again and again: in place on a terminal, elsewhere a line for each change.
 
     Args:
         out: Where to; with JSON, one object a line for each change of a table.
-        look: Reads the statuses; called in this thread.
+        read: Reads the statuses; called in this thread.
         clock: Time and sleep.
-        interval_s: Seconds between two looks.
-        rounds: How many looks; None: until the user ends it (Ctrl-C).
+        interval_s: Seconds between two readings.
+        rounds: How many readings; None: until the user ends it (Ctrl-C).
     """
     if sys.stdout.isatty() and not out.is_json:
-        _watch_live(look, clock, interval_s, rounds)
+        _watch_live(read, clock, interval_s, rounds)
         return
     known: dict[tuple[str, int | None], Any] = {}
     for number in _rounds(rounds):
         if number:
             clock.sleep(interval_s)
-        for status in look():
-            _tell_changes(out, status, known)
+        for status in read():
+            _report_changes(out, status, known)
 
 
-def _tell_changes(out: Output, status: TableStatus, known: dict[tuple[str, int | None], Any]) -> None:
+def _report_changes(out: Output, status: TableStatus, known: dict[tuple[str, int | None], Any]) -> None:
     if out.is_json:
         document = as_json(status)
         if known.get((status.table, None)) != document:
@@ -129,7 +129,7 @@ def _tell_changes(out: Output, status: TableStatus, known: dict[tuple[str, int |
 
 
 def _watch_live(
-    look: Callable[[], list[TableStatus]], clock: Clock, interval_s: float, rounds: int | None
+    read: Callable[[], list[TableStatus]], clock: Clock, interval_s: float, rounds: int | None
 ) -> None:
     from rich.console import Group
     from rich.live import Live
@@ -140,7 +140,7 @@ def _watch_live(
         for number in _rounds(rounds):
             if number:
                 clock.sleep(interval_s)
-            statuses = look()
+            statuses = read()
             table = Table(box=None, pad_edge=False)
             for column in COLUMNS:
                 table.add_column(column, overflow="fold")

@@ -10,7 +10,7 @@ import click
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
-from controller_client.common.names import TableType
+from controller_client.common.names import TableName, TableType
 from controller_client.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def doctor(
         raise click.exceptions.Exit(1)
 
 
-def _repair_all(cli: CliContext, faults: list[tuple[str, Diagnosis]]) -> int:
+def _repair_all(cli: CliContext, faults: list[tuple[TableName, Diagnosis]]) -> int:
     from controller_client.publishing.lineage_repair import repair
 
     for name, fault in faults:
@@ -109,7 +109,7 @@ def _repair_all(cli: CliContext, faults: list[tuple[str, Diagnosis]]) -> int:
     return len(faults)
 
 
-def _row(table: str, fault: Diagnosis) -> tuple[object, ...]:
+def _row(table: TableName, fault: Diagnosis) -> tuple[object, ...]:
     plan = None
     if fault.repair is not None and fault.repair.load:
         plan = f"load {len(fault.repair.load)} segments"

@@ -33,7 +33,7 @@ __all__ = ["query"]
     "--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), help="Seconds it may take."
 )
 @click.option(
-    "--allow-partial", is_flag=True, help="Take the answer although servers or segments are missing."
+    "--allow-partial", is_flag=True, help="Accept the answer although servers or segments are missing."
 )
 @click.option(
     "--upsert",
@@ -98,7 +98,7 @@ def query(
 
 @contextmanager
 def _naming_tables(cli: CliContext, sql: str | SqlText) -> Iterator[None]:
-    """Say of an unknown table which one it is, and which ones are near: the broker says neither."""
+    """Name an unknown table and those with similar names: the broker's error does neither."""
     try:
         yield
     except QueryError as error:

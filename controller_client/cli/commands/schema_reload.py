@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from controller_client.cli.context import CliContext
-from controller_client.common.names import TableType
+from controller_client.common.names import TableName, TableType
 from controller_client.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["note_missing_columns", "reload_tables", "tables_of_schema"]
 
 
-def tables_of_schema(client: ControllerClient, schema: str) -> list[str]:
+def tables_of_schema(client: ControllerClient, schema: str) -> list[TableName]:
     """Return the tables (with type) that have a schema, as Pinot finds it for a table."""
     schemas = set(client.schemas.list())
     found = []
@@ -28,8 +28,8 @@ def tables_of_schema(client: ControllerClient, schema: str) -> list[str]:
     return found
 
 
-def note_missing_columns(cli: CliContext, tables: Sequence[str], columns: Sequence[str]) -> None:
-    """Say that queries leave segments out, and how to change that."""
+def note_missing_columns(cli: CliContext, tables: Sequence[TableName], columns: Sequence[str]) -> None:
+    """Warn that queries leave segments out, and explain how to change that."""
     filled = [name for name in tables if cli.client().segments.list(name, exclude_replaced=False)]
     if filled and columns:
         cli.out.note(
@@ -39,7 +39,7 @@ def note_missing_columns(cli: CliContext, tables: Sequence[str], columns: Sequen
         )
 
 
-def reload_tables(cli: CliContext, tables: Sequence[str], timeout_s: float) -> None:
+def reload_tables(cli: CliContext, tables: Sequence[TableName], timeout_s: float) -> None:
     """Let servers load all segments of tables again, and wait for each table.
 
     Raises:

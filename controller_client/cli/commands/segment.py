@@ -89,7 +89,9 @@ def upload(
     name = table_with_type(client, table_name)
     segments = {_segment_in(tar): tar for tar in tars}
     if len(segments) != len(tars):
-        raise ConfigError("two of the files hold a segment of the same name", expected="one file a segment")
+        raise ConfigError(
+            "two of the files contain a segment of the same name", expected="one file for each segment"
+        )
     record = {"table": name, "segments": list(segments), "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
         taken = segments.keys() & set(client.segments.list(name, exclude_replaced=False))
@@ -203,10 +205,10 @@ def _segment_in(tar: Path) -> str:
         with tarfile.open(tar, "r:gz") as archive:
             first = archive.next()
     except (tarfile.TarError, OSError, EOFError) as error:
-        raise DataError(f"this is no tar.gz: {error}", where=str(tar)) from error
+        raise DataError(f"this is not a tar.gz file: {error}", where=str(tar)) from error
     parts = Path(first.name).parts if first else ()
     if not parts or parts[0] in ("..", "/"):
         raise DataError(
-            "this tar.gz holds no segment", expected="one folder with the segment", where=str(tar)
+            "this tar.gz does not contain a segment", expected="one folder with the segment", where=str(tar)
         )
     return parts[0]

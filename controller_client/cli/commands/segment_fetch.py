@@ -64,8 +64,8 @@ def fetch(
         raise ConfigError(f"there is {target} already", remedy="remove it, or pass another --to")
     part = path.with_name(f".{path.name}.part")
     try:
-        with auditor(cli, store_uri) as (looker, servers):
-            judged, _ = looker.judge(table, [segment_name])
+        with auditor(cli, store_uri) as (segment_auditor, servers):
+            judged, _ = segment_auditor.judge(table, [segment_name])
             if not judged:
                 raise NotFoundError(f"{table} has no segment {segment_name}")
             fetcher = SegmentFetcher(cli.client(), servers, limits=limits, accept_agreeing=accept_agreeing)

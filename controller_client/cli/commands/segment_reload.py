@@ -25,7 +25,7 @@ __all__ = ["reload"]
 def reload(cli: CliContext, table_name: str, segment_names: tuple[str, ...], download: bool) -> None:
     """Let the servers that have segments load them again; queries go on meanwhile.
 
-    A server that has another version of a segment than its metadata says fetches it from the deep store. The
+    A server that has another version of a segment than its metadata names fetches it from the deep store. The
     command returns when the servers have been asked: `pinotctl deepstore audit` shows what became of it.
     """
     client = cli.client()

@@ -112,7 +112,7 @@ def update(cli: CliContext, file: TextIO, skip_task_validation: bool, dry_run: b
         cli.out.result(f"The config of {name} would be replaced; parts that differ: {named}.", record)
         return
     cli.client().tables.update(config, skip_task_validation=skip_task_validation)
-    cli.out.result(f"The config of {name} is replaced; parts that differed: {named}.", record)
+    cli.out.result(f"The config of {name} was replaced; parts that differed: {named}.", record)
 
 
 @table.command()
@@ -141,7 +141,7 @@ def delete(cli: CliContext, table_name: str, dry_run: bool, yes: bool) -> None:
 @output_option()
 @pass_cli
 def state(cli: CliContext, table_name: str, differences: bool) -> None:
-    """Compare what the cluster should hold (ideal state) with what servers say (external view)."""
+    """Compare what the cluster should hold (ideal state) with what servers report (external view)."""
     name = table_with_type(cli.client(), table_name)
     ideal, external = cli.client().tables.ideal_state(name), cli.client().tables.external_view(name)
     rows = []

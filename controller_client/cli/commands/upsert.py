@@ -78,7 +78,7 @@ def create(
     stock = servers_without_hooks(cli.property_store(), planned.table)
     if stock:
         warnings.append(
-            f"{', '.join(stock)} of the table's tenant never reported as hosted in Python: its rows "
+            f"{', '.join(stock)} of the table's tenant never reported that it is hosted in Python: its rows "
             "stay invisible there. Run servers of this tenant by: pinotctl serve server"
         )
     for warning in warnings:
@@ -163,5 +163,7 @@ def _table(cli: CliContext, name: str) -> QueriedTable:
 
     found = find_table(cli.property_store(), name)
     if found is None:
-        raise NotFoundError(f"there is no upsert table {name}", remedy="make it by: pinotctl upsert create")
+        raise NotFoundError(
+            f"there is no upsert table {name}", remedy="create it with 'pinotctl upsert create'"
+        )
     return found

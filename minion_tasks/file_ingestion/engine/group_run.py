@@ -24,7 +24,7 @@ _SAVE_INTERVAL_S = 2.0
 
 
 class SubtaskFailedError(PinotPluginError):
-    """Some files of the subtask could not be turned into segments; the session's ledger says why for each."""
+    """Some files of the subtask could not be built; the ledger has the reasons."""
 
 
 class UnitBuilder(Protocol):
@@ -117,7 +117,7 @@ class GroupRun:
         try:
             built = self._build(entries)
         except Exception as error:
-            # Not of one file: the staging folder, the disk. It is told with each file that it kept.
+            # Not of one file: the staging folder, the disk. It is reported with each file that it kept.
             logger.exception("the segments of %s could not be built", entries[0].file.shown)
             return BuiltUnit(None, {entry.number: error for entry in entries})
         if built.unit is not None:
@@ -147,7 +147,7 @@ class GroupRun:
         ):
             state = "abandoned" if session.abandoned else f"{session.state}, attempt {session.retry_count}"
             raise NotAppliedError(
-                f"session {self._session_id} of {session.table} is {state}: the subtask is not wanted"
+                f"session {self._session_id} of {session.table} is {state}: the subtask is no longer needed"
             )
 
     def _merged(self, group: FileGroup) -> FileGroup:

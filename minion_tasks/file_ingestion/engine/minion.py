@@ -26,7 +26,7 @@ _RUNNING = frozenset({"NOT_STARTED", "IN_PROGRESS"})
 _ENDED = frozenset({"COMPLETED", "DROPPED", "ERROR", "STOPPED", "TASK_ABORTED", "TASK_ERROR", "TIMED_OUT"})
 
 _ENDED_SINCE = {
-    "RUNNING": "it has not ended",
+    "RUNNING": "it is still running",
     "TIMED_OUT": "it took longer than taskTimeoutSeconds",
     "DROPPED": "its minion has left the cluster",
     "ERROR": "its minion cannot run this task type, or failed before it began: see its log",
@@ -35,7 +35,7 @@ _ENDED_SINCE = {
 
 
 class _Work(Enum):
-    """What Helix says of a job. STALLED: it runs, but no subtask of it does or will.
+    """What Helix reports of a job. STALLED: it runs, but no subtask of it does or will.
 
     Helix leaves a job so whose subtasks were dropped more often than they may be tried. For a moment it is so
     too, while a subtask moves from a dead minion to another.
@@ -65,7 +65,7 @@ class Engine(Protocol):
         ...
 
     def wait(self, task_name: str, params: FileIngestionParams, on_poll: Callable[[], bool]) -> None:
-        """Wait until no subtask runs any more, whatever came of it, or `on_poll` says that all is done.
+        """Wait until no subtask runs any more, whatever came of it, or `on_poll` reports that all is done.
 
         Subtasks of a process that has ended may be waited for: where they ended with it, this returns at
         once.
@@ -73,7 +73,7 @@ class Engine(Protocol):
         ...
 
     def explain(self, task_name: str) -> Mapping[int, str]:
-        """Say of each group's subtask how it ended, in the engine's words."""
+        """Report of each group's subtask how it ended, in the engine's words."""
         ...
 
     def cancel(self, task_name: str) -> None:
@@ -151,10 +151,10 @@ class MinionEngine:
         return name
 
     def wait(self, task_name: str, params: FileIngestionParams, on_poll: Callable[[], bool]) -> None:
-        """Poll until the ledger or Helix says that the job is over; Helix is the later of the two.
+        """Poll until the ledger or Helix reports that the job is over; Helix is the later of the two.
 
         Raises:
-            NoMinionError: No fitting minion has lived for the grace time.
+            NoMinionError: No matching minion has been live within the grace time.
         """
         minion_seen_s = work_seen_s = self._clock.monotonic()
         while True:
@@ -170,14 +170,15 @@ class MinionEngine:
                 minion_seen_s = now_s
             elif now_s - minion_seen_s > self._minion_grace_s:
                 raise NoMinionError(
-                    f"no minion tagged {params.minion_tag!r} lived in the last {self._minion_grace_s:.0f} s",
+                    f"no minion with the tag {params.minion_tag!r} was live in the last "
+                    f"{self._minion_grace_s:.0f} s",
                     where=task_name,
                     remedy="start one with 'pinotctl serve minion', then run the task again",
                 )
             self._clock.sleep(self._poll_interval_s)
 
     def explain(self, task_name: str) -> Mapping[int, str]:
-        """Read the subtasks' ends from the controller: the minion, Helix' state and what the minion said."""
+        """Read how the subtasks ended from the controller: minion, Helix' state, the minion's report."""
         try:
             subtasks = self._client.tasks.debug(task_name).get("subtaskInfos") or ()
         except NotAppliedError as error:
@@ -186,8 +187,10 @@ class MinionEngine:
         ends = {}
         for subtask in subtasks:
             state, minion = subtask.get("state"), subtask.get("participant")
-            reason = subtask.get("info") or _ENDED_SINCE.get(state, "its minion gave no reason: see its log")
-            end = f"{state} on {minion}: {reason}" if minion else "no minion has taken it"
+            reason = subtask.get("info") or _ENDED_SINCE.get(
+                state, "its minion reported no reason: see its log"
+            )
+            end = f"{state} on {minion}: {reason}" if minion else "no minion has accepted it"
             for number in subtask["taskConfig"]["configs"]["groups"].split(","):
                 ends[int(number)] = end
         return ends
@@ -211,7 +214,7 @@ class MinionEngine:
             return _Work.OVER
         except NotAppliedError as error:
             # The controller restarts; the job is in ZooKeeper and goes on without it.
-            logger.warning("the controller does not tell the state of %s now: %s", task_name, error)
+            logger.warning("the controller does not report the state of %s now: %s", task_name, error)
             return _Work.GOING_ON
         return _Work.STALLED if states and _ENDED.issuperset(states) else _Work.GOING_ON
 

@@ -67,7 +67,7 @@ class StagingBuilder:
         self._params = params
         self._builder = builder
         self._work_dir = work_dir
-        self._raw_table = session.table.rpartition("_")[0]
+        self._raw_table = session.table.raw
         self._clock = clock
         self._source = params.stores.source
         self._staging = params.stores.staging(session.staging_uri)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from controller_client.common.names import TableName
 from controller_client.config import ControllerConfig
 from minion_tasks.file_ingestion.session.model import Session
 
@@ -28,7 +29,7 @@ class ClusterAddress:
 
 @dataclass(frozen=True)
 class Subtask:
-    """What a subtask has to know: it reads all else from the cluster by itself.
+    """What a subtask has to know: it reads everything else from the cluster.
 
     Attributes:
         table: Name with type.
@@ -37,7 +38,7 @@ class Subtask:
         groups: Numbers of its groups.
     """
 
-    table: str
+    table: TableName
     session_id: str
     attempt: int
     groups: tuple[int, ...]
@@ -55,7 +56,7 @@ class Subtask:
     def from_configs(cls, configs: Mapping[str, str]) -> Subtask:
         """Read what `to_configs` wrote."""
         return cls(
-            table=configs["tableName"],
+            table=TableName(configs["tableName"]),
             session_id=configs["session"],
             attempt=int(configs["attempt"]),
             groups=tuple(int(number) for number in configs["groups"].split(",")),

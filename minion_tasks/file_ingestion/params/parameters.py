@@ -67,13 +67,13 @@ PARAMETERS: tuple[Parameter, ...] = (
         "consistentPushMaxRetries",
         retries,
         "0",
-        "How many later triggers go on with a session whose files failed; 0 throws it away.",
+        "How many later triggers resume a session whose files failed; 0 discards it.",
     ),
     Parameter(
         "clearConsistentPushState",
         boolean,
         "false",
-        "Each run first clears all sessions of the table away: for one run, after which it is to be removed.",
+        "Each run first clears all sessions of the table; set it for one run, then remove it.",
     ),
     Parameter(
         "enableSync",
@@ -110,9 +110,9 @@ PARAMETERS: tuple[Parameter, ...] = (
         "tableMaxNumTasks",
         count_or_no_bound,
         "1000",
-        "At most so many subtasks in a run, over which all files are spread; -1 for no bound.",
+        "Most subtasks in a run, over which all files are spread; -1 for no limit.",
     ),
-    Parameter("taskMaxNumFilesPerTask", count, "100", "At most so many files in a subtask."),
+    Parameter("taskMaxNumFilesPerTask", count, "100", "Most files in a subtask."),
     Parameter(
         "taskMaxDataSize",
         size_bytes,
@@ -129,7 +129,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         "maxNumRecordsPerSegment",
         count,
         "5000000",
-        "Append mode: a segment has at most so many rows; a larger file becomes several.",
+        "Append mode: most rows in a segment; a larger file becomes several.",
     ),
     Parameter(
         "skipFileIfFailToInitReader",

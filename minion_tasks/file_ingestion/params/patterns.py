@@ -79,7 +79,7 @@ class PathMatcher:
         """Refuse a pattern that no file can match, whatever its name.
 
         A glob is followed through the folder's path, exactly. Of a regular expression only the plain text at
-        its begin is compared; a run says whether the rest matches anything.
+        its start is compared; a run shows whether the rest matches anything.
 
         Args:
             folder_uris: The folder whose files are matched, in each form that it may have in their URIs.
@@ -129,7 +129,7 @@ def _parse_glob(glob: str) -> list[_Token | _Group]:
     while i < len(glob):
         match = _PART.match(glob, i)
         if match is None:
-            raise ValueError(f"it cannot be read from character {i + 1} on")
+            raise ValueError(f"it is invalid from character {i + 1} on")
         i = match.end()
         part = match[0]
         if match["plain"] and part in "{},":

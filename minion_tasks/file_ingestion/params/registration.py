@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName, TableType
 from controller_client.errors import ConfigError
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
 
 
-def offline_table(client: ControllerClient, table: str) -> str:
+def offline_table(client: ControllerClient, name: str) -> TableName:
     """Return the name with type of the OFFLINE table.
 
     Raises:
         ConfigError: It is a realtime table.
         NotFoundError: There is no such table.
     """
-    raw = table.removesuffix("_OFFLINE")
-    if table.endswith("_REALTIME"):
-        raise ConfigError(
-            f"{table} is a realtime table",
-            expected=f"an OFFLINE table: {TASK_TYPE} ingests files into these only",
-        )
-    if client.tables.exists(f"{raw}_OFFLINE"):
-        return f"{raw}_OFFLINE"
-    if client.tables.exists(f"{raw}_REALTIME"):
-        raise ConfigError(
-            f"{raw} is a realtime table",
-            expected=f"an OFFLINE table: {TASK_TYPE} ingests files into these only",
-        )
-    raise client.tables.unknown(f"{raw}_OFFLINE")
+    given = TableName.parse(name) or TableName.of(name, TableType.OFFLINE)
+    if given.type is TableType.REALTIME:
+        raise _realtime(name)
+    if client.tables.exists(given):
+        return given
+    if client.tables.exists(given.as_type(TableType.REALTIME)):
+        raise _realtime(given.raw)
+    raise client.tables.unknown(given)
 
 
-def load_params(client: ControllerClient, table: str) -> FileIngestionParams:
+def _realtime(name: str) -> ConfigError:
+    return ConfigError(
+        f"{name} is a realtime table",
+        expected=f"an OFFLINE table: {TASK_TYPE} ingests files into these only",
+    )
+
+
+def load_params(client: ControllerClient, table: TableName) -> FileIngestionParams:
     """Read and check the task's parameters from the table config.
 
     Raises:

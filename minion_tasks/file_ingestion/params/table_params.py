@@ -147,7 +147,7 @@ def _check_together(configs: Mapping[str, str], values: Mapping[str, Any]) -> No
     )
     if values["enableAtomicUpload"] and not sync:
         raise ConfigError(
-            "enableAtomicUpload is of sync mode, and enableSync is not true",
+            "enableAtomicUpload needs sync mode, but enableSync is not true",
             remedy="set consistentPushEnabled instead, or enableSync as well",
         )
     if "consistentPushMaxRetries" in configs and not (swap or push):
@@ -193,9 +193,7 @@ def _parse(configs: Mapping[str, str]) -> dict[str, Any]:
 
 def _unknown(key: str) -> ConfigError:
     if key in ("retryCount", "state"):
-        return ConfigError(
-            f"{key} is read-only: it is told by 'pinotctl task session show'", remedy="remove it"
-        )
+        return ConfigError(f"{key} is read-only: 'pinotctl task session show' reports it", remedy="remove it")
     names = [*_BY_KEY, *(prefix + "…" for prefix in PREFIXES)]
     folded = {name.lower(): name for name in names}
     near = difflib.get_close_matches(key.lower(), folded, n=1, cutoff=0.6)
@@ -229,9 +227,9 @@ def _check_uri(key: str, uri: str) -> None:
         parts = urlsplit(uri)
     except ValueError as error:  # a bracket where a host would be
         raise ConfigError(
-            f"{key} is no URI: {error}", expected="file:///folder or s3://bucket/folder/"
+            f"{key} is not a URI: {error}", expected="file:///folder or s3://bucket/folder/"
         ) from None
     if parts.scheme == "s3" and not parts.netloc:
-        raise ConfigError(f"{key} names no bucket: {uri}", expected="s3://bucket/folder/")
+        raise ConfigError(f"{key} does not name a bucket: {uri}", expected="s3://bucket/folder/")
     if parts.password:
-        raise ConfigError(f"{key} carries a password", remedy="put credentials into input.fs.prop.*")
+        raise ConfigError(f"{key} contains a password", remedy="put credentials into input.fs.prop.*")

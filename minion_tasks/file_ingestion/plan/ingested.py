@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.filestore import FileInfo
 from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.plan.provenance import Provenance
@@ -35,11 +36,11 @@ class TableContents:
         return [*self.uris_of, *self.foreign]
 
 
-def read_contents(client: ControllerClient, store: PropertyStore, table: str) -> TableContents:
+def read_contents(client: ControllerClient, store: PropertyStore, table: TableName) -> TableContents:
     """Read the metadata of all segments that queries see, a page at a time.
 
     Raises:
-        DataError: A segment says unreadably where it came from.
+        DataError: The record of a segment's source files is damaged.
     """
     names = client.segments.list(table, exclude_replaced=True)
     files: dict[str, FileInfo] = {}

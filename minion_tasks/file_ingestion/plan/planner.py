@@ -18,7 +18,7 @@ _LEFT_OUT_NAMED = 3
 
 @dataclass(frozen=True)
 class SourceDiff:
-    """A source listing held against what the table's segments say they were built from."""
+    """A source listing compared with the files that the table's segments were built from."""
 
     new: tuple[FileInfo, ...]
     changed: tuple[FileInfo, ...]
@@ -179,7 +179,7 @@ def read_beside(
 
 
 def is_same(before: FileInfo, now: FileInfo) -> bool:
-    """Tell if two sightings of a URI are of one content: by etag if both have it, else by size and time."""
+    """Whether two listings of a URI have the same content: by etag if both have it, else by size and time."""
     if before.etag is not None and now.etag is not None:
         return before.etag == now.etag and before.size_bytes == now.size_bytes
     return before.size_bytes == now.size_bytes and before.modified_ms == now.modified_ms

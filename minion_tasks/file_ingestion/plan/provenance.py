@@ -62,5 +62,5 @@ def _unpacked(packed: bytes) -> bytes:
     unpacking = zlib.decompressobj()
     text = unpacking.decompress(packed, _LARGEST_PLAIN_BYTES)
     if not unpacking.eof:
-        raise ValueError(f"it is cut short, or has more than {_LARGEST_PLAIN_BYTES:,} bytes unpacked")
+        raise ValueError(f"it is truncated, or has more than {_LARGEST_PLAIN_BYTES:,} bytes unpacked")
     return text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError, SourceError
 from controller_client.publishing.reverting import LineageTimeouts, delete_leftovers, revert_entry
 from controller_client.rest.lineage import LineageState
@@ -14,7 +15,7 @@ from minion_tasks.file_ingestion.engine.staging import (
 )
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.run.purge import purge
-from minion_tasks.file_ingestion.run.resuming import is_entry_of, why_undone
+from minion_tasks.file_ingestion.run.resuming import is_entry_of, switch_abandon_reason
 from minion_tasks.file_ingestion.run.types import RunTools
 from minion_tasks.file_ingestion.session.model import Session, SessionState, abandon
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
@@ -26,7 +27,7 @@ class Cleaning:
     """What a run that holds the table's lock deletes, and when."""
 
     def __init__(
-        self, tools: RunTools, table: str, params: FileIngestionParams, sessions: SessionStore
+        self, tools: RunTools, table: TableName, params: FileIngestionParams, sessions: SessionStore
     ) -> None:
         self._tools = tools
         self._table = table
@@ -34,20 +35,20 @@ class Cleaning:
         self._sessions = sessions
         self.staging_root = staging_root(params, tools.client)
 
-    def throw_away(self, session: Session, reason: str, *, entry_gone: bool = False) -> None:
+    def discard(self, session: Session, reason: str, *, entry_gone: bool = False) -> None:
         """Abandon a session and delete what it staged (seed: "clean up the earlier session completely")."""
         self._sessions.save(abandon(session, reason, self._tools.now_ms, entry_gone=entry_gone))
-        logger.info("session %s of %s is thrown away: %s", session.session_id, self._table, reason)
+        logger.info("session %s of %s is discarded: %s", session.session_id, self._table, reason)
         if session.task_name is not None:
             self._tools.engine.cancel(session.task_name)
         self.delete_staging(session.session_id, session.staging_uri)
         self._sessions.prune()
 
     def abandon_if_undone(self, session: Session) -> bool:
-        """Throw a session in SWITCH away if it cannot be finished any more; tell whether."""
-        reason = why_undone(self._tools.client, self._sessions, session)
+        """Discard a session in SWITCH if it cannot be finished any more; returns whether it did."""
+        reason = switch_abandon_reason(self._tools.client, self._sessions, session)
         if reason is not None:
-            self.throw_away(session, reason, entry_gone=True)
+            self.discard(session, reason, entry_gone=True)
         return reason is not None
 
     def after(self, session: Session) -> None:
@@ -83,7 +84,7 @@ class Cleaning:
             logger.warning("replaced segments of %s were not purged: %s", self._table, error)
 
     def discard_damaged(self, error: DamagedSessionError) -> None:
-        """Discard a session that cannot be read, so that the next one begins anew.
+        """Discard a session that cannot be read, so that the next one starts over.
 
         How far it was is read from the lineage. An entry of it that is open is reverted: queries never saw
         its segments, and the table serves what it served. One that is completed stays: the session had ended.
@@ -134,7 +135,7 @@ class Cleaning:
         """
         uri = staging_uri or session_uri(self.staging_root, self._table, session_id)
         if not is_session_folder(uri, self._table, session_id):
-            logger.warning("session %s names a folder that is none of its own: %s", session_id, uri)
+            logger.warning("session %s names a folder that does not belong to it: %s", session_id, uri)
             return
         try:
             self._params.stores.staging(uri).delete_tree(uri)

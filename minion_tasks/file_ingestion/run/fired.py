@@ -13,6 +13,7 @@ import contextlib
 import logging
 
 from controller_client.clock import Clock
+from controller_client.common.names import TableName
 from controller_client.errors import DataError, NotFoundError
 from controller_client.zookeeper import PropertyStore, ZNRecord
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
@@ -25,7 +26,7 @@ logger = logging.getLogger(__name__)
 _MAX_AHEAD_MS = 24 * 3600 * 1000
 
 
-def fired_path(table: str) -> str:
+def fired_path(table: TableName) -> str:
     """Return the path of a table's record in the property store; the table's name is with type."""
     return f"/MINION_TASK_METADATA/{table}/{TASK_TYPE}/schedule"
 
@@ -44,7 +45,7 @@ class FiredTriggers:
         self._clock = clock
         self._owner = owner
 
-    def was_made(self, table: str, scheduled_s: float) -> bool:
+    def was_made(self, table: TableName, scheduled_s: float) -> bool:
         """Return whether this trigger, or a later one, was made by any scheduler.
 
         Args:
@@ -53,7 +54,7 @@ class FiredTriggers:
         """
         return self._covers(self._read(table), round(scheduled_s * 1000))
 
-    def claim(self, table: str, scheduled_s: float) -> bool:
+    def claim(self, table: TableName, scheduled_s: float) -> bool:
         """Write down that this trigger is made now; call it while holding the table's lock.
 
         Returns:
@@ -80,7 +81,7 @@ class FiredTriggers:
         fired_ms = int(found.simple_fields["firedMs"])
         return scheduled_ms <= fired_ms <= self._clock.now() * 1000 + _MAX_AHEAD_MS
 
-    def _read(self, table: str) -> ZNRecord | None:
+    def _read(self, table: TableName) -> ZNRecord | None:
         path = fired_path(table)
         try:
             found = self._store.get(path)

@@ -1,6 +1,6 @@
 """What the next trigger of a table would do: looked up in the same places, decided by the same functions.
 
-Nothing here changes anything, takes a lock or starts a JVM. What is told holds for a trigger at this moment:
+Nothing here changes anything, takes a lock or starts a JVM. The result holds for a trigger at this moment:
 files that come, change or go before it are seen by it.
 """
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.common.word_enum import WordEnum
 from controller_client.errors import ConflictError
 from controller_client.filestore import FileInfo
@@ -22,30 +23,30 @@ from minion_tasks.file_ingestion.plan.planner import is_same, share_out
 from minion_tasks.file_ingestion.plan.reconcile import reconcile_group
 from minion_tasks.file_ingestion.plan.write import cut
 from minion_tasks.file_ingestion.run.publish import Publication
-from minion_tasks.file_ingestion.run.resuming import is_entry_of, why_over, why_undone
+from minion_tasks.file_ingestion.run.resuming import abandon_reason, is_entry_of, switch_abandon_reason
 from minion_tasks.file_ingestion.run.source_view import SourceView, check_not_empty, view_source
 from minion_tasks.file_ingestion.run.types import RunTools
 from minion_tasks.file_ingestion.session.model import SETTLED, FileGroup, FileStatus, Session, SessionState
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
 
 DAMAGED = "damaged"
-"""What stands in the place of a session's state where its record cannot be read."""
+"""Shown in place of a session's state where its record cannot be read."""
 
-_LOOKS = "looks for what differs in the source"
-_STAGED_GO = "its staged segments are deleted"
+_COMPARES = "compares the source with the table"
+_STAGED_DELETED = "its staged segments are deleted"
 
 
 class Action(StrEnum):
     """What a trigger does first."""
 
     CLEAR = "clear"
-    """It clears all sessions, then begins anew."""
+    """It clears all sessions, then starts over."""
     FINISH = "finish"
     """It finishes the switch of the last session; no file is read."""
     RESUME = "resume"
     """It resumes the last session: a retry."""
     DISCARD = "discard"
-    """It discards the last session, and begins anew."""
+    """It discards the last session, and starts over."""
     BEGIN = "begin"
     """There is no session to deal with."""
 
@@ -65,20 +66,20 @@ class NextTrigger:
     reason: str | None = None
 
     def sentence(self, params: FileIngestionParams, unread: int | None = None) -> str:
-        """Say it.
+        """Describe it in a sentence.
 
         Args:
             params: The task's parameters.
             unread: How many files of the session are not staged, where it is known.
         """
         if self.action is Action.CLEAR:
-            return f"clears all sessions, since clearConsistentPushState is true; then {_LOOKS}"
+            return f"clears all sessions, since clearConsistentPushState is true; then {_COMPARES}"
         if self.action is Action.FINISH:
             return "finishes the switch; no file is read again"
         if self.action is Action.DISCARD:
-            return f"begins anew: {self.reason}"
+            return f"starts over: {self.reason}"
         if self.action is Action.BEGIN or self.session is None:
-            return _LOOKS
+            return _COMPARES
         retry = f"(retry {self.session.retry_count + 1} of {params.max_retries})"
         if unread == 0:
             return f"reads what has come since, then switches: all files are staged {retry}"
@@ -100,7 +101,7 @@ def next_trigger(
 
 
 def damage_reason(error: DamagedSessionError) -> str:
-    """Say why a session that cannot be read is discarded."""
+    """Explain why a session that cannot be read is discarded."""
     return f"the record of session {error.session_id} is damaged ({error.fault})"
 
 
@@ -111,9 +112,9 @@ def _by_the_last_session(
     if latest is None or not latest.is_open:
         return NextTrigger(Action.BEGIN, latest)
     if latest.state is SessionState.SWITCH:
-        reason = why_undone(client, sessions, latest)
+        reason = switch_abandon_reason(client, sessions, latest)
         return NextTrigger(Action.FINISH if reason is None else Action.DISCARD, latest, reason)
-    reason = why_over(latest, params, sessions)
+    reason = abandon_reason(latest, params, sessions)
     if reason is not None:
         return NextTrigger(Action.DISCARD, latest, reason.removeprefix("a new run began: "))
     return NextTrigger(Action.RESUME, latest)
@@ -159,10 +160,11 @@ class Preview:
     Attributes:
         next: What it does first.
         view: The source and the table as they are.
-        fate: What becomes of the files of the session that it takes up.
+        fate: What becomes of the files of the session that it resumes.
         to_read: Files that it reads.
-        subtasks: In how many subtasks; None where only the run can tell.
-        comes_empty: It builds a segment without rows, since Pinot replaces nothing by nothing only from 1.0.
+        subtasks: In how many subtasks; None where only the run determines it.
+        comes_empty: It builds a segment without rows, since Pinot can replace segments with nothing only from
+            1.0.
         replaced: Segments that go when all files can be read.
         conflict: Why it could not replace these.
     """
@@ -178,7 +180,7 @@ class Preview:
 
     @property
     def not_staged(self) -> int:
-        """Files of the session that it takes up and reads."""
+        """Files of the session that it resumes and reads."""
         reads = (Fate.READ, Fate.READ_REWRITTEN, Fate.READ_AGAIN)
         return sum(fate in reads for _, fate in self.fate.files) if self.fate else 0
 
@@ -188,8 +190,10 @@ class Preview:
         return sum(file.size_bytes for file in self.to_read)
 
 
-def preview(tools: RunTools, sessions: SessionStore, params: FileIngestionParams, table: str) -> Preview:
-    """Look at session, source and table, and plan as the next trigger would.
+def preview(
+    tools: RunTools, sessions: SessionStore, params: FileIngestionParams, table: TableName
+) -> Preview:
+    """Inspect session, source and table, and plan as the next trigger would.
 
     Raises:
         SourceError: The source cannot be listed, or the trigger would refuse it, as `check_not_empty` does.
@@ -231,7 +235,7 @@ def plan_retry(
     """Plan a retry of a session: the seed's scenes 2 to 6, as the retry itself will meet them.
 
     Args:
-        now: It takes the session up.
+        now: It resumes the session.
         view: The source and the table.
         groups: All groups of the session.
         params: The task's parameters.
@@ -305,7 +309,7 @@ class Clearing:
 
     Attributes:
         state: Its state; ``damaged`` where its record cannot be read.
-        abandoned: Whether nobody goes on with it.
+        abandoned: Whether nobody resumes it.
         effect: What becomes of it, in words.
     """
 
@@ -316,7 +320,7 @@ class Clearing:
 
 
 def preview_clear(client: ControllerClient, sessions: SessionStore) -> list[Clearing]:
-    """Say what `Cleaning.clear_all` would do, session by session, oldest first."""
+    """Describe what `Cleaning.clear_all` would do, session by session, oldest first."""
     return [_clearing(client, sessions, session_id) for session_id in sessions.ids()]
 
 
@@ -329,16 +333,16 @@ def _clearing(client: ControllerClient, sessions: SessionStore, session_id: str)
     if not session.is_open:
         effect = "its record is deleted"
     elif session.state is not SessionState.SWITCH:
-        effect = _STAGED_GO
+        effect = _STAGED_DELETED
     else:
         effect = _switch_effect(client, session.table, session_id, session.entry_id)
     return Clearing(session_id, session.state.value, session.abandoned, effect)
 
 
-def _switch_effect(client: ControllerClient, table: str, session_id: str, entry_id: str | None) -> str:
+def _switch_effect(client: ControllerClient, table: TableName, session_id: str, entry_id: str | None) -> str:
     for entry in client.lineage.list(table):
         if is_entry_of(entry, session_id, entry_id) and entry.state is LineageState.IN_PROGRESS:
-            return f"its switch is reverted: the table goes on serving what it serves; {_STAGED_GO}"
+            return f"its switch is reverted: the table keeps serving what it serves now; {_STAGED_DELETED}"
         if is_entry_of(entry, session_id, entry_id) and entry.state is LineageState.COMPLETED:
-            return f"its switch is completed already and stays; {_STAGED_GO}"
-    return f"its switch has not begun, and will not; {_STAGED_GO}"
+            return f"its switch is completed already and stays; {_STAGED_DELETED}"
+    return f"its switch has not started, and will not; {_STAGED_DELETED}"

@@ -89,7 +89,7 @@ def publish(
     """
     segments = publication.segments
     if not replaced and not any(segment.rows for segment in segments) and not publication.staged_uris:
-        logger.info("session %s has nothing to bring", session.session_id)
+        logger.info("session %s has nothing to publish", session.session_id)
         publication.segments = ()
         return
     if session.atomic:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Collection, Sequence
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.rest.lineage import LineageEntry, LineageState
 from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.plan.provenance import SESSION_KEY
@@ -49,7 +50,7 @@ def purgeable(
 def purge(
     client: ControllerClient,
     store: PropertyStore,
-    table: str,
+    table: TableName,
     *,
     now_ms: int,
     older_than_s: float,
@@ -76,11 +77,11 @@ def purge(
     return names
 
 
-def _is_ours(store: PropertyStore, table: str, entry: LineageEntry, present: Collection[str]) -> bool:
+def _is_ours(store: PropertyStore, table: TableName, entry: LineageEntry, present: Collection[str]) -> bool:
     for name in entry.segments_to:
         if name in present:
             found = store.get(f"/SEGMENTS/{table}/{name}")
             if found is not None:
                 return SESSION_KEY in found.record.map_fields.get("custom.map", {})
-    # What came has been replaced itself since and is gone: the later entry tells of it.
+    # What came has been replaced itself since and is gone: the later entry shows it.
     return not any(name in present for name in entry.segments_to)

@@ -1,4 +1,4 @@
-"""Whether a trigger goes on with the session that an earlier one left: the seed's "Retry Cycle"."""
+"""Whether a trigger resumes the session that an earlier one left: the seed's "Retry Cycle"."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from minion_tasks.file_ingestion.session.naming import is_session_id
 from minion_tasks.file_ingestion.session.store import SessionStore
 
 
-def why_over(session: Session, params: FileIngestionParams, sessions: SessionStore) -> str | None:
-    """Say why an open session before SWITCH is thrown away by the next trigger; None if that takes it up.
+def abandon_reason(session: Session, params: FileIngestionParams, sessions: SessionStore) -> str | None:
+    """Explain why the next trigger abandons an open session before SWITCH; None if it resumes it.
 
     Args:
         session: An open session in INIT or IN_PROGRESS.
@@ -32,8 +32,8 @@ def why_over(session: Session, params: FileIngestionParams, sessions: SessionSto
     return None
 
 
-def why_undone(client: ControllerClient, sessions: SessionStore, session: Session) -> str | None:
-    """Say why a session in SWITCH cannot be finished any more; None if it can."""
+def switch_abandon_reason(client: ControllerClient, sessions: SessionStore, session: Session) -> str | None:
+    """Explain why a session in SWITCH cannot be finished any more; None if it can."""
     if sessions.is_of_dropped_table(session):
         # Its segments were built for a table that only had the same name.
         return "its table was dropped"
@@ -45,7 +45,7 @@ def why_undone(client: ControllerClient, sessions: SessionStore, session: Sessio
 def is_entry_of(entry: LineageEntry, session_id: str, entry_id: str | None) -> bool:
     """Return whether a lineage entry is that of a session's switch.
 
-    By what the entry says, not by what the session has staged: its ledger may be damaged.
+    By the entry itself, not by what the session has staged: its ledger may be damaged.
 
     Args:
         entry: The entry.
@@ -54,5 +54,5 @@ def is_entry_of(entry: LineageEntry, session_id: str, entry_id: str | None) -> b
     """
     if entry_id is not None and entry.entry_id == entry_id:
         return True
-    # Whatever else stands among the sessions must not match names by chance.
+    # Whatever else is among the sessions must not match names by chance.
     return is_session_id(session_id) and any(session_id in name for name in entry.segments_to)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from controller_client.common.counted_text import counted_text
+from controller_client.common.names import TableName
 from controller_client.common.visible_text import visible
 from controller_client.errors import SourceError
 from controller_client.filestore import FileInfo
@@ -57,14 +58,16 @@ class SourceView:
         return {uris[0]: name for name, uris in self.contents.uris_of.items() if len(uris) == 1}
 
     def joining(self, groups: Iterable[FileGroup]) -> list[FileInfo]:
-        """Return the files that join a session which a trigger takes up."""
+        """Return the files that join a session which a trigger resumes."""
         held = {entry.file.uri for group in groups for entry in group.entries}
         beside = read_beside(self.mode, held, self.listed, self.contents)
         wanted = {file.uri: file for file in (*self.plan.to_read, *beside)}
         return [file for uri, file in sorted(wanted.items()) if uri not in held]
 
 
-def view_source(tools: RunTools, table: str, params: FileIngestionParams, staging_root: str) -> SourceView:
+def view_source(
+    tools: RunTools, table: TableName, params: FileIngestionParams, staging_root: str
+) -> SourceView:
     """List the source and read the table's metadata.
 
     Raises:
@@ -100,7 +103,7 @@ def check_not_empty(view: SourceView, params: FileIngestionParams) -> None:
     out of the table, and in append mode always.
 
     Raises:
-        SourceError: It is so, and the parameter ``allowEmptySource`` does not say that it is meant.
+        SourceError: It is so, and the parameter ``allowEmptySource`` does not declare that it is meant.
     """
     if view.listed or params.allow_empty:
         return
@@ -110,18 +113,18 @@ def check_not_empty(view: SourceView, params: FileIngestionParams) -> None:
     folder = visible(params.input_dir_uri)
     meant = ""
     if goes:
-        meant = "; to empty the table all the same, set allowEmptySource to true"
-    then = f", and all {counted_text(goes, 'segment')} would go" if goes else ""
+        meant = "; to empty the table anyway, set allowEmptySource to true"
+    then = f", and all {counted_text(goes, 'segment')} would be deleted" if goes else ""
     if not view.left_out:
         raise SourceError(
             f"there is no file below {folder}{then}",
             expected="at least one file",
-            remedy=f"see what became of the files, or fix inputDirURI{meant}",
+            remedy=f"check what happened to the files, or fix inputDirURI{meant}",
         )
     first = ", ".join(visible(path_of(file.uri)) for file in view.left_out_first)
     raise SourceError(
         f"no file below {folder} matches: the patterns leave out all {view.left_out:,}{then}",
         expected=f"includeFileNamePattern {params.include}, excludeFileNamePattern {params.exclude}",
         where=f"the first of them: {first}",
-        remedy=f"patterns are matched against these whole paths: begin them with glob:**/{meant}",
+        remedy=f"patterns are matched against whole paths: begin them with glob:**/{meant}",
     )

@@ -1,4 +1,4 @@
-"""The steps of a run that holds its table's lock: plan, stage, switch, take up or clear away."""
+"""The steps of a run that holds its table's lock: plan, stage, switch, resume or clear."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from controller_client.common.names import TableName
 from controller_client.errors import ConflictError, PinotPluginError
 from controller_client.filestore import FileInfo
 from controller_client.publishing.quota import check_quota
@@ -19,7 +20,7 @@ from minion_tasks.file_ingestion.plan.reconcile import reconcile_group
 from minion_tasks.file_ingestion.plan.write import SavedSession, write_groups
 from minion_tasks.file_ingestion.run.cleaning import Cleaning
 from minion_tasks.file_ingestion.run.publish import Publication, publish
-from minion_tasks.file_ingestion.run.resuming import why_over
+from minion_tasks.file_ingestion.run.resuming import abandon_reason
 from minion_tasks.file_ingestion.run.source_view import SourceView, check_not_empty, view_source
 from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport, RunTools
 from minion_tasks.file_ingestion.session.model import FileStatus, Session, SessionState, move
@@ -29,7 +30,7 @@ from minion_tasks.file_ingestion.session.store import DamagedSessionError, Sessi
 
 logger = logging.getLogger(__name__)
 
-_ERRORS_TOLD = 10
+_ERRORS_SHOWN = 10
 
 
 class LockedRun:
@@ -38,7 +39,7 @@ class LockedRun:
     def __init__(
         self,
         tools: RunTools,
-        table: str,
+        table: TableName,
         params: FileIngestionParams,
         sessions: SessionStore,
         lock: TableLock,
@@ -50,19 +51,19 @@ class LockedRun:
         self._lock = lock
         self._cleaning = Cleaning(tools, table, params, sessions)
         self._staging_s = 0.0
-        self._tell_again_s = 0.0
+        self._report_again_s = 0.0
 
     def trigger(self) -> RunReport:
         """Do what a trigger has to do (seed: "Consistent Push Retry Handling")."""
         if self._params.clear_state:
             logger.warning(
-                "%s: clearConsistentPushState is true: all sessions are cleared, on each run anew",
+                "%s: clearConsistentPushState is true: every run clears all sessions",
                 self._table,
             )
             self._cleaning.clear_all()
         for _ in range(len(self._sessions.ids()) + 1):
             try:
-                report = self._go_on()
+                report = self._continue_last()
             except DamagedSessionError as error:
                 self._cleaning.discard_damaged(error)
                 continue  # the one before it is the last now
@@ -72,8 +73,8 @@ class LockedRun:
         self._cleaning.sweep()
         return self._start()
 
-    def _go_on(self) -> RunReport | None:
-        """Go on with the last session; None if there is none, or it is discarded.
+    def _continue_last(self) -> RunReport | None:
+        """Continue the last session; None if there is none, or it is discarded.
 
         Raises:
             DamagedSessionError: It cannot be read.
@@ -86,10 +87,10 @@ class LockedRun:
                 return None
             publication = Publication.of(self._sessions, latest)
             return self._finish(latest, publication, RunOutcome.SWITCH_FINISHED, None)
-        reason = why_over(latest, self._params, self._sessions)
+        reason = abandon_reason(latest, self._params, self._sessions)
         if reason is None:
-            return self._take_up(latest)
-        self._cleaning.throw_away(latest, reason)
+            return self._resume(latest)
+        self._cleaning.discard(latest, reason)
         return None
 
     def _start(self) -> RunReport:
@@ -98,7 +99,7 @@ class LockedRun:
         if view.plan.is_nothing:
             logger.info("%s: nothing new in %s", self._table, self._params.input_dir_uri)
             return self._report(RunOutcome.NOTHING_NEW, None, None, view)
-        # Before there is a session: an engine that does not start leaves nothing behind.
+        # Before a session is created: an engine that does not start leaves nothing behind.
         session = self._create(view, self._tools.engine.slots(self._params))
         return self._stage_and_finish(session, view)
 
@@ -129,8 +130,8 @@ class LockedRun:
         )
         return self._sessions.save(move(session, SessionState.IN_PROGRESS, self._tools.now_ms))
 
-    def _take_up(self, session: Session) -> RunReport:
-        """Go on with a session whose files failed or whose run was killed: a retry."""
+    def _resume(self, session: Session) -> RunReport:
+        """Resume a session whose files failed or whose run was killed: a retry."""
         self._await_earlier(session)
         view = self._view()
         slots = self._tools.engine.slots(self._params)
@@ -169,7 +170,7 @@ class LockedRun:
         if session.task_name is None:
             return
         try:
-            self._tools.engine.wait(session.task_name, self._params, lambda: self._tell(session))
+            self._tools.engine.wait(session.task_name, self._params, lambda: self._report_progress(session))
         except NoMinionError:
             self._tools.engine.cancel(session.task_name)
 
@@ -180,7 +181,7 @@ class LockedRun:
 
     def _stage_and_finish(self, session: Session, view: SourceView) -> RunReport:
         started = self._tools.clock.monotonic()
-        with self._kept_or_thrown_away(session) as saved:
+        with self._kept_or_discarded(session) as saved:
             self._stage(saved)
             failures = self._failures(saved.session)
             if failures and session.atomic:
@@ -209,7 +210,7 @@ class LockedRun:
             raise FilesFailedError(
                 f"{len(failures)} of {session.files} files could not be ingested, the others are in"
                 f" {self._table}:\n  {_summary(failures)}",
-                remedy="remove what each of them names; the next trigger reads them again",
+                remedy="fix what each line reports; the next trigger reads these files again",
             )
         return report
 
@@ -234,12 +235,12 @@ class LockedRun:
         tasks = share_out(unsettled, self._params.max_tasks)
         task_name = self._tools.engine.submit(saved.session, tasks, self._params)
         session = saved.save(replace(saved.session, task_name=task_name))
-        self._tools.engine.wait(task_name, self._params, lambda: self._tell(session))
-        self._tell_again_s = 0.0
-        self._tell(session)
+        self._tools.engine.wait(task_name, self._params, lambda: self._report_progress(session))
+        self._report_again_s = 0.0
+        self._report_progress(session)
 
     def _failures(self, session: Session) -> list[str]:
-        """Say of each file that is not staged why."""
+        """Return for each file that is not staged why."""
         failures: list[str] = []
         ends = None
         for group in self._sessions.groups(session):
@@ -261,10 +262,10 @@ class LockedRun:
         left = self._params.max_retries - session.retry_count
         if left > 0:
             remedy = (
-                f"remove what each of them names; the next trigger reads what is not staged ({left} left)"
+                f"fix what each line reports; the next trigger reads what is not staged ({left} retries left)"
             )
         else:
-            remedy = "remove what each of them names, then run the task again: it begins anew"
+            remedy = "fix what each line reports, then run the task again: it starts over"
         return FilesFailedError(
             f"{len(failures)} of {session.files} files could not be ingested; {self._table} is unchanged:\n"
             f"  {_summary(failures)}",
@@ -293,7 +294,7 @@ class LockedRun:
         return self._report(outcome, saved.session, publication, view, switch_s)
 
     @contextmanager
-    def _kept_or_thrown_away(self, session: Session) -> Iterator[SavedSession]:
+    def _kept_or_discarded(self, session: Session) -> Iterator[SavedSession]:
         """On a failure, keep the session for the next trigger while it has retries left."""
         saved = SavedSession(self._sessions, session)
         try:
@@ -307,22 +308,22 @@ class LockedRun:
                         self._tools.engine.cancel(saved.session.task_name)
                 else:
                     exhausted = "its retries are exhausted: " if self._params.max_retries else ""
-                    self._cleaning.throw_away(saved.session, exhausted + reason)
+                    self._cleaning.discard(saved.session, exhausted + reason)
             except PinotPluginError as second:
                 # The first error matters to the caller; the next run clears what is left.
-                logger.warning("session %s could not be put away: %s", session.session_id, second)
+                logger.warning("session %s could not be saved or discarded: %s", session.session_id, second)
             raise
 
-    def _tell(self, session: Session) -> bool:
+    def _report_progress(self, session: Session) -> bool:
         """Report how far the session is; returns whether all its files are settled."""
         # The ledger of a large session takes a while to read: a tenth of the time goes into that, not more.
         clock = self._tools.clock
         started_s = clock.monotonic()
-        if started_s < self._tell_again_s:
+        if started_s < self._report_again_s:
             return False
         progress = read_progress(self._sessions, session)
         self._tools.on_progress(progress)
-        self._tell_again_s = clock.monotonic() + 10 * (clock.monotonic() - started_s)
+        self._report_again_s = clock.monotonic() + 10 * (clock.monotonic() - started_s)
         return progress.is_settled
 
     def _report(
@@ -357,5 +358,5 @@ class LockedRun:
 
 
 def _summary(failures: list[str]) -> str:
-    more = f"\n  ... and {len(failures) - _ERRORS_TOLD} more" if len(failures) > _ERRORS_TOLD else ""
-    return "\n  ".join(failures[:_ERRORS_TOLD]) + more
+    more = f"\n  ... and {len(failures) - _ERRORS_SHOWN} more" if len(failures) > _ERRORS_SHOWN else ""
+    return "\n  ".join(failures[:_ERRORS_SHOWN]) + more

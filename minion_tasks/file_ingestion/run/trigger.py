@@ -1,12 +1,13 @@
 """One run of FileIngestionTask for one table: what a trigger does, by hand or by the scheduler's cron.
 
 The run holds the table's lock from the first look at the last session to the end, so there is one session
-per table. Every state is durable before the next step begins: a run that is killed at any line is taken up,
+per table. Every state is durable before the next step begins: a run that is killed at any line is resumed,
 or cleared away, by the next.
 """
 
 from __future__ import annotations
 
+from controller_client.common.names import TableName
 from controller_client.zookeeper import TableLock
 from minion_tasks.file_ingestion.params.registration import load_params, offline_table
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
@@ -18,12 +19,12 @@ from minion_tasks.file_ingestion.session.store import SessionStore
 __all__ = ["FilesFailedError", "RunOutcome", "RunReport", "RunTools", "run_scheduled", "run_task"]
 
 
-def run_task(tools: RunTools, table: str, *, lock_wait_s: float = 0.0) -> RunReport:
+def run_task(tools: RunTools, table_name: str, *, lock_wait_s: float = 0.0) -> RunReport:
     """Bring a table up to its source, all or nothing.
 
     Args:
         tools: What the run works with.
-        table: Table name, with or without ``_OFFLINE``.
+        table_name: With or without ``_OFFLINE``.
         lock_wait_s: How long to wait for another run of the same table.
 
     Raises:
@@ -33,7 +34,7 @@ def run_task(tools: RunTools, table: str, *, lock_wait_s: float = 0.0) -> RunRep
         LockHeldError: Another run of this table did not end in time.
         OutcomeUnknownError: The switch's last word is not known; the next run finds out and finishes.
     """
-    table = offline_table(tools.client, table)
+    table = offline_table(tools.client, table_name)
     params = load_params(tools.client, table)
     with tools.lock(table) as lock:
         lock.acquire(lock_wait_s)
@@ -41,7 +42,7 @@ def run_task(tools: RunTools, table: str, *, lock_wait_s: float = 0.0) -> RunRep
 
 
 def run_scheduled(
-    tools: RunTools, table: str, scheduled_s: float, *, lock_wait_s: float = 0.0
+    tools: RunTools, table: TableName, scheduled_s: float, *, lock_wait_s: float = 0.0
 ) -> RunReport | None:
     """Make a table's scheduled trigger, unless another scheduler has made it: as :func:`run_task`.
 
@@ -66,5 +67,5 @@ def run_scheduled(
         return _locked_run(tools, table, params, lock)
 
 
-def _locked_run(tools: RunTools, table: str, params: FileIngestionParams, lock: TableLock) -> RunReport:
+def _locked_run(tools: RunTools, table: TableName, params: FileIngestionParams, lock: TableLock) -> RunReport:
     return LockedRun(tools, table, params, SessionStore(tools.store, table), lock).trigger()

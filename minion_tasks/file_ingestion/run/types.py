@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from controller_client.client import ControllerClient
 from controller_client.clock import Clock
+from controller_client.common.names import TableName
 from controller_client.common.word_enum import WordEnum
 from controller_client.errors import InputError
 from controller_client.filestore import FileInfo
@@ -44,7 +45,7 @@ class RunReport:
         skipped: Files that the run went on without.
     """
 
-    table: str
+    table: TableName
     outcome: RunOutcome
     mode: IngestionMode
     session_id: str | None
@@ -92,6 +93,6 @@ class RunTools:
         """Who runs it: user, host and process."""
         return process_name()
 
-    def lock(self, table: str) -> TableLock:
+    def lock(self, table: TableName) -> TableLock:
         """Make the lock that each run of a table holds."""
         return TableLock(self.store, table, TASK_TYPE, self.owner, clock=self.clock)

@@ -34,7 +34,7 @@ class DifferingColumn:
     near: str | None
 
     def sentence(self) -> str:
-        """Say it, without the file."""
+        """Describe it in a sentence, without the file."""
         files = counted_text(self.files, "file")
         if self.is_missing:
             return f"column {self.name!r} is not in {files}" + (
@@ -82,7 +82,7 @@ def _note(row: Any) -> ColumnNote:
         case [str() as name, bool() as is_missing, int() as files, int() as first]:
             return ColumnNote(name, is_missing, files, first)
         case _:
-            raise TypeError(f"{str(row)[:100]!r} where the note of a column belongs")
+            raise TypeError(f"{str(row)[:100]!r} in place of a column note")
 
 
 class ColumnCount:

@@ -10,7 +10,7 @@ States (seed: "state (read-only)"), and what moves a session on:
 - ``DONE``: the new segments serve.
 
 A session that will not be taken further is *abandoned*: in INIT and IN_PROGRESS at any time. From SWITCH on
-the lineage decides: such a session is finished, and abandoned only if the lineage says that its entry was
+the lineage decides: such a session is finished, and abandoned only if the lineage shows that its entry was
 reverted, or if its table was dropped with its lineage.
 """
 
@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from controller_client.common.names import TableName
 from controller_client.errors import ConflictError
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment
@@ -61,7 +62,7 @@ class FileStatus(StrEnum):
     STAGED = "staged"
     FAILED = "failed"
     SKIPPED = "skipped"
-    """Its reader could not be opened, and ``skipFileIfFailToInitReader`` says to go on without it."""
+    """Its reader could not be opened, and ``skipFileIfFailToInitReader`` allows going on without it."""
 
 
 SETTLED = frozenset({FileStatus.STAGED, FileStatus.SKIPPED})
@@ -149,7 +150,7 @@ class Session:
         owner: Who runs it, for people.
         mode: What it brings the table to.
         atomic: Whether all becomes visible in one step.
-        source: ``inputDirURI`` at its begin.
+        source: ``inputDirURI`` at its start.
         staging_uri: The folder of its staged segments.
         files: Files in it; skipped ones count.
         total_bytes: Their size.
@@ -160,12 +161,12 @@ class Session:
         retry_count: Triggers that went on with this session after its first.
         task_name: The Helix task of its last submission.
         entry_id: The lineage entry of its switch, once it is known.
-        abandoned: Nobody goes on with it; ``message`` says why.
+        abandoned: Nobody resumes it; ``message`` has the reason.
         message: What went wrong last.
     """
 
     session_id: str
-    table: str
+    table: TableName
     state: SessionState
     created_ms: int
     updated_ms: int
@@ -220,7 +221,7 @@ def abandon(session: Session, reason: str, now_ms: int, *, entry_gone: bool = Fa
         entry_gone: The entry of the session's switch was reverted, or its table was dropped.
 
     Raises:
-        ConflictError: The session is past the point where it may be thrown away.
+        ConflictError: The session is past the point where it may be discarded.
     """
     if session.state not in ABANDONABLE and not (entry_gone and session.state is SessionState.SWITCH):
         raise ConflictError(

@@ -66,7 +66,7 @@ class SegmentNames:
             raise ConfigError(
                 f"{PREFIX}{_TYPE} is {kind!r}",
                 expected="simple: each session needs names that no segment had before",
-                remedy=f"remove it; {PREFIX}{_NAME_PREFIX} and ...postfix tell segments apart",
+                remedy=f"remove it; {PREFIX}{_NAME_PREFIX} and ...postfix distinguish segments",
             )
         names = cls(configs.get(_NAME_PREFIX), configs.get(_NAME_POSTFIX))
         for key, text in ((_NAME_PREFIX, names.prefix), (_NAME_POSTFIX, names.postfix)):

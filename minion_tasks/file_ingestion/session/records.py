@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, TypeVar, get_type_hints
 
+from controller_client.common.names import TableName
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.zookeeper import ZNRecord
@@ -70,7 +71,7 @@ def session_record(session: Session) -> ZNRecord:
     return ZNRecord(session.session_id, {key: value for key, value in fields.items() if value is not None})
 
 
-def session_from(fields: dict[str, str], table: str, session_id: str, version: int) -> Session:
+def session_from(fields: dict[str, str], table: TableName, session_id: str, version: int) -> Session:
     """Read what `session_record` wrote."""
     return Session(
         session_id=session_id,
@@ -192,7 +193,7 @@ def _segment_from(row: Any) -> StagedSegment:
 def _count(text: str) -> int:
     number = int(text)
     if number < 0:
-        raise ValueError(f"{number} where a count belongs")
+        raise ValueError(f"{number} in place of a count")
     return number
 
 

@@ -17,6 +17,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from controller_client.common.names import TableName
 from controller_client.errors import DataError, NotFoundError
 from controller_client.helix.table_config import table_config_path
 from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord
@@ -35,7 +36,7 @@ _GROUPS_PAGE = 50
 _FROM_PAGE = 5000
 
 
-def sessions_path(table: str) -> str:
+def sessions_path(table: TableName) -> str:
     """Return the path of a table's sessions in the property store."""
     return f"/MINION_TASK_METADATA/{table}/FileIngestionTask/consistentPush"
 
@@ -50,7 +51,7 @@ class DamagedSessionError(DataError):
         path: The znode, in the property store.
     """
 
-    def __init__(self, session_id: str, table: str, fault: str, path: str) -> None:
+    def __init__(self, session_id: str, table: TableName, fault: str, path: str) -> None:
         super().__init__(
             f"the record of session {session_id} of {table} is damaged: {fault}",
             where=path,
@@ -69,13 +70,13 @@ class SessionStore:
     `delete` read any.
     """
 
-    def __init__(self, store: PropertyStore, table: str) -> None:
+    def __init__(self, store: PropertyStore, table: TableName) -> None:
         self._store = store
         self._table = table
         self._root = sessions_path(table)
 
     @property
-    def table(self) -> str:
+    def table(self) -> TableName:
         """The table's name with type."""
         return self._table
 
@@ -119,7 +120,7 @@ class SessionStore:
         return replace(session, version=version)
 
     def is_of_dropped_table(self, session: Session) -> bool:
-        """Tell whether the table was dropped after the session began (Pinot keeps the sessions then)."""
+        """Return whether the table was dropped after the session began (Pinot keeps the sessions then)."""
         table = self._store.creation_order(table_config_path(self._table))
         began = self._store.creation_order(f"{self._root}/{session.session_id}")
         return table is None or (began is not None and began < table)

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from controller_client.broker.client import BrokerClient
+from controller_client.common.names import TableName
 from controller_client.errors import SourceError
 from controller_client.filestore import open_store
 from controller_client.rest.lineage import LineageState
@@ -72,7 +73,7 @@ class WatchedTable:
     _given: int = field(default=0, kw_only=True)
 
     @property
-    def name(self) -> str:
+    def name(self) -> TableName:
         return self.table.with_type
 
     @property

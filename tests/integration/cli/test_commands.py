@@ -185,7 +185,7 @@ def test_a_file_that_is_no_segment_is_not_sent(run: Run, numbers: Numbers, tmp_p
     wrong = tmp_path / "x.tar.gz"
     wrong.write_text("hello")
     result = run("segment", "upload", numbers.name, wrong, code=1)
-    assert "this is no tar.gz" in result.stderr
+    assert "this is not a tar.gz" in result.stderr
     assert str(wrong) in result.stderr
 
 

@@ -103,12 +103,12 @@ def run(order: dict[str, Any], control: TableControl) -> None:
             order["change"],
             consume_from=ConsumeFrom.SMALLEST,
             timeout_s=timeout_s,
-            say=_silent,
+            report=_silent,
         ),
-        "drain": lambda: drain(control, until=None, timeout_s=timeout_s, say=_silent),
-        "recover": lambda: recover(control, timeout_s=timeout_s, say=_silent),
-        "recreate": lambda: recreate(control, timeout_s=timeout_s, say=_silent),
-        "reset": lambda: reset(control, timeout_s=timeout_s, say=_silent),
+        "drain": lambda: drain(control, until=None, timeout_s=timeout_s, report=_silent),
+        "recover": lambda: recover(control, timeout_s=timeout_s, report=_silent),
+        "recreate": lambda: recreate(control, timeout_s=timeout_s, report=_silent),
+        "reset": lambda: reset(control, timeout_s=timeout_s, report=_silent),
     }
     recipes[order["recipe"]]()
 

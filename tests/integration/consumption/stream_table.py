@@ -7,6 +7,7 @@ from typing import Any
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.consumption import TableControl
 from controller_client.errors import QueryError
 from controller_client.helix.ideal_state import read_ideal_state
@@ -52,7 +53,7 @@ class StreamTable:
         partitions: int,
     ) -> None:
         self.name = f"t_{uuid.uuid4().hex[:12]}"
-        self.table = f"{self.name}_REALTIME"
+        self.table = TableName(f"{self.name}_REALTIME")
         self.pinot = pinot
         self.kafka = kafka
         self.client = client

@@ -79,7 +79,7 @@ def test_many_tables_by_a_pattern(make_stream_table: MakeTable, run: Run) -> Non
     assert len(committed["segments"]) == 1
 
     assert "no realtime table nope*" in run("status", "nope*", code=1).stderr
-    assert "tells no place to consume from" in run("resume", names[0], "--consume-from", "x", code=2).stderr
+    assert "is not an offset to consume from" in run("resume", names[0], "--consume-from", "x", code=2).stderr
     assert (
         "Pinot 0.11.0 lacks pausing in batches" in run("pause", names[1], "--batch-size", "2", code=1).stderr
     )
@@ -107,7 +107,7 @@ def test_the_recipes(make_stream_table: MakeTable, run: Run) -> None:
     assert "2. Resume and wait until every partition consumes." in run("recover", table.name).stderr
     assert "Every partition" in run("recreate", table.name).stderr
     assert "commit the 1 consuming segments" in run("reset", table.name).stderr.lower()
-    assert "names no offsets" in run("drain", table.name, "--until", "smallest", code=2).stderr
+    assert "does not name offsets" in run("drain", table.name, "--until", "smallest", code=2).stderr
     drained = run("drain", table.name, "--output", "json")
     assert "the table stays paused" in drained.stderr
     report = json.loads(drained.stdout)

@@ -62,7 +62,7 @@ def test_lost_replies_and_lost_requests(make_stream_table: MakeTable, proxy: Fau
             {"stream.kafka.topic.name": new.name},
             consume_from=ConsumeFrom.SMALLEST,
             timeout_s=300,
-            say=lambda _text: None,
+            report=lambda _text: None,
         )
         assert proxy.count("PUT", path) == 1
     table.wait_rows()

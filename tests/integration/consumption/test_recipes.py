@@ -40,17 +40,22 @@ def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: Ma
     table.wait_read(30)
     said: list[str] = []
     change = {_TOPIC: new.name, SECRET_KEY: secret_value("new-secret")}
-    with pytest.raises(ConfigError, match="not said what to change"):
-        change_stream(control, {}, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, say=said.append)
-    with pytest.raises(ConfigError, match="not said where to begin"):
-        change_stream(control, change, consume_from=None, timeout_s=300, say=said.append)
+    with pytest.raises(ConfigError, match="no change of the stream config"):
+        change_stream(control, {}, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, report=said.append)
+    with pytest.raises(ConfigError, match="no position to start from"):
+        change_stream(control, change, consume_from=None, timeout_s=300, report=said.append)
     with pytest.raises(NotFoundError, match="no topic"):
         change_stream(
-            control, {_TOPIC: "nope"}, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, say=said.append
+            control, {_TOPIC: "nope"}, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, report=said.append
         )
     assert (
         change_stream(
-            control, change, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, say=said.append, dry_run=True
+            control,
+            change,
+            consume_from=ConsumeFrom.SMALLEST,
+            timeout_s=300,
+            report=said.append,
+            dry_run=True,
         )
         is None
     )
@@ -59,7 +64,7 @@ def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: Ma
 
     # Before, at, and after the move; what the old topic gets after it is not the table's.
     table.produce(20, topic=new)
-    change_stream(control, change, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, say=said.append)
+    change_stream(control, change, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, report=said.append)
     table.partitions = 3
     table.produce(20, topic=new)
     table.wait_rows()
@@ -70,8 +75,8 @@ def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: Ma
     assert StreamConfig.of(table.client.tables.get(table.table)).topic == new.name
     assert control.status().state is TableState.CONSUMING
     assert read_plan(table.store, table.table) is None
-    again = change_stream(control, change, consume_from=None, timeout_s=300, say=said.append)
-    assert again == ResumeResult(changed=False), "is so already"
+    again = change_stream(control, change, consume_from=None, timeout_s=300, report=said.append)
+    assert again == ResumeResult(changed=False), "has these values already"
     assert "old-secret" not in str(table.client.tables.get(table.table).to_json()), "kept for an undo alone"
     assert not [line for line in said if "-secret" in line]
 
@@ -88,7 +93,7 @@ def test_a_stream_that_is_not_there_is_put_back(make_stream_table: MakeTable) ->
             {_BROKERS: "127.0.0.1:1", SECRET_KEY: secret_value("new-secret")},
             consume_from=ConsumeFrom.SMALLEST,
             timeout_s=10,
-            say=lambda _line: None,
+            report=lambda _line: None,
         )
     assert "the old stream is back" in str(caught.value)
     assert control.status().state is TableState.CONSUMING
@@ -116,7 +121,7 @@ def test_a_stream_that_cannot_be_decoded_is_put_back(
             {_DECODER: "no.such.Decoder", SECRET_KEY: secret_value("new-secret")},
             consume_from=ConsumeFrom.SMALLEST,
             timeout_s=60,
-            say=said.append,
+            report=said.append,
         )
     assert "the old stream is back" in str(caught.value)
     config = str(table.client.tables.get(table.table).to_json())
@@ -132,8 +137,8 @@ def test_a_finite_stream_is_read_to_its_end(make_stream_table: MakeTable) -> Non
     control = table.control()
     table.produce(500)
     said: list[str] = []
-    assert drain(control, until=None, timeout_s=300, say=said.append, dry_run=True) == {0: 500, 1: 500}
-    assert drain(control, until=None, timeout_s=300, say=said.append) == {0: 500, 1: 500}
+    assert drain(control, until=None, timeout_s=300, report=said.append, dry_run=True) == {0: 500, 1: 500}
+    assert drain(control, until=None, timeout_s=300, report=said.append) == {0: 500, 1: 500}
     status = control.status()
     assert [(each.state, each.committed_offset) for each in status.partitions] == [
         (PartitionState.PAUSED, "500")
@@ -142,13 +147,13 @@ def test_a_finite_stream_is_read_to_its_end(make_stream_table: MakeTable) -> Non
     table.wait_rows()
     resume(control, timeout_s=300)
     with pytest.raises(WaitTimeoutError, match="partition 0 at 500 of 501"):
-        drain(control, until={0: 501}, timeout_s=0.5, say=said.append)
+        drain(control, until={0: 501}, timeout_s=0.5, report=said.append)
     with pytest.raises(ConflictError, match="the recipe drain is under way"):
         change_stream(
-            control, {_TOPIC: "other"}, consume_from=ConsumeFrom.SMALLEST, timeout_s=1, say=said.append
+            control, {_TOPIC: "other"}, consume_from=ConsumeFrom.SMALLEST, timeout_s=1, report=said.append
         )
     table.produce(1)
-    assert drain(control, until=None, timeout_s=300, say=said.append) == {0: 501}
+    assert drain(control, until=None, timeout_s=300, report=said.append) == {0: 501}
     table.wait_rows()
 
 
@@ -160,7 +165,7 @@ def test_deleted_consuming_segments_are_created_again(make_stream_table: MakeTab
     table.wait_rows()
     pause(control, timeout_s=300)
     resume(control, timeout_s=300)
-    assert not recreate(control, timeout_s=300, say=said.append).changed
+    assert not recreate(control, timeout_s=300, report=said.append).changed
     table.produce(20)
     table.wait_rows()
     # One that followed a committed one. Its 20 rows are read again from the stream.
@@ -171,7 +176,7 @@ def test_deleted_consuming_segments_are_created_again(make_stream_table: MakeTab
         PartitionState.STOPPED,
         PartitionState.CONSUMING,
     ]
-    assert recreate(control, timeout_s=300, say=said.append).changed
+    assert recreate(control, timeout_s=300, report=said.append).changed
     assert said[-1] == "create a segment for partition 0 from 20"
     table.wait_rows()
 
@@ -195,7 +200,7 @@ def test_a_segment_in_error_is_recovered_and_a_new_column_is_there(make_stream_t
     schema = table.client.schemas.get(table.name).to_json()
     schema["dimensionFieldSpecs"].append({"name": "extra", "dataType": "STRING"})
     table.client.schemas.update(Schema.from_json(schema))
-    recover(control, timeout_s=300, say=said.append, reload=True)
+    recover(control, timeout_s=300, report=said.append, reload=True)
     assert control.status().state is TableState.CONSUMING
     first = max(table.produced) + 1
     table.topic.produce({0: [{"number": first, "source": "x", "extra": "new", "ts": 1_700_000_000_000}]})
@@ -232,7 +237,7 @@ def test_a_reset_leaves_all_rows_queryable(make_stream_table: MakeTable) -> None
     reader = threading.Thread(target=read)
     reader.start()
     try:
-        committed = reset(control, timeout_s=300, say=lambda _text: None)
+        committed = reset(control, timeout_s=300, report=lambda _text: None)
     finally:
         stop.set()
         reader.join()

@@ -14,6 +14,7 @@ import pytest
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.errors import QueryError
 from controller_client.models import Schema, TableConfig
 from tests.support.cluster import PinotCluster
@@ -124,11 +125,11 @@ def broker(pinot: PinotCluster) -> Iterator[BrokerClient]:
 
 
 @pytest.fixture
-def table(client: ControllerClient, broker: BrokerClient, unique_table: str) -> str:
+def table(client: ControllerClient, broker: BrokerClient, unique_table: str) -> TableName:
     """An empty table; its name with type."""
     client.schemas.create(Schema.from_json(schema_document(unique_table)))
     client.tables.create(TableConfig.from_json(table_document(unique_table)))
-    table = f"{unique_table}_OFFLINE"
+    table = TableName(f"{unique_table}_OFFLINE")
     wait_for(lambda: _broker_knows(broker, table), f"the broker to know {table}")
     return table
 

@@ -11,6 +11,7 @@ import pytest
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.errors import (
     ConflictError,
     NotAppliedError,
@@ -39,7 +40,7 @@ def names(segments: list[BuiltSegment]) -> list[str]:
     return [segment.name for segment in segments]
 
 
-def push(client: ControllerClient, table: str, segments: list[BuiltSegment]) -> None:
+def push(client: ControllerClient, table: TableName, segments: list[BuiltSegment]) -> None:
     for segment in segments:
         client.segments.upload_tar(table, segment.tar)
 
@@ -47,7 +48,7 @@ def push(client: ControllerClient, table: str, segments: list[BuiltSegment]) -> 
 class Watcher:
     """Queries a table all the time and keeps what it saw."""
 
-    def __init__(self, pinot: PinotCluster, table: str) -> None:
+    def __init__(self, pinot: PinotCluster, table: TableName) -> None:
         self.seen: list[tuple[int, int]] = []
         self._pinot = pinot
         self._table = table
@@ -86,7 +87,7 @@ class Watcher:
 def test_a_swap_is_seen_as_a_whole(
     pinot: PinotCluster,
     client: ControllerClient,
-    table: str,
+    table: TableName,
     content: Content,
     filled: list[BuiltSegment],
     built: list[BuiltSegment],
@@ -107,7 +108,11 @@ def test_a_swap_is_seen_as_a_whole(
 
 
 def test_an_atomic_append_into_an_empty_table(
-    pinot: PinotCluster, client: ControllerClient, table: str, content: Content, built: list[BuiltSegment]
+    pinot: PinotCluster,
+    client: ControllerClient,
+    table: TableName,
+    content: Content,
+    built: list[BuiltSegment],
 ) -> None:
     with Watcher(pinot, table) as watcher:
         with SegmentReplacement(client, table, [], names(built[:3])):
@@ -119,7 +124,7 @@ def test_an_atomic_append_into_an_empty_table(
 def test_an_error_leaves_the_old_segments_and_nothing_else(
     pinot: PinotCluster,
     client: ControllerClient,
-    table: str,
+    table: TableName,
     filled: list[BuiltSegment],
     built: list[BuiltSegment],
 ) -> None:
@@ -144,7 +149,7 @@ def test_an_error_leaves_the_old_segments_and_nothing_else(
 
 
 def test_pinot_hides_segments_with_the_names_of_a_reverted_entry(
-    client: ControllerClient, table: str, filled: list[BuiltSegment], built: list[BuiltSegment]
+    client: ControllerClient, table: TableName, filled: list[BuiltSegment], built: list[BuiltSegment]
 ) -> None:
     """The reason for the check above: if this fails on a newer Pinot, the check can go for it."""
     entry_id = client.lineage.start(table, [], names(built[2:3]))
@@ -157,7 +162,7 @@ def test_pinot_hides_segments_with_the_names_of_a_reverted_entry(
 
 def test_a_kept_entry_is_gone_on_with_after_an_error(
     client: ControllerClient,
-    table: str,
+    table: TableName,
     content: Content,
     filled: list[BuiltSegment],
     built: list[BuiltSegment],
@@ -180,7 +185,7 @@ def test_a_kept_entry_is_gone_on_with_after_an_error(
 def test_an_interrupted_run_is_gone_on_with_by_another_process(
     pinot: PinotCluster,
     client: ControllerClient,
-    table: str,
+    table: TableName,
     content: Content,
     filled: list[BuiltSegment],
     built: list[BuiltSegment],
@@ -203,7 +208,7 @@ def test_an_interrupted_run_is_gone_on_with_by_another_process(
 
 
 def test_first_writers_of_a_table_do_not_overwrite_each_other(
-    pinot: PinotCluster, client: ControllerClient, table: str, built: list[BuiltSegment]
+    pinot: PinotCluster, client: ControllerClient, table: TableName, built: list[BuiltSegment]
 ) -> None:
     barrier = threading.Barrier(4)
 
@@ -222,7 +227,7 @@ def test_first_writers_of_a_table_do_not_overwrite_each_other(
 
 def test_a_completed_replacement_can_be_reverted(
     client: ControllerClient,
-    table: str,
+    table: TableName,
     content: Content,
     filled: list[BuiltSegment],
     built: list[BuiltSegment],
@@ -237,7 +242,7 @@ def test_a_completed_replacement_can_be_reverted(
 
 
 def test_segments_to_replace_that_are_replaced_already_are_named(
-    client: ControllerClient, table: str, filled: list[BuiltSegment], built: list[BuiltSegment]
+    client: ControllerClient, table: TableName, filled: list[BuiltSegment], built: list[BuiltSegment]
 ) -> None:
     with SegmentReplacement(client, table, names(filled), names(built[2:3])):
         push(client, table, built[2:3])
@@ -247,7 +252,7 @@ def test_segments_to_replace_that_are_replaced_already_are_named(
 
 
 def test_two_runs_for_the_same_segments(
-    client: ControllerClient, table: str, filled: list[BuiltSegment], built: list[BuiltSegment]
+    client: ControllerClient, table: TableName, filled: list[BuiltSegment], built: list[BuiltSegment]
 ) -> None:
     first = SegmentReplacement(client, table, names(filled), names(built[2:3]))
     first.start()
@@ -257,7 +262,7 @@ def test_two_runs_for_the_same_segments(
 
 
 def test_replacing_by_nothing(
-    client: ControllerClient, table: str, content: Content, filled: list[BuiltSegment]
+    client: ControllerClient, table: TableName, content: Content, filled: list[BuiltSegment]
 ) -> None:
     replacement = SegmentReplacement(client, table, names(filled), [])
     if client.cluster.version().major == 0:
@@ -279,7 +284,7 @@ def store(pinot: PinotCluster) -> Iterator[PropertyStore]:
 class Pushes:
     """Pushes whose tars the servers download from a place of the test's own."""
 
-    def __init__(self, pinot: PinotCluster, client: ControllerClient, table: str) -> None:
+    def __init__(self, pinot: PinotCluster, client: ControllerClient, table: TableName) -> None:
         self._client = client
         self._table = table
         self._place = f"{pinot.deep_store_uri.rstrip('/')}/{table}-elsewhere"
@@ -302,7 +307,7 @@ def test_segments_that_do_not_load_are_found_and_repaired(
     pinot: PinotCluster,
     client: ControllerClient,
     store: PropertyStore,
-    table: str,
+    table: TableName,
     content: Content,
     filled: list[BuiltSegment],
     built: list[BuiltSegment],
@@ -354,7 +359,7 @@ def test_a_segment_that_never_loads_is_named_with_the_servers_reason(
     pinot: PinotCluster,
     client: ControllerClient,
     store: PropertyStore,
-    table: str,
+    table: TableName,
     filled: list[BuiltSegment],
     built: list[BuiltSegment],
 ) -> None:
@@ -371,7 +376,7 @@ def test_a_segment_that_never_loads_is_named_with_the_servers_reason(
     replacement.end()
 
 
-def _take_out_of_the_ideal_state(store: PropertyStore, table: str, segment: str) -> None:
+def _take_out_of_the_ideal_state(store: PropertyStore, table: TableName, segment: str) -> None:
     """Leave only the segment's record, as a controller does that dies between the two writes of a push."""
     path = f"/{store.cluster_name}/IDEALSTATES/{table}"
     found = store.connection.get(path)
@@ -382,7 +387,7 @@ def _take_out_of_the_ideal_state(store: PropertyStore, table: str, segment: str)
 
 
 def test_the_doctor_finds_and_repairs_a_stuck_entry(
-    client: ControllerClient, table: str, filled: list[BuiltSegment], built: list[BuiltSegment]
+    client: ControllerClient, table: TableName, filled: list[BuiltSegment], built: list[BuiltSegment]
 ) -> None:
     entry_id = client.lineage.start(table, names(filled), names(built[2:4]))
     push(client, table, built[2:3])
@@ -399,7 +404,7 @@ def test_the_doctor_finds_and_repairs_a_stuck_entry(
 
 
 def test_the_doctor_finds_and_repairs_leftovers(
-    client: ControllerClient, table: str, filled: list[BuiltSegment], built: list[BuiltSegment]
+    client: ControllerClient, table: TableName, filled: list[BuiltSegment], built: list[BuiltSegment]
 ) -> None:
     entry_id = client.lineage.start(table, names(filled), names(built[2:3]))
     client.lineage.revert(table, entry_id, force=True)
@@ -413,7 +418,7 @@ def test_the_doctor_finds_and_repairs_leftovers(
 
 
 def test_the_bare_calls_answer_by_the_error_map(
-    client: ControllerClient, table: str, filled: list[BuiltSegment], built: list[BuiltSegment]
+    client: ControllerClient, table: TableName, filled: list[BuiltSegment], built: list[BuiltSegment]
 ) -> None:
     entry_id = client.lineage.start(table, [], names(built[2:3]))
     with pytest.raises(OutcomeUnknownError, match="Failed to update the segment lineage"):
@@ -429,7 +434,7 @@ def test_the_bare_calls_answer_by_the_error_map(
 
 
 def test_a_revert_that_pinot_refuses_is_not_applied(
-    client: ControllerClient, table: str, filled: list[BuiltSegment], built: list[BuiltSegment]
+    client: ControllerClient, table: TableName, filled: list[BuiltSegment], built: list[BuiltSegment]
 ) -> None:
     first = SegmentReplacement(client, table, names(filled), names(built[2:3]))
     with first:

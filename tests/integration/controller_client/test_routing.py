@@ -11,6 +11,7 @@ import pytest
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.common.retry import RetryPolicy
 from controller_client.config import ControllerConfig
 from controller_client.errors import WaitTimeoutError
@@ -33,7 +34,7 @@ def names(segments: list[BuiltSegment]) -> list[str]:
 
 def test_after_the_wait_queries_see_the_replacement(
     client: ControllerClient,
-    table: str,
+    table: TableName,
     content: Content,
     built: list[BuiltSegment],
     filled: list[BuiltSegment],
@@ -67,7 +68,7 @@ class TwoBrokers:
     """A table on two brokers, the second of which gets into trouble."""
 
     client: ControllerClient
-    table: str
+    table: TableName
     second: BrokerProcess
     built: list[BuiltSegment]
     present: list[BuiltSegment] = field(default_factory=list)
@@ -103,7 +104,7 @@ class TwoBrokers:
 
 @pytest.fixture
 def two_brokers(
-    second_broker: BrokerProcess, client: ControllerClient, table: str, built: list[BuiltSegment]
+    second_broker: BrokerProcess, client: ControllerClient, table: TableName, built: list[BuiltSegment]
 ) -> TwoBrokers:
     two = TwoBrokers(client, table, second_broker, built)
     wait_for(two.has_second, "the table on both brokers")
@@ -138,7 +139,7 @@ def test_each_of_two_brokers_is_waited_for_also_one_that_stops_and_one_that_dies
     two_brokers.check(with_second=False)
 
 
-def test_a_table_without_segments(client: ControllerClient, table: str) -> None:
+def test_a_table_without_segments(client: ControllerClient, table: TableName) -> None:
     wait_routed(client, table, present=(), absent=["some"], timeout_s=300)
     with pytest.raises(WaitTimeoutError, match="not 1 new ones"):
         wait_routed(client, table, present=["some"], absent=(), timeout_s=0)

@@ -7,6 +7,7 @@ import tarfile
 from pathlib import Path
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.servers import ServerAdmins
 from tests.integration.deepstore.conftest import Run
@@ -22,7 +23,7 @@ def repaired(run: Run, table: PeerTable, *options: str, code: int = 0) -> dict[s
     return {each["segment"]: each for each in json.loads(answer.stdout)}
 
 
-def replica_tar(client: ControllerClient, server: str, table: str, segment: str, folder: Path) -> Path:
+def replica_tar(client: ControllerClient, server: str, table: TableName, segment: str, folder: Path) -> Path:
     """Fetch a server's copy as it is; the file lies in a folder of the table's name."""
     path = folder / table / f"{segment}.tar.gz"
     path.parent.mkdir(exist_ok=True)

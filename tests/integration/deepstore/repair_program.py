@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.config import ControllerConfig
 from controller_client.deepstore.audit import Auditor
 from controller_client.deepstore.fetching import SegmentFetcher
@@ -45,7 +46,7 @@ def main(controller: str, zookeeper: str, cluster: str, table: str, uploads: str
         tempfile.TemporaryDirectory() as folder,
     ):
         layout = StoreLayout.of(client)
-        audit = Auditor(client, store, layout, servers, rate).audit(table)
+        audit = Auditor(client, store, layout, servers, rate).audit(TableName(table))
         fetcher = SegmentFetcher(client, servers)
         repairer = Repairer(store, layout, fetcher, Path(folder), open_store=lambda _uri: fatal)
         for _ in repair_all(repairer, audit.faulty, parallel=1):

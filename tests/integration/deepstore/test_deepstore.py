@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from controller_client.common.names import TableName
 from controller_client.errors import DataError, NotAppliedError
 from controller_client.segment_tar import TarLimits, content_crc
 from tests.integration.deepstore.commands import damage_replica, repaired, replica_tar
@@ -143,7 +144,7 @@ def test_replicas_that_are_not_the_segment(
     crc = table.committed()[segment].crc
     assert done[segment]["passed_over"] == f"{bad}: its tar has crc 12345, not {crc}"
     for name in (damaged, foreign):
-        assert re.search(rf"{bad}: its files have crc \d+, the record says", str(done[name]["passed_over"]))
+        assert re.search(rf"{bad}: its files have crc \d+, the record has", str(done[name]["passed_over"]))
     assert audit(table.table, "--read-tars") == {}
 
     pinot.kill("server_1")
@@ -173,7 +174,7 @@ def test_a_table_that_is_pushed(
     unique_table: str, run: Run, audit: Audit, pinot: PinotCluster, tmp_path: Path
 ) -> None:
     load_numbers(pinot, unique_table, tmp_path)
-    table = f"{unique_table}_OFFLINE"
+    table = TableName(f"{unique_table}_OFFLINE")
     assert audit(table, "--read-tars") == {}
     gone, garbage, whole, cut = (f"{unique_table}_{number}" for number in range(4))
     s3 = pinot.s3.client()

@@ -16,6 +16,7 @@ from typing import Any
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.errors import PartialResultError, PinotPluginError
 from controller_client.models import Schema, TableConfig
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
@@ -76,8 +77,8 @@ class IngestionTable:
     """Where it is not the table's."""
 
     @property
-    def with_type(self) -> str:
-        return f"{self.name}_OFFLINE"
+    def with_type(self) -> TableName:
+        return TableName(f"{self.name}_OFFLINE")
 
     def create(
         self, schema: Mapping[str, Any] = NUMBERS_SCHEMA, *, replication: int = 1, **config: Any

@@ -146,7 +146,7 @@ def test_staging_in_another_bucket(pinot: PinotCluster, source: Source, client: 
             source.register(outputDirURI=f"s3://{staging}/{folder}")
             ran = source.table.run()
             assert ran.report["rows"] == ROWS
-            assert "sent through the controller" not in ran.err
+            assert "uploaded through the controller" not in ran.err
             source.assert_served_once(pinot, number)
             assert source.keys(staging) == []
     finally:
@@ -160,6 +160,6 @@ def test_staging_in_a_local_folder(pinot: PinotCluster, source: Source, tmp_path
     source.register(outputDirURI=f"file://{staging}")
     ran = source.table.run()
     assert ran.report["rows"] == 2 * ROWS
-    assert "sent through the controller" in ran.err
+    assert "uploaded through the controller" in ran.err
     source.assert_served_once(pinot, 2)
     assert [path for path in staging.rglob("*") if path.is_file()] == []

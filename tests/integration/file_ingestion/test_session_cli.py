@@ -157,7 +157,7 @@ def test_a_failed_session_from_its_first_run_to_its_end(
     assert (ran["rows"], ran["replaced_segments"], ran["skipped_files"]) == (40, 0, 0)
     after = pinotctl.json("session", "show", name)
     assert (after["session"], after["state"], after["retry_count"]) == (shown["session"], "DONE", 1)
-    assert after["next_trigger"] == "looks for what differs in the source"
+    assert after["next_trigger"] == "compares the source with the table"
     assert after["replaces"] == {"segments": 0, "first": []}
     planned = pinotctl.json("plan", name)
     assert planned["source"] == _source(files=4, changed=1, unchanged=3)
@@ -190,7 +190,9 @@ def test_clearing_begins_anew(
         assert "a test" in refused.stderr
         running = pinotctl.json("session", "show", name)
         assert "a test" in running["running"]
-        assert running["next_trigger"].startswith("waits for the run that goes on; if that were killed now: ")
+        assert running["next_trigger"].startswith(
+            "waits for the present run to end; if that were killed now: "
+        )
     assert pinotctl.json("session", "show", name) == before
     assert pinotctl.json("session", "clear", name, "--yes") == [would]
     assert files_below(staging) == []
@@ -236,7 +238,7 @@ def test_clearing_reverts_a_switch_in_progress(
     assert (planned["next_trigger"], planned["files_to_read"]) == (shown["next_trigger"], 0)
     assert planned["session_files"] == {"kept": 1}
     effects = [row["effect"] for row in pinotctl.json("session", "clear", name, "--dry-run")]
-    assert effects[1].startswith("its switch has not begun")
+    assert effects[1].startswith("its switch has not started")
 
     entry_id = failed.client.lineage.start(failed.with_type, [], [segment.name])
     cleared = pinotctl.json("session", "clear", name, "--yes")
@@ -246,7 +248,7 @@ def test_clearing_reverts_a_switch_in_progress(
     sessions.create(session)
     sessions.create_group(session.session_id, FileGroup(0, (entry,), (StagedUnit((0,), (segment,)),)))
     shown = pinotctl.json("session", "show", name)
-    assert shown["next_trigger"] == "begins anew: the lineage entry of its switch was reverted"
+    assert shown["next_trigger"] == "starts over: the lineage entry of its switch was reverted"
 
     # The same where its record cannot be read: the lineage says how far it was.
     path = f"{sessions_path(failed.with_type)}/{BY_HAND}"
@@ -256,7 +258,7 @@ def test_clearing_reverts_a_switch_in_progress(
     shown = pinotctl.json("session", "show", name)
     assert (shown["session"], shown["state"], shown["znode"]) == (BY_HAND, "damaged", path)
     foretold = shown["next_trigger"]
-    assert foretold.startswith(f"begins anew: the record of session {BY_HAND} is damaged")
+    assert foretold.startswith(f"starts over: the record of session {BY_HAND} is damaged")
     assert pinotctl.json("plan", name)["next_trigger"] == foretold
     assert [row["state"] for row in pinotctl.json("session", "history", name)] == ["damaged"]
     (cleared,) = pinotctl.json("session", "clear", name, "--yes")
@@ -281,12 +283,12 @@ def test_exhausted_retries_and_changed_parameters_are_told(
     configs = dict(failed.configs)
     configs["consistentPushMaxRetries"] = "1"
     failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, configs)
-    assert next_trigger() == "begins anew: its retries are exhausted"
+    assert next_trigger() == "starts over: its retries are exhausted"
     planned = pinotctl.json("plan", name)
     assert (planned["files_to_read"], planned["subtasks"], planned["session_files"]) == (4, 4, None)
     configs["enableSync"] = "true"
     failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, configs)
-    assert next_trigger() == "begins anew: the task's configuration changed since it began"
+    assert next_trigger() == "starts over: the task's configuration changed since it began"
     configs["clearConsistentPushState"] = "true"
     failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, configs)
     assert next_trigger().startswith("clears all sessions")
@@ -295,7 +297,7 @@ def test_exhausted_retries_and_changed_parameters_are_told(
     shown = pinotctl.json("session", "show", name)
     assert shown["abandoned"] is True
     assert "retries are exhausted" in shown["message"]
-    assert next_trigger() == "looks for what differs in the source"
+    assert next_trigger() == "compares the source with the table"
     failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, None)
     assert pinotctl.json("session", "show", name)["next_trigger"].startswith("fails: ")
 

@@ -1,4 +1,4 @@
-"""When a session is taken up, when it is thrown away, and that there is one at a time."""
+"""When a session is resumed, when it is discarded, and that there is one at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_when_all_retries_are_exhausted_everything_is_read_again(scene: Scene) -
     with scene.polled(NO_SEGMENT, whole(["F1", "F2", "F3"])):
         assert "(1 left)" in scene.scheduler.trigger().failed
         first = scene.latest().session_id
-        assert "it begins anew" in scene.scheduler.trigger().failed
+        assert "it starts over" in scene.scheduler.trigger().failed
         scene.assert_session(first, "IN_PROGRESS", 1)
         assert scene.latest().abandoned
         assert "its retries are exhausted" in (scene.latest().message or "")

@@ -69,7 +69,7 @@ def test_no_java_is_a_clear_error(tmp_path: Path) -> None:
         "from jvm_bridge.jvm import start_jvm; start_jvm()", env={"JAVA_HOME": str(tmp_path / "none")}
     )
     assert process.returncode == 1
-    assert "SetupError: JAVA_HOME names no Java" in process.stderr
+    assert "SetupError: JAVA_HOME is not a Java installation" in process.stderr
 
 
 def test_a_jvm_of_somebody_else_without_pinot_is_refused() -> None:

@@ -291,7 +291,7 @@ class Refused:
         ),
         pytest.param(
             Refused("ZooKeeper does not accept connections", 1, properties={"pinot.zk.server": f"{HOST}:9"}),
-            id="no ZooKeeper",
+            id="not a ZooKeeper",
         ),
         pytest.param(
             Refused("does not start", 1, properties={"pinot.cluster.name": "NoSuchCluster"}), id="no cluster"

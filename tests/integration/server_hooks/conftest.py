@@ -11,8 +11,9 @@ import requests
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.consumption import TableControl
-from controller_client.consumption.paused_partitions import PartitionHolds, read_holds
+from controller_client.consumption.paused_partitions import PartitionPauses, read_partition_pauses
 from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
@@ -46,17 +47,17 @@ class TopicTable:
     produced: dict[int, list[int]]
 
     @property
-    def full_name(self) -> str:
+    def full_name(self) -> TableName:
         """With type."""
-        return f"{self.name}_REALTIME"
+        return TableName(f"{self.name}_REALTIME")
 
     def control(self) -> TableControl:
         """For the functions that steer consumption."""
         return TableControl(self.client, self.store, self.full_name)
 
-    def holds(self) -> PartitionHolds:
+    def holds(self) -> PartitionPauses:
         """What is held."""
-        return read_holds(self.store, self.full_name, read_ideal_state(self.store, self.full_name))
+        return read_partition_pauses(self.store, self.full_name, read_ideal_state(self.store, self.full_name))
 
     def produce(self, partition: int, count: int) -> None:
         """Write rows to a partition; every row of a table has a number of its own."""

@@ -21,8 +21,8 @@ _TIMEOUT_S = 300.0
 def _paused(table: TopicTable, *partitions: int) -> None:
     pause_partitions(table.control(), partitions, reason="test")
     holds = table.holds()
-    assert holds.missing == {}
-    assert holds.paused >= set(partitions)
+    assert holds.consuming_on == {}
+    assert holds.wanted >= set(partitions)
 
 
 def _begin_pause(table: TopicTable, *partitions: int) -> None:
@@ -60,7 +60,7 @@ def test_every_row_once_through_validation_restarts_and_a_rebalance(make_topic_t
     wait_for(
         lambda: (
             len(read_ideal_state(table.store, table.full_name).consuming[table.consuming()[0]]) == 2
-            and table.holds().missing == {}
+            and table.holds().consuming_on == {}
         ),
         "both servers to hold partition 0",
         _TIMEOUT_S,
@@ -77,11 +77,11 @@ def test_every_row_once_through_validation_restarts_and_a_rebalance(make_topic_t
     table.produce(0, 10)
     table.produce(1, 10)
     table.wait_seen(expected)
-    assert table.holds().missing == {}
+    assert table.holds().consuming_on == {}
 
     _resumed(table, 0)
     table.wait_seen(table.produced)
-    assert table.holds().paused == frozenset()
+    assert table.holds().wanted == frozenset()
 
 
 def test_a_pause_of_the_table_goes_with_one_of_a_partition(make_topic_table: MakeTopicTable) -> None:

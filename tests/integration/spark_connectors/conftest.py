@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.config import ControllerConfig
 from controller_client.errors import SourceError
 from controller_client.filestore import open_store
@@ -66,9 +67,9 @@ class SparkTable:
     broker: BrokerClient
 
     @property
-    def typed(self) -> str:
+    def typed(self) -> TableName:
         """Its name with type."""
-        return f"{self.name}_OFFLINE"
+        return TableName(f"{self.name}_OFFLINE")
 
     @property
     def options(self) -> dict[str, str]:

@@ -139,7 +139,7 @@ def test_what_is_refused_before_the_job(spark: SparkSession, make_table: MakeTab
         ({}, r"(?s)Name: the table has no such column, did you mean 'name'.*x: date has no place in DOUBLE"),
         ({"table": f"{table.name}_REALTIME"}, "is a REALTIME table"),
         ({"segmentRows": "3"}, "unknown option 'segmentrows'"),
-        ({"reportPath": str(tmp_path / "missing" / "report.json")}, "in a folder that is not there"),
+        ({"reportPath": str(tmp_path / "missing" / "report.json")}, "in a folder that does not exist"),
         ({"overwriteScope": "timeRange", "overwriteFrom": "1", "overwriteTo": "2"}, "no time column"),
     ):
         columns = frame.select("id") if options else frame

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from kazoo.client import KazooClient
 
+from controller_client.common.names import TableName
 from controller_client.errors import ConflictError, LockHeldError, UnreachableError
 from controller_client.zookeeper import PropertyStore, TableLock
 from tests.integration.zookeeper.conftest import Folder
@@ -20,9 +21,13 @@ TASK = "FileIngestionTask"
 
 HOLD_FOREVER = """
 import sys, time
+from controller_client.common.names import TableName
 from controller_client.zookeeper import PropertyStore, TableLock
 address, cluster, table = sys.argv[1:]
-with PropertyStore(address, cluster) as store, TableLock(store, table, "FileIngestionTask", "first") as lock:
+with (
+    PropertyStore(address, cluster) as store,
+    TableLock(store, TableName(table), "FileIngestionTask", "first") as lock,
+):
     lock.acquire(0)
     print("held", flush=True)
     time.sleep(600)
@@ -36,14 +41,14 @@ def other(folder: Folder) -> Iterator[PropertyStore]:
 
 
 @pytest.fixture
-def table(folder: Folder) -> Iterator[str]:
-    name = folder.path.removeprefix("/") + "_OFFLINE"
+def table(folder: Folder) -> Iterator[TableName]:
+    name = TableName(folder.path.removeprefix("/") + "_OFFLINE")
     yield name
     folder.store.connection.delete(f"/{folder.cluster_name}/PINOT_PLUGINS/locks/{name}", recursive=True)
 
 
 def test_the_second_one_is_told_who_holds_it_and_gets_it_after_the_release(
-    folder: Folder, other: PropertyStore, table: str
+    folder: Folder, other: PropertyStore, table: TableName
 ) -> None:
     with (
         TableLock(folder.store, table, TASK, "first") as first,
@@ -56,7 +61,7 @@ def test_the_second_one_is_told_who_holds_it_and_gets_it_after_the_release(
             with pytest.raises(LockHeldError, match=r"held by first \(host .*, pid \d+, since 20"):
                 second.acquire(wait_s)
             assert wait_s <= time.monotonic() - started < wait_s + 2
-        with pytest.raises(ConflictError, match="by this object already"):
+        with pytest.raises(ConflictError, match="this object holds the lock"):
             first.acquire(0)
 
         first.release()
@@ -67,7 +72,9 @@ def test_the_second_one_is_told_who_holds_it_and_gets_it_after_the_release(
     assert first.holder() is None
 
 
-def test_a_waiting_one_gets_it_when_it_is_released(folder: Folder, other: PropertyStore, table: str) -> None:
+def test_a_waiting_one_gets_it_when_it_is_released(
+    folder: Folder, other: PropertyStore, table: TableName
+) -> None:
     with (
         TableLock(folder.store, table, TASK, "first") as first,
         TableLock(other, table, TASK, "second") as second,
@@ -81,7 +88,7 @@ def test_a_waiting_one_gets_it_when_it_is_released(folder: Folder, other: Proper
         assert not second.lost
 
 
-def test_other_tables_and_task_types_do_not_disturb_each_other(folder: Folder, table: str) -> None:
+def test_other_tables_and_task_types_do_not_disturb_each_other(folder: Folder, table: TableName) -> None:
     with (
         TableLock(folder.store, table, TASK, "a") as first,
         TableLock(folder.store, table, "OtherTask", "b") as second,
@@ -90,7 +97,9 @@ def test_other_tables_and_task_types_do_not_disturb_each_other(folder: Folder, t
         second.acquire(0)
 
 
-def test_the_lock_of_a_killed_process_is_free_after_its_session_ended(folder: Folder, table: str) -> None:
+def test_the_lock_of_a_killed_process_is_free_after_its_session_ended(
+    folder: Folder, table: TableName
+) -> None:
     command = [sys.executable, "-c", HOLD_FOREVER, folder.zookeeper_address, folder.cluster_name, table]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
@@ -105,7 +114,7 @@ def test_the_lock_of_a_killed_process_is_free_after_its_session_ended(folder: Fo
             assert not lock.lost
 
 
-def test_an_expired_session_loses_the_lock(folder: Folder, other: PropertyStore, table: str) -> None:
+def test_an_expired_session_loses_the_lock(folder: Folder, other: PropertyStore, table: TableName) -> None:
     with (
         TableLock(folder.store, table, TASK, "first") as first,
         TableLock(other, table, TASK, "second") as second,
@@ -123,7 +132,7 @@ def test_an_expired_session_loses_the_lock(folder: Folder, other: PropertyStore,
 
 
 def test_a_cut_connection_counts_as_lost_before_zookeeper_gives_the_lock_away(
-    folder: Folder, table: str
+    folder: Folder, table: TableName
 ) -> None:
     with (
         ZooKeeperProxy(folder.zookeeper_address) as proxy,
@@ -139,7 +148,7 @@ def test_a_cut_connection_counts_as_lost_before_zookeeper_gives_the_lock_away(
 
 
 def test_a_lock_that_is_released_while_zookeeper_is_away_is_free_when_that_is_back(
-    folder: Folder, table: str
+    folder: Folder, table: TableName
 ) -> None:
     with (
         ZooKeeperProxy(folder.zookeeper_address) as proxy,
@@ -157,7 +166,7 @@ def test_a_lock_that_is_released_while_zookeeper_is_away_is_free_when_that_is_ba
         assert not second.lost
 
 
-def test_asking_for_a_lock_while_zookeeper_is_away_ends(folder: Folder, table: str) -> None:
+def test_asking_for_a_lock_while_zookeeper_is_away_ends(folder: Folder, table: TableName) -> None:
     with (
         ZooKeeperProxy(folder.zookeeper_address) as proxy,
         PropertyStore(proxy.address, folder.cluster_name, timeout_s=1) as store,

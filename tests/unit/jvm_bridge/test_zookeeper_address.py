@@ -19,7 +19,7 @@ def test_hosts() -> None:
     "address", ["", ":1", "a:x", "a:1,,b:2", "a:0", "a:65536", "a:" + "9" * 5000, "a:٣", "/x"]
 )
 def test_no_address(address: str) -> None:
-    with pytest.raises(ConfigError, match="no ZooKeeper address"):
+    with pytest.raises(ConfigError, match="not a ZooKeeper address"):
         parse_hosts(address)
 
 

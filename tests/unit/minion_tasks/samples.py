@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from controller_client.common.names import TableName
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
@@ -11,7 +12,7 @@ from minion_tasks.file_ingestion.session.model import IngestionMode, Session, Se
 from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.unit.memory_zookeeper import MemoryPropertyStore
 
-TABLE = "t_OFFLINE"
+TABLE = TableName("t_OFFLINE")
 MINIMAL = {"inputDirURI": "file:///in", "inputFormat": "csv"}
 
 

@@ -76,11 +76,11 @@ class Happenings:
     """What goes wrong in one trigger.
 
     Attributes:
-        run_dies_at: The run is killed before its so manieth write, subtask or push.
+        run_dies_at: The run is killed before write, subtask or push number N.
         run_dies_waiting: The run is killed when its subtasks are submitted, before one of them began.
         subtasks: What becomes of the subtasks, in turn: ``ok``; ``lost`` (never runs); ``twice`` (Helix gave
-            it to two minions); a number: its minion dies before its so manieth write or file.
-        leftovers_at: Subtasks that an earlier run left go on before the run's so manieth step.
+            it to two minions); a number: its minion dies before that write or file.
+        leftovers_at: Subtasks that an earlier run left continue before that step of the run.
         rewritten: Files that are rewritten while they are read.
     """
 
@@ -203,7 +203,7 @@ class World:
         """Do what the lineage protocol does: the segments come and go in one step, once."""
         del push_mode
         names = tuple(segment.name for segment in segments)
-        assert names, "before Pinot 1.0 nothing is replaced by nothing"
+        assert names, "before Pinot 1.0 no segment can be replaced with nothing"
         gone = [name for name in replaced if name in self.table]
         if names in self.completed:
             return len(gone)

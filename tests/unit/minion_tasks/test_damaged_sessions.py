@@ -277,7 +277,7 @@ def test_a_preview_says_what_the_next_trigger_does(world: World, part: str) -> N
     params = replace(PARAMS, stores=WorldStores(world))
     found = preview(RunTools(client, store, world, world.clock), world.sessions, params, TABLE)
     assert found.next.action is Action.DISCARD
-    assert found.next.sentence(PARAMS).startswith(f"begins anew: the record of session {latest} is damaged")
+    assert found.next.sentence(PARAMS).startswith(f"starts over: the record of session {latest} is damaged")
     assert len(found.to_read) == 2
     cleared = [each.state for each in preview_clear(client, world.sessions)]
     assert cleared == ["DONE", "IN_PROGRESS" if part else "damaged"]

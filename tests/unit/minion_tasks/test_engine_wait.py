@@ -127,6 +127,6 @@ def test_how_subtasks_ended_is_reported_as_far_as_it_is_known() -> None:
         2: "TIMED_OUT on Minion_a: it took longer than taskTimeoutSeconds",
         3: "ERROR on Minion_b: its minion cannot run this task type, or failed before it began: see its log",
         4: "DROPPED on Minion_c: its minion has left the cluster",
-        5: "no minion has taken it",
-        6: "COMPLETED on Minion_a: its minion gave no reason: see its log",
+        5: "no minion has accepted it",
+        6: "COMPLETED on Minion_a: its minion reported no reason: see its log",
     }

@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
+from controller_client.common.names import TableName
 from controller_client.errors import SetupError
 from minion_tasks.file_ingestion.engine.choose import ENTRY_POINT_GROUP, Engines
 from minion_tasks.file_ingestion.engine.minion import EngineContext
@@ -103,7 +104,7 @@ def test_an_engine_that_nobody_registers_is_told(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_subtask_is_the_same_after_helix_has_kept_it() -> None:
-    subtask = Subtask("t_OFFLINE", "20240101-1", 2, (0, 3))
+    subtask = Subtask(TableName("t_OFFLINE"), "20240101-1", 2, (0, 3))
     assert Subtask.from_configs(subtask.to_configs()) == subtask
 
 

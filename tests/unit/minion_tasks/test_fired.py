@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_client.common.names import TableName
 from controller_client.zookeeper import ZNRecord
 from minion_tasks.file_ingestion.run.fired import FiredTriggers, fired_path
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
 
 NOW_S = 1_700_000_000.0
-TABLE = "t_OFFLINE"
+TABLE = TableName("t_OFFLINE")
 PATH = fired_path(TABLE)
 
 
@@ -51,7 +52,7 @@ def test_of_two_that_write_at_once_one_wins() -> None:
 def test_tables_have_triggers_of_their_own() -> None:
     (first, _), _, _ = make()
     assert first.claim(TABLE, NOW_S)
-    assert first.claim("u_OFFLINE", NOW_S)
+    assert first.claim(TableName("u_OFFLINE"), NOW_S)
 
 
 def test_a_time_that_a_wrong_clock_wrote_does_not_stop_the_schedule() -> None:

@@ -267,7 +267,7 @@ def test_a_subtask_that_is_not_wanted_any_more_stops_and_writes_nothing(change: 
             written.append(memory.writes)
 
     build = Builder(before=end)
-    with pytest.raises(NotAppliedError, match="not wanted"):
+    with pytest.raises(NotAppliedError, match="no longer needed"):
         run(sessions, build)
     assert build.asked == [[0], [1]]
     assert statuses(sessions) == [PENDING] * 4

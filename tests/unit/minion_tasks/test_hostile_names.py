@@ -237,7 +237,7 @@ def test_each_file_is_ingested_as_itself_or_refused_by_its_name(
 
     text = page(read_report(sessions, session, failures=NAMES), now_ms=1)
     assert text.encode()
-    assert text.count("begins no character in UTF-8") == NAMES // 20
+    assert text.count("does not start a character in UTF-8") == NAMES // 20
     _check_what_follows(source, params, contents, expected)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from controller_client.common.names import TableName
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.zookeeper import ZNRecord
@@ -35,9 +36,10 @@ from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.unit.memory_zookeeper import MemoryPropertyStore
 
 SOURCE = "s3://bucket/in/"
+TABLE = TableName("t_OFFLINE")
 SESSION = Session(
     session_id="s1",
-    table="t_OFFLINE",
+    table=TABLE,
     state=SessionState.IN_PROGRESS,
     created_ms=1,
     updated_ms=1,
@@ -64,7 +66,7 @@ def params(**more: str) -> FileIngestionParams:
 def decided(session: Session | None, given: FileIngestionParams, *, dropped: bool = False) -> NextTrigger:
     """The decision for a last session that is not in SWITCH; no controller is asked for that."""
     memory = MemoryPropertyStore()
-    sessions = SessionStore(memory, "t_OFFLINE")
+    sessions = SessionStore(memory, TABLE)
     table = ("/CONFIGS/TABLE/t_OFFLINE", ZNRecord("t_OFFLINE", {}))
     if not dropped:
         memory.create(*table)
@@ -85,21 +87,21 @@ def decided(session: Session | None, given: FileIngestionParams, *, dropped: boo
             "reads 1 file that is not staged, and what has come since (retry 3 of 3)",
         ),
         (SESSION, 0, "reads what has come since, then switches: all files are staged (retry 1 of 3)"),
-        (replace(SESSION, retry_count=3), 3, "begins anew: its retries are exhausted"),
-        (replace(SESSION, state=SessionState.INIT), 0, "begins anew: its plan was not finished"),
+        (replace(SESSION, retry_count=3), 3, "starts over: its retries are exhausted"),
+        (replace(SESSION, state=SessionState.INIT), 0, "starts over: its plan was not finished"),
         (
             replace(SESSION, mode=IngestionMode.SYNC),
             3,
-            "begins anew: the task's configuration changed since it began",
+            "starts over: the task's configuration changed since it began",
         ),
         (
             replace(SESSION, source="s3://bucket/else/"),
             3,
-            "begins anew: the task's configuration changed since it began",
+            "starts over: the task's configuration changed since it began",
         ),
-        (replace(SESSION, state=SessionState.DONE), 0, "looks for what differs in the source"),
-        (replace(SESSION, abandoned=True), 3, "looks for what differs in the source"),
-        (None, None, "looks for what differs in the source"),
+        (replace(SESSION, state=SessionState.DONE), 0, "compares the source with the table"),
+        (replace(SESSION, abandoned=True), 3, "compares the source with the table"),
+        (None, None, "compares the source with the table"),
     ],
 )
 def test_the_sentence(session: Session | None, unread: int | None, said: str) -> None:
@@ -108,12 +110,12 @@ def test_the_sentence(session: Session | None, unread: int | None, said: str) ->
 
 def test_without_retries_a_session_that_is_left_is_thrown_away() -> None:
     no_retries = params(consistentPushMaxRetries="0")
-    assert decided(SESSION, no_retries).sentence(no_retries, 3) == "begins anew: there are no retries"
+    assert decided(SESSION, no_retries).sentence(no_retries, 3) == "starts over: there are no retries"
 
 
 def test_a_session_of_a_dropped_table_is_thrown_away() -> None:
     found = decided(SESSION, params(), dropped=True)
-    assert found.sentence(params(), 3) == "begins anew: its table was dropped"
+    assert found.sentence(params(), 3) == "starts over: its table was dropped"
 
 
 @pytest.mark.parametrize("state", list(SessionState))
@@ -122,8 +124,7 @@ def test_clearing_comes_before_all(state: SessionState) -> None:
     found = decided(replace(SESSION, state=state), clearing)
     assert found.action is Action.CLEAR
     assert found.sentence(clearing, 3) == (
-        "clears all sessions, since clearConsistentPushState is true; "
-        "then looks for what differs in the source"
+        "clears all sessions, since clearConsistentPushState is true; then compares the source with the table"
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_client.common.names import TableName
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment
 from minion_tasks.file_ingestion.report.counts import (
@@ -38,9 +39,10 @@ from tests.unit.memory_zookeeper import MemoryPropertyStore
 
 BEGAN = 1_700_000_000_000
 HOUR = 3_600_000
+TABLE = TableName("t_OFFLINE")
 SESSION = Session(
     session_id="s1",
-    table="t_OFFLINE",
+    table=TABLE,
     state=SessionState.IN_PROGRESS,
     created_ms=BEGAN,
     updated_ms=BEGAN + HOUR + 5000,
@@ -117,7 +119,7 @@ def test_counts_and_sums_of_a_session() -> None:
 
 
 def test_the_same_is_read_from_the_store() -> None:
-    sessions = SessionStore(MemoryPropertyStore(), "t_OFFLINE")
+    sessions = SessionStore(MemoryPropertyStore(), TABLE)
     session = sessions.create(replace(SESSION, state=SessionState.SWITCH))
     for group in GROUPS:
         sessions.create_group("s1", group)
@@ -129,7 +131,7 @@ def test_the_same_is_read_from_the_store() -> None:
 
 
 def test_a_plan_that_is_being_written_is_not_read() -> None:
-    sessions = SessionStore(MemoryPropertyStore(), "t_OFFLINE")
+    sessions = SessionStore(MemoryPropertyStore(), TABLE)
     session = sessions.create(replace(SESSION, state=SessionState.INIT))
     assert sum(read_report(sessions, session).files.values()) == 0
 
@@ -293,7 +295,13 @@ def test_nothing_that_a_file_or_an_error_says_becomes_markup() -> None:
     )
     segment = replace(staged(evil), reader=evil, fallback_reason=evil)
     session = replace(
-        SESSION, table=evil, session_id=evil, source=evil, message=evil, owner=evil, entry_id=evil
+        SESSION,
+        table=TableName(f"{evil}_OFFLINE"),
+        session_id=evil,
+        source=evil,
+        message=evil,
+        owner=evil,
+        entry_id=evil,
     )
     groups = [FileGroup(0, entries, (StagedUnit((1,), (segment,)),))]
     shown = Page(page(count_session(session, groups, [evil]), now_ms=BEGAN, next_does=evil))

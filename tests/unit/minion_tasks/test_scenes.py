@@ -172,7 +172,7 @@ def test_key_point_1_without_retries_everything_is_read_again(life: Life) -> Non
     life.write(*FIT_1)
     life.spoil("F3")
     error = life.fails(consistentPushMaxRetries="0")
-    assert "it begins anew" in str(error)
+    assert "it starts over" in str(error)
     assert (life.session.abandoned, life.world.staged, life.seen) == (True, {}, {})
     life.spoil()
     report = life.trigger(consistentPushMaxRetries="0")
@@ -317,7 +317,7 @@ def test_patterns_that_leave_out_all_files_are_refused_with_some_of_them(
         assert isinstance(refused, SourceError)
         for text in (
             said,
-            "segments would go",
+            "segments would be deleted",
             *pattern.values(),
             "/in/F1, /in/F2, /in/F3",
             "allowEmptySource",
@@ -467,8 +467,8 @@ def test_a_full_disk_is_reported_as_such(life: Life, monkeypatch: pytest.MonkeyP
     with monkeypatch.context() as patch:
         patch.setattr(life.world, "upload", upload)
         error = life.fails()
-    assert "no room is left on the disk of " in str(error)
-    assert "make room there; the files are not at fault" in str(error)
+    assert "no space is left on the disk of " in str(error)
+    assert "free space there; the files are not at fault" in str(error)
     assert "schema" not in str(error)
     life.trigger()
     assert life.seen == life.world.source

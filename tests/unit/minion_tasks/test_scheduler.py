@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, LockHeldError, SourceError, UnreachableError
 from minion_tasks.scheduler import Scheduler, Triggers
 from tests.unit.fake_clock import FakeClock
 
 T = TypeVar("T")
+
+TABLE, A, B, BAD, GOOD = (TableName(f"{name}_OFFLINE") for name in ("t", "a", "b", "bad", "good"))
 
 
 class Every:
@@ -28,90 +31,90 @@ class Every:
         return (epoch_s // self.period_s + 1) * self.period_s
 
 
-def make(schedules: dict[str, str], now_s: float = 0.0) -> Triggers:
+def make(schedules: dict[TableName, str], now_s: float = 0.0) -> Triggers:
     triggers = Triggers(Every)
     triggers.refresh(schedules, now_s)
     return triggers
 
 
 def test_a_table_fires_at_its_times() -> None:
-    triggers = make({"t": "10"})
+    triggers = make({TABLE: "10"})
     assert triggers.due(9.9) == {}
-    assert triggers.due(10.0) == {"t": 10}
-    triggers.ended("t")
+    assert triggers.due(10.0) == {TABLE: 10}
+    triggers.ended(TABLE)
     assert triggers.due(19.0) == {}
-    assert triggers.due(20.5) == {"t": 20}
+    assert triggers.due(20.5) == {TABLE: 20}
 
 
 def test_a_trigger_during_a_run_waits_for_its_end_and_several_are_one() -> None:
-    triggers = make({"t": "10"})
-    assert triggers.due(10) == {"t": 10}
+    triggers = make({TABLE: "10"})
+    assert triggers.due(10) == {TABLE: 10}
     assert triggers.due(20) == {}
     assert triggers.due(30) == {}
-    triggers.ended("t")
-    assert triggers.due(31) == {"t": 30}
-    triggers.ended("t")
+    triggers.ended(TABLE)
+    assert triggers.due(31) == {TABLE: 30}
+    triggers.ended(TABLE)
     assert triggers.due(32) == {}
 
 
 def test_a_wrong_expression_is_left_out_until_it_is_fixed() -> None:
-    triggers = make({"bad": "x", "good": "10"})
-    assert triggers.due(10) == {"good": 10}
-    triggers.refresh({"bad": "5", "good": "10"}, 11)
-    assert triggers.due(15) == {"bad": 15}
+    triggers = make({BAD: "x", GOOD: "10"})
+    assert triggers.due(10) == {GOOD: 10}
+    triggers.refresh({BAD: "5", GOOD: "10"}, 11)
+    assert triggers.due(15) == {BAD: 15}
 
 
 def test_a_changed_expression_counts_from_its_change() -> None:
-    triggers = make({"t": "10"})
-    triggers.refresh({"t": "100"}, 5)
+    triggers = make({TABLE: "10"})
+    triggers.refresh({TABLE: "100"}, 5)
     assert triggers.due(10) == {}
-    assert triggers.due(100) == {"t": 100}
+    assert triggers.due(100) == {TABLE: 100}
 
 
 def test_a_removed_table_does_not_fire() -> None:
-    triggers = make({"t": "10"})
+    triggers = make({TABLE: "10"})
     triggers.refresh({}, 5)
     assert triggers.due(10) == {}
 
 
 @given(st.lists(st.sampled_from(["tick", "end"]), max_size=40))
 def test_a_table_never_runs_twice_at_once(steps: list[str]) -> None:
-    triggers, now, running = make({"t": "3"}), 0.0, 0
+    triggers, now, running = make({TABLE: "3"}), 0.0, 0
     for step in steps:
         now += 1
         if step == "tick":
             running += len(triggers.due(now))
         elif running:
-            triggers.ended("t")
+            triggers.ended(TABLE)
             running -= 1
         assert running <= 1
 
 
 def test_a_run_that_could_not_begin_is_due_at_once() -> None:
-    triggers = make({"t": "10"})
-    assert triggers.due(10) == {"t": 10}
-    triggers.ended("t", again=True)
-    assert triggers.due(11) == {"t": 10}
-    triggers.ended("t")
+    triggers = make({TABLE: "10"})
+    assert triggers.due(10) == {TABLE: 10}
+    triggers.ended(TABLE, again=True)
+    assert triggers.due(11) == {TABLE: 10}
+    triggers.ended(TABLE)
     assert triggers.due(12) == {}
 
 
 def test_a_run_that_could_not_begin_is_due_for_the_time_that_came_since() -> None:
-    triggers = make({"t": "10"})
+    triggers = make({TABLE: "10"})
     triggers.due(10)
     assert triggers.due(20) == {}
-    triggers.ended("t", again=True)
-    assert triggers.due(21) == {"t": 20}
+    triggers.ended(TABLE, again=True)
+    assert triggers.due(21) == {TABLE: 20}
 
 
 def test_a_table_that_came_back_with_a_wrong_expression_is_told_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    triggers = make({"bad": "x"})
-    triggers.refresh({"bad": "x"}, 1)
+    triggers = make({BAD: "x"})
+    triggers.refresh({BAD: "x"}, 1)
     assert len(caplog.records) == 1
     triggers.refresh({}, 2)
-    triggers.refresh({"bad": "x"}, 3)
+    triggers.refresh({BAD: "x"}, 3)
     assert len(caplog.records) == 2
 
 
@@ -125,19 +128,19 @@ class Inline(Executor):
 
 
 def serve(
-    schedules: Callable[[float], Mapping[str, str]],
-    run: Callable[[str, FakeClock], None],
+    schedules: Callable[[float], Mapping[TableName, str]],
+    run: Callable[[TableName, FakeClock], None],
     until_s: float,
-) -> list[tuple[float, str]]:
+) -> list[tuple[float, TableName]]:
     """Serve from 0 to a time with a look at the schedules every 5 s; return when which table's run began."""
-    stop, began = threading.Event(), list[tuple[float, str]]()
+    stop, began = threading.Event(), list[tuple[float, TableName]]()
     clock = FakeClock(now=0.0)
 
     def on_sleep(now_s: float) -> None:
         if now_s >= until_s:
             stop.set()
 
-    def one(name: str, _scheduled_s: float) -> None:
+    def one(name: TableName, _scheduled_s: float) -> None:
         began.append((clock.now(), name))
         run(name, clock)
 
@@ -148,53 +151,53 @@ def serve(
 
 
 def test_each_table_is_run_at_its_times() -> None:
-    began = serve(lambda _now: {"a": "10", "b": "15"}, lambda _name, _clock: None, until_s=35)
-    assert began == [(10, "a"), (15, "b"), (20, "a"), (30, "a"), (30, "b")]
+    began = serve(lambda _now: {A: "10", B: "15"}, lambda _name, _clock: None, until_s=35)
+    assert began == [(10, A), (15, B), (20, A), (30, A), (30, B)]
 
 
 def test_triggers_during_a_run_are_one_run_after_it() -> None:
-    def run(_name: str, clock: FakeClock) -> None:
+    def run(_name: TableName, clock: FakeClock) -> None:
         if clock.now() == 10:
             clock.advance(25)
 
     # At 36 for those of 20 and 30; the one of 40 is on time again.
-    assert serve(lambda _now: {"a": "10"}, run, until_s=45) == [(10, "a"), (36, "a"), (40, "a")]
+    assert serve(lambda _now: {A: "10"}, run, until_s=45) == [(10, A), (36, A), (40, A)]
 
 
 def test_a_run_that_fails_does_not_keep_the_next_ones(caplog: pytest.LogCaptureFixture) -> None:
-    def run(_name: str, clock: FakeClock) -> None:
+    def run(_name: TableName, clock: FakeClock) -> None:
         if clock.now() == 10:
             raise SourceError("no file matches")
         if clock.now() == 20:
             raise RuntimeError("a fault of ours")
 
-    assert serve(lambda _now: {"a": "10"}, run, until_s=35) == [(10, "a"), (20, "a"), (30, "a")]
+    assert serve(lambda _now: {A: "10"}, run, until_s=35) == [(10, A), (20, A), (30, A)]
     assert ["no file matches" in caplog.messages[0], "unexpectedly" in caplog.messages[1]] == [True, True]
 
 
 def test_a_table_whose_lock_is_held_is_tried_again_until_it_runs() -> None:
-    def run(_name: str, clock: FakeClock) -> None:
+    def run(_name: TableName, clock: FakeClock) -> None:
         if clock.now() < 13:
             raise LockHeldError("held by somebody")
 
-    began = serve(lambda _now: {"a": "10"}, run, until_s=25)
-    assert began == [(10, "a"), (11, "a"), (12, "a"), (13, "a"), (20, "a")]
+    began = serve(lambda _now: {A: "10"}, run, until_s=25)
+    assert began == [(10, A), (11, A), (12, A), (13, A), (20, A)]
 
 
 def test_schedules_are_looked_at_again_and_again() -> None:
-    def schedules(now_s: float) -> Mapping[str, str]:
+    def schedules(now_s: float) -> Mapping[TableName, str]:
         if 5 <= now_s < 15:
             raise UnreachableError("the controller restarts")  # what is known stays
-        return {"a": "10"} if now_s < 25 else {"b": "10"}
+        return {A: "10"} if now_s < 25 else {B: "10"}
 
     began = serve(schedules, lambda _name, _clock: None, until_s=35)
-    assert began == [(10, "a"), (20, "a"), (30, "b")]
+    assert began == [(10, A), (20, A), (30, B)]
 
 
 def test_told_to_stop_it_waits_for_the_run_that_goes_on() -> None:
-    stop, stopping, ended = threading.Event(), threading.Event(), list[str]()
+    stop, stopping, ended = threading.Event(), threading.Event(), list[TableName]()
 
-    def run(name: str, _scheduled_s: float) -> None:
+    def run(name: TableName, _scheduled_s: float) -> None:
         stop.set()
         assert stopping.wait(10)
         ended.append(name)
@@ -205,5 +208,5 @@ def test_told_to_stop_it_waits_for_the_run_that_goes_on() -> None:
             stopping.set()
 
     clock = FakeClock(now=0.0, on_sleep=on_sleep)
-    Scheduler(lambda: {"a": "10"}, run, Every, clock).serve(stop)
-    assert ended == ["a"]
+    Scheduler(lambda: {A: "10"}, run, Every, clock).serve(stop)
+    assert ended == [A]

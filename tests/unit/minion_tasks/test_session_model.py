@@ -340,7 +340,7 @@ class TableLife(RuleBasedStateMachine):
                 assert not self.world.reads
             return
         (listed,) = self.world.listings
-        taken_up = (
+        resumed = (
             before is not None
             and before.is_open
             and before.state is SessionState.IN_PROGRESS
@@ -349,16 +349,16 @@ class TableLife(RuleBasedStateMachine):
             and after.session_id == before.session_id
         )
         if smooth and before is not None and before.is_open and self.world.source:
-            assert taken_up is self._goes_on(before)
-        start = self.at_listing[0] if taken_up else Ledger()
+            assert resumed is self._goes_on(before)
+        start = self.at_listing[0] if resumed else Ledger()
         plan = seed_plan(self.params.mode, start, listed, self.table)
         read = {name for name, _ in self.world.reads[self.reads_before :]}
         _note(f"{plan=} {read=}")
         assert read <= plan.to_read, "a file was read that is staged, or that is nobody's business"
         if after is not None and (after.is_open or after != before):
-            self._check_kept(after, plan, listed, taken_up)
+            self._check_kept(after, plan, listed, resumed)
         if smooth:
-            self._check_smooth(plan, listed, read, taken_up, before, after, report, error)
+            self._check_smooth(plan, listed, read, resumed, before, after, report, error)
         if after is not None and after != before:
             self._expect(after, listed)
         if after is not None and after.state is SessionState.DONE and after != before:
@@ -379,7 +379,7 @@ class TableLife(RuleBasedStateMachine):
         plan: Plan,
         listed: Versions,
         read: set[str],
-        taken_up: bool,
+        resumed: bool,
         before: Session | None,
         after: Session | None,
         report: RunReport | None,
@@ -390,7 +390,7 @@ class TableLife(RuleBasedStateMachine):
         if not listed and mode is APPEND:
             assert isinstance(error, SourceError)
             return
-        if plan.is_nothing and not taken_up:
+        if plan.is_nothing and not resumed:
             assert error is None
             assert report is not None
             assert report.outcome is RunOutcome.NOTHING_NEW
@@ -429,16 +429,16 @@ class TableLife(RuleBasedStateMachine):
                 seed_table(mode, staged, listed, self.table, Ledger()).files
             )
         assert after.is_open or len(self.world.sessions.ids()) <= 2
-        retries = before.retry_count + 1 if taken_up and before is not None else 0
+        retries = before.retry_count + 1 if resumed and before is not None else 0
         assert after.retry_count == retries
         assert len(after.attempts_ms) == retries + 1
 
-    def _check_kept(self, after: Session, plan: Plan, listed: Versions, taken_up: bool) -> None:
+    def _check_kept(self, after: Session, plan: Plan, listed: Versions, resumed: bool) -> None:
         """Whatever was killed: what was staged is, and what is staged is as it was listed."""
-        if after.abandoned or (not taken_up and after.state is SessionState.INIT):
+        if after.abandoned or (not resumed and after.state is SessionState.INIT):
             return
         ledger = self._ledger(after)
-        if not taken_up:
+        if not resumed:
             assert not plan.kept
         for name, version in plan.kept.items():
             assert ledger.staged.get(name) == version, "staged work was lost"

@@ -11,6 +11,7 @@ from queue import Queue
 
 import pytest
 
+from controller_client.common.names import TableName
 from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
 from server_hooks.commit_upload.hook import _DEFAULT_WAIT_MS, _wait_s
 from server_hooks.commit_upload.registering import Registered, register
@@ -156,7 +157,7 @@ def test_the_url_is_put_into_the_record_of_this_content_only(
     fields: dict[str, str] | None, outcome: str, url: str | None
 ) -> None:
     store, _ = memory_store()
-    path = segment_path("t_REALTIME", LATE.segment)
+    path = segment_path(TableName("t_REALTIME"), LATE.segment)
     if fields is not None:
         store.create(path, ZNRecord(LATE.segment, {"segment.realtime.status": "DONE", **fields}))
     assert register(store, LATE) == outcome
@@ -165,7 +166,7 @@ def test_the_url_is_put_into_the_record_of_this_content_only(
 
 def test_a_change_meanwhile_is_kept() -> None:
     store, zookeeper = memory_store()
-    path = segment_path("t_REALTIME", LATE.segment)
+    path = segment_path(TableName("t_REALTIME"), LATE.segment)
     record = ZNRecord(LATE.segment, {"segment.realtime.status": "DONE", "segment.crc": str(CRC)})
     store.create(path, record)
     once = iter([True])

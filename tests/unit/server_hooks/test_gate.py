@@ -9,11 +9,11 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from controller_client.common.names import SegmentName
+from controller_client.common.names import SegmentName, TableName
 from controller_client.helix.ideal_state import ConsumptionFlags
 from server_hooks.pause.gate import Gate, TableFlags, Verdict
 
-TABLE = "t_REALTIME"
+TABLE = TableName("t_REALTIME")
 _LONG_S = 60.0
 
 

@@ -35,9 +35,9 @@ def test_names_tell_the_write_and_the_attempt(write_id: str, partition: int, num
     plan = replace(PLAN, write_id=write_id)
     name = plan.segment_name(partition, number)
     check_segment_name(name)
-    assert name.startswith(plan.names_begin)
+    assert name.startswith(plan.names_prefix)
     assert plan.nonce_of(name) == plan.nonce
-    assert not name.startswith(replace(plan, write_id=f"{write_id} ").names_begin)
+    assert not name.startswith(replace(plan, write_id=f"{write_id} ").names_prefix)
 
 
 def test_names_of_others_have_no_nonce() -> None:

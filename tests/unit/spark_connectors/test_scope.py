@@ -119,7 +119,7 @@ PARTITIONS = {"overwriteScope": "partitions", "overwritePartitions": "0,3"}
     ("config", "columns", "options", "told"),
     [
         (config_of(), ["day"], RANGE, "has no time column"),
-        (config_of("text"), ["text"], RANGE, "counts no time"),
+        (config_of("text"), ["text"], RANGE, "is not a time"),
         (config_of("day"), ["id"], RANGE, "needs the time column day"),
         (config_of(), ["id"], PARTITIONS, "is not partitioned"),
         (config_of(x=MURMUR), ["x"], PARTITIONS, "is not partitioned"),

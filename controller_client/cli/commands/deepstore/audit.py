@@ -36,9 +36,11 @@ def audit(
     Exit code 1 when something is found, or a server did not report what it has, so that it can be run as a
     check. Nothing is changed.
     """
-    looking = auditor(cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits)
-    with looking as (looker, _):
-        report = run_audit(cli, looker, table_names)
+    opened_auditor = auditor(
+        cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits
+    )
+    with opened_auditor as (segment_auditor, _):
+        report = run_audit(cli, segment_auditor, table_names)
     if html is not None:
         html.write_text(report.page(), encoding="utf-8")
     if cli.out.is_json:

@@ -55,4 +55,4 @@ def enable(cli: CliContext, table_name: str, scheme: str, dry_run: bool, yes: bo
         return
     confirm(f"Change the config of {table} at {client.config.url}?", yes=yes)
     apply(client, planned)
-    cli.out.note("Changed. Segments that begin to consume from now on commit without the store.")
+    cli.out.note("Changed. Segments that start consuming from now on commit without the store.")

@@ -24,8 +24,8 @@ __all__ = [
     "accept_option",
     "audit_options",
     "auditor",
+    "inspect_options",
     "limit_options",
-    "look_options",
     "repair_options",
     "run_audit",
     "store_option",
@@ -75,7 +75,7 @@ def limit_options(command: _Command) -> _Command:
     )
 
 
-def look_options(command: _Command) -> _Command:
+def inspect_options(command: _Command) -> _Command:
     """Decorator that adds how segments are inspected: ``store_uri``, ``read_tars``, ``rate``, ``limits``."""
     command = limit_options(command)
     command = click.option(
@@ -94,14 +94,14 @@ def look_options(command: _Command) -> _Command:
 
 
 def audit_options(command: _Command) -> _Command:
-    """Decorator that adds those of :func:`look_options`, and ``min_copies``."""
+    """Decorator that adds those of :func:`inspect_options`, and ``min_copies``."""
     return click.option(
         "--min-copies",
         type=click.IntRange(min=1),
         default=2,
         show_default=True,
         help="Good copies that a segment should have, on servers and in the store together.",
-    )(look_options(command))
+    )(inspect_options(command))
 
 
 def accept_option(command: _Command) -> _Command:
@@ -150,23 +150,23 @@ def auditor(
         yield Auditor(client, cli.property_store(), layout, servers, limit, options), servers
 
 
-def run_audit(cli: CliContext, looker: Auditor, table_names: Sequence[str]) -> AuditReport:
+def run_audit(cli: CliContext, segment_auditor: Auditor, table_names: Sequence[str]) -> AuditReport:
     """Look at tables (all, unless some are named), with progress on stderr."""
     clock = cli.client().clock
     started_ms, started_s = int(clock.now() * 1000), clock.monotonic()
     names = [table_with_type(cli.client(), name) for name in table_names]
     audits = []
     with cli.out.progress("Auditing", unit="segments") as progress:
-        for name in names or looker.tables():
+        for name in names or segment_auditor.tables():
             try:
-                audits.append(looker.audit(name, progress.advance))
+                audits.append(segment_auditor.audit(name, progress.advance))
             except NotFoundError:
                 if names:
                     raise
                 # It was dropped since the tables were listed.
     return AuditReport(
-        looker.layout.root,
-        looker.options.min_copies,
+        segment_auditor.layout.root,
+        segment_auditor.options.min_copies,
         started_ms,
         clock.monotonic() - started_s,
         tuple(audits),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from controller_client.cli.commands.deepstore.options import auditor, look_options
+from controller_client.cli.commands.deepstore.options import auditor, inspect_options
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import output_option
-from controller_client.deepstore.safe_to_stop import safe_to_stop as look
+from controller_client.deepstore.safe_to_stop import safe_to_stop as check_stop
 from controller_client.segment_tar import TarLimits
 
 __all__ = ["safe_to_stop"]
@@ -15,7 +15,7 @@ __all__ = ["safe_to_stop"]
 
 @click.command(name="safe-to-stop")
 @click.argument("server")
-@look_options
+@inspect_options
 @output_option()
 @pass_cli
 def safe_to_stop(
@@ -27,8 +27,8 @@ def safe_to_stop(
     segment would lose its last copy; a copy that cannot be checked counts as missing. Segments that only this
     server consumes are named too; their rows are in the stream.
     """
-    with auditor(cli, store_uri, read_tars=read_tars, rate=rate, limits=limits) as (looker, _):
-        found = look(cli.client(), looker, server)
+    with auditor(cli, store_uri, read_tars=read_tars, rate=rate, limits=limits) as (segment_auditor, _):
+        found = check_stop(cli.client(), segment_auditor, server)
     rows = [
         (each.table, each.segment, "consuming" if each.consuming else "committed", each.reason)
         for each in found.at_risk

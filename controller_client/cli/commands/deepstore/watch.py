@@ -36,9 +36,14 @@ __all__ = ["watch"]
 )
 @click.option("--look-only", is_flag=True, help="Repair nothing.")
 @click.option(
-    "--metrics-port", type=click.IntRange(0, 65535), help="Tell Prometheus' metrics at /metrics of this port."
+    "--metrics-port", type=click.IntRange(0, 65535), help="Serve Prometheus metrics at /metrics on this port."
 )
-@click.option("--metrics-host", default="127.0.0.1", show_default=True, help="Address to listen on for that.")
+@click.option(
+    "--metrics-host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address that the metrics server listens on.",
+)
 @pass_cli
 def watch(
     cli: CliContext,
@@ -68,15 +73,17 @@ def watch(
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
     metrics = WatchMetrics()
-    looking = auditor(cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits)
-    with looking as (looker, servers), tempfile.TemporaryDirectory(dir=work_dir) as folder:
+    opened_auditor = auditor(
+        cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits
+    )
+    with opened_auditor as (segment_auditor, servers), tempfile.TemporaryDirectory(dir=work_dir) as folder:
         fetcher = SegmentFetcher(cli.client(), servers, limits=limits, accept_agreeing=accept_agreeing)
         folder_sizes = cli.client().cluster.capabilities().has(Capability.FOLDER_SIZES)
         repairer = Repairer(
-            cli.property_store(), looker.layout, fetcher, Path(folder), folder_sizes=folder_sizes
+            cli.property_store(), segment_auditor.layout, fetcher, Path(folder), folder_sizes=folder_sizes
         )
         service = Watch(
-            lambda: run_audit(cli, looker, table_names),
+            lambda: run_audit(cli, segment_auditor, table_names),
             None if look_only else repairer,
             metrics,
             cli.client().clock,

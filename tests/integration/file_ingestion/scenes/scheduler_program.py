@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 
 from controller_client.client import ControllerClient
 from controller_client.clock import SystemClock
+from controller_client.common.names import TableName
 from controller_client.config import ControllerConfig
 from controller_client.errors import PinotPluginError
 from controller_client.zookeeper import PropertyStore
@@ -107,10 +108,10 @@ class Program:
             pool=AtOnce(),
         ).serve(self._stop)
 
-    def _schedules(self) -> Mapping[str, str]:
+    def _schedules(self) -> Mapping[TableName, str]:
         return {name: cron for name, cron in read_schedules(self._client).items() if name == self._table}
 
-    def _run(self, table: str, scheduled_s: float) -> None:
+    def _run(self, table: TableName, scheduled_s: float) -> None:
         run: dict[str, Any] = {"at": self._clock.now()}
         started = time.monotonic()
         try:

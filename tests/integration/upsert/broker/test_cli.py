@@ -35,7 +35,7 @@ def test_status_watermark_and_query(
     status, watermark = ("upsert", "status", table.name), ("upsert", "watermark", table.name)
     code, out, text = run(*status)
     assert code == 1
-    assert "has not told how far it is" in text
+    assert "has not reported how far it is" in text
     assert "never been started" in text
     code, out, text = run(*watermark)
     assert code != 0
@@ -51,7 +51,7 @@ def test_status_watermark_and_query(
     assert {row["server"]: row["mark"] for row in found["partitions"]} == {servers[0]: 3, servers[1]: 5}
     write_server(store, table.table, ServerRecord(servers[0], "of another session", 9, 0))
     code, out, text = run(*status)
-    assert (code, f"{servers[0]} has not told" in text) == (1, True)
+    assert (code, f"{servers[0]} has not reported" in text) == (1, True)
 
     table.tell(dict.fromkeys(servers, 3))
     assert run(*watermark)[:2] == (0, "3\n")

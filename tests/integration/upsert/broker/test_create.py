@@ -34,7 +34,7 @@ def test_create(pinot: PinotCluster, make_table: MakeTable, tmp_path: Path) -> N
         assert (code, table.name in client.schemas.list()) == (0, False), text
         assert f"schema {table.name} and table {table.table} would be registered" in text
         # The session's servers are stock ones.
-        assert "never reported as hosted in Python" in text
+        assert "never reported that it is hosted in Python" in text
 
         code, text = run()
         assert code == 0, text

@@ -10,6 +10,7 @@ from confluent_kafka import Producer
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.consumption.partition_report import live_session
 from controller_client.errors import QueryError
 from controller_client.upsert.columns import NIL, OFFSET, VALID_FROM, VALID_UNTIL
@@ -37,7 +38,7 @@ class VersionedTable:
 
     def __init__(self, pinot: PinotCluster, kafka: Kafka, store: PropertyStore, partitions: int) -> None:
         self.name = f"u_{uuid.uuid4().hex[:12]}"
-        self.table = f"{self.name}_REALTIME"
+        self.table = TableName(f"{self.name}_REALTIME")
         self.pinot = pinot
         self.kafka = kafka
         self.store = store

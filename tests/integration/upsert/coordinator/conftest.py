@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # public by its docs
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.upsert.creating import create_upsert_table
 from controller_client.upsert.record import CoordinatorRecord, read_coordinator
 from controller_client.zookeeper import PropertyStore, TableLock
@@ -48,9 +49,9 @@ class CoordinatedTable:
     _runs: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
-    def full_name(self) -> str:
+    def full_name(self) -> TableName:
         """With type."""
-        return f"{self.name}_REALTIME"
+        return TableName(f"{self.name}_REALTIME")
 
     def command(self, *arguments: str) -> list[str]:
         """``pinotctl`` of this checkout, for this cluster."""
@@ -113,10 +114,10 @@ class CoordinatedTable:
     def ends_of_input(self) -> dict[int, int]:
         """The offset after the last message, by partition."""
         from controller_client.stream.config import StreamConfig
-        from controller_client.stream.offsets import open_look
+        from controller_client.stream.offsets import open_offsets
 
         stream = StreamConfig.of(self.client.tables.get(self.full_name))
-        return {partition: found.latest for partition, found in open_look(stream).read().items()}
+        return {partition: found.latest for partition, found in open_offsets(stream).read().items()}
 
     def input(self) -> list[Message]:
         """What the input topic has."""

@@ -65,7 +65,7 @@ def test_a_compacted_topic_and_strange_messages_are_refused(kafka: Kafka) -> Non
     stream = StreamConfig({"stream.kafka.broker.list": kafka.bootstrap})
     with UpdatesTopic(stream, compacted) as topic, pytest.raises(ConfigError, match="compact"):
         topic.ensure(1, retention_ms=_RETENTION_MS, replication=1)
-    with UpdatesTopic(stream, strange) as topic, pytest.raises(SourceError, match="not a message of updates"):
+    with UpdatesTopic(stream, strange) as topic, pytest.raises(SourceError, match="not an update message"):
         topic.newest_version()
     for gone in admin.delete_topics([compacted, strange]).values():
         gone.result(_TIMEOUT_S)

@@ -10,6 +10,7 @@ from pathlib import Path
 import requests
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.errors import NotFoundError
 from controller_client.upsert.creating import create_upsert_table
 from controller_client.zookeeper import PropertyStore
@@ -50,7 +51,7 @@ class Place:
         rows_per_segment: int,
     ) -> None:
         self.name = f"oracle_{uuid.uuid4().hex[:8]}"
-        self.full_name = f"{self.name}_REALTIME"
+        self.full_name = TableName(f"{self.name}_REALTIME")
         self.pinot, self.kafka, self.client, self.store, self.folder = pinot, kafka, client, store, folder
         self._topic = Topic(kafka.bootstrap, self.name, PARTITIONS)
         self.updates = Topic(kafka.bootstrap, f"{self.full_name}.updates", PARTITIONS)

@@ -13,7 +13,7 @@ from confluent_kafka import Message, Producer
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
-from controller_client.common.names import SegmentName
+from controller_client.common.names import SegmentName, TableName
 from controller_client.errors import QueryError
 from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.models import TableConfig
@@ -59,7 +59,7 @@ class UpsertTable:
         replicas: int = 2,
     ) -> None:
         self.name = f"upsert_{uuid.uuid4().hex[:8]}"
-        self.full_name = f"{self.name}_REALTIME"
+        self.full_name = TableName(f"{self.name}_REALTIME")
         self.pinot, self.client, self.store, self.broker = pinot, client, store, broker
         self.topic = Topic(kafka.bootstrap, self.name, partitions)
         self.updates = Topic(kafka.bootstrap, f"{self.full_name}.updates", partitions)

@@ -104,7 +104,7 @@ def test_an_answer_that_is_no_json_is_an_error_of_ours() -> None:
     with (
         ScriptedServer(answer(200, "<html>a proxy</html>")) as server,
         client(server.url) as broker,
-        pytest.raises(PinotPluginError, match="no JSON"),
+        pytest.raises(PinotPluginError, match="not JSON"),
     ):
         broker.query("select 1")
 

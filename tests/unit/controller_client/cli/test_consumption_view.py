@@ -10,6 +10,7 @@ import pytest
 
 from controller_client.cli.commands.consumption_view import show, watch
 from controller_client.cli.output import Output, OutputFormat
+from controller_client.common.names import TableName
 from controller_client.consumption import PartitionState, TableState, TableStatus
 from controller_client.consumption.pause_record import Holder
 from controller_client.consumption.status import PartitionStatus
@@ -29,7 +30,7 @@ PARTITION = PartitionStatus(
 )
 UNKNOWN = PartitionStatus(1, PartitionState.CONSUMING, servers=("s1", "s2"))
 STATUS = TableStatus(
-    "t_REALTIME",
+    TableName("t_REALTIME"),
     TableState.PAUSING,
     (PARTITION, UNKNOWN),
     (Holder("me", 1_700_000_000_000, "why", "more"),),
@@ -49,7 +50,7 @@ def test_people_see_partitions_and_who_paused(capsys: pytest.CaptureFixture[str]
     assert err.splitlines() == [
         "t_REALTIME: pausing",
         "  paused by me at 2023-11-14T22:13:20Z (why: more)",
-        "  Pinot says: ADMINISTRATIVE, a word",
+        "  Pinot reports: ADMINISTRATIVE, a word",
         "  it was paused before that by somebody who left no name",
         "  half of it is not known",
     ]

@@ -11,6 +11,7 @@ import pytest
 from controller_client.cli.commands.each_table import each_table
 from controller_client.cli.context import CliContext
 from controller_client.cli.output import OutputFormat
+from controller_client.common.names import TableName
 from controller_client.consumption import TableControl
 from controller_client.errors import OutcomeUnknownError, PinotPluginError, RejectedError
 from tests.unit.controller_client.consumption.worlds import World
@@ -66,7 +67,7 @@ def test_json_has_an_object_for_each_table_with_what_every_step_added(
     cli: CliContext, capsys: pytest.CaptureFixture[str]
 ) -> None:
     well, failing = World().control, World().control
-    failing.table = "other_REALTIME"
+    failing.table = TableName("other_REALTIME")
     cli.out.format = OutputFormat.JSON
 
     def first(_control: TableControl) -> dict[str, Any]:

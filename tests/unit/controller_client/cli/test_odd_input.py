@@ -238,4 +238,4 @@ def test_a_token_with_a_line_break_is_not_shown(run: Run, nobody: dict[str, str]
 def test_a_query_from_a_standard_input_that_is_no_text(nobody: dict[str, str]) -> None:
     result = CliRunner().invoke(cli, ["query", "-"], env=nobody, input=b"select '\xff'")
     assert result.exit_code == 2
-    assert "standard input is no text" in result.stderr
+    assert "standard input is not text" in result.stderr

@@ -84,7 +84,7 @@ def test_the_repr_of_a_setting_masks_it() -> None:
     [
         ("x = [", (), "cannot be read"),
         (PROFILES, ("--profile", "prod"), "there is no profile prod"),
-        (None, ("--profile", "prod"), "no file of profiles"),
+        (None, ("--profile", "prod"), "no profiles file"),
         ('[default]\ncontroler = "x"', (), "did you mean controller?"),
         ('[default]\npassword = "hush"', (), "did you mean password_file?"),
         ("[default]\ncontroller = 9000", (), "of type int"),

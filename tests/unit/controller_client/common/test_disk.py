@@ -44,9 +44,9 @@ def test_a_full_disk_is_known_by_what_it_ended_in(error: Exception, tmp_path: Pa
     found = disk_full(error, tmp_path / "not" / "there")
     assert found is not None
     text = str(found)
-    assert f"no room is left on the disk of {tmp_path}/not/there; the disk has " in text
+    assert f"no space is left on the disk of {tmp_path}/not/there; the disk has " in text
     assert "of them free now" in text
-    assert "make room there" in text
+    assert "free space there" in text
 
 
 @pytest.mark.parametrize(
@@ -67,11 +67,11 @@ def test_other_errors_are_left_as_they_are(error: Exception, tmp_path: Path) -> 
 def test_a_mapped_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     fault = "java.lang.InternalError: a fault occurred in a recent unsafe memory access operation"
     error = caused(DataError("No segment could be built from big.csv"), JavaError(fault))
-    assert "no room is left, or its disk has failed" in str(disk_full(error, tmp_path))
+    assert "no space is left, or its disk has failed" in str(disk_full(error, tmp_path))
 
 
 def test_the_first_folder_that_was_named_stays() -> None:
-    inner = DiskFullError("no room is left on the disk of /staging")
+    inner = DiskFullError("no space is left on the disk of /staging")
     with pytest.raises(DiskFullError) as caught, naming_full_disks(Path("/work")):
         raise inner
     assert caught.value is inner
@@ -89,7 +89,7 @@ def test_a_full_staging_folder_is_reported(tmp_path: Path, monkeypatch: pytest.M
     target.parent.mkdir()
     monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=0))
     (target.parent / f".segment.tar.gz.{'0' * 32}.part").symlink_to("/dev/full")
-    with pytest.raises(DiskFullError, match=f"no room is left on the disk of {target.parent}"):
+    with pytest.raises(DiskFullError, match=f"no space is left on the disk of {target.parent}"):
         LocalStore().upload(source, f"file://{target}")
     assert list(target.parent.iterdir()) == []
 
@@ -98,5 +98,5 @@ def test_a_full_folder_of_a_download_is_reported(tmp_path: Path) -> None:
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_bytes(b"x" * 100)
     target.symlink_to("/dev/full")
-    with pytest.raises(DiskFullError, match=f"no room is left on the disk of {tmp_path}"):
+    with pytest.raises(DiskFullError, match=f"no space is left on the disk of {tmp_path}"):
         LocalStore().download(f"file://{source}", target)

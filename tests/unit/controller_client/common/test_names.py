@@ -39,6 +39,7 @@ def test_a_table_name_is_the_same_text_wherever_it_goes(raw: str, table_type: Ta
 def test_a_name_without_a_type_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="with type"):
         TableName(name)
+    assert TableName.parse(name) is None
 
 
 def test_a_name_of_the_other_type_is_refused() -> None:
@@ -57,6 +58,7 @@ def test_a_name_of_a_segment_of_a_stream_comes_apart(raw: str, partition: int, s
     text = f"{raw}__{partition}__{sequence}__20260101T0000Z"
     name = SegmentName.parse(text)
     assert name == SegmentName(partition, sequence, text)
+    assert name.table == f"{raw}_REALTIME"
 
 
 @pytest.mark.parametrize("name", ["flights_0", "flights__0__1", "flights__a__1__t", "", "__0__1__t"])

@@ -78,10 +78,10 @@ def test_a_jump_is_told_from_the_first_segment_after_the_pause() -> None:
 
 def test_what_a_jump_says() -> None:
     assert str(OffsetJump(1, "10", "25")) == (
-        "partition 1 went on at offset 25: the 15 offsets 10 to 24 are not in the table"
+        "partition 1 continued at offset 25: the 15 offsets 10 to 24 are not in the table"
     )
     assert (
         str(OffsetJump(2, "10", "4"))
-        == "partition 2 went on at offset 4: the 6 offsets 4 to 9 are read again"
+        == "partition 2 continued at offset 4: the 6 offsets 4 to 9 are read again"
     )
-    assert str(OffsetJump(0, "abc", "def")) == "partition 0 went on at def instead of abc"
+    assert str(OffsetJump(0, "abc", "def")) == "partition 0 continued at def instead of abc"

@@ -134,7 +134,7 @@ def test_a_record_counts_for_the_pause_that_it_saw() -> None:
 
 
 @pytest.mark.parametrize(
-    ("paused", "unheld", "expected", "table"),
+    ("paused", "still_consuming", "expected", "table"),
     [
         (False, {}, PartitionState.HELD, TableState.CONSUMING),
         (False, {0: ("s1",)}, PartitionState.HOLDING, TableState.INCOMPLETE),
@@ -143,7 +143,7 @@ def test_a_record_counts_for_the_pause_that_it_saw() -> None:
     ],
 )
 def test_a_partition_that_is_held_reads_nothing(
-    paused: bool, unheld: dict[int, tuple[str, ...]], expected: PartitionState, table: TableState
+    paused: bool, still_consuming: dict[int, tuple[str, ...]], expected: PartitionState, table: TableState
 ) -> None:
     seen = observed(view=None)
     ideal = ideal_of(
@@ -151,7 +151,7 @@ def test_a_partition_that_is_held_reads_nothing(
         paused=paused,
         held=frozenset({0}),
     )
-    status = assess(TABLE, replace(seen, ideal=ideal, unheld=unheld))
+    status = assess(TABLE, replace(seen, ideal=ideal, still_consuming=still_consuming))
     assert (status.partitions[0].state, status.state) == (expected, table)
 
 

@@ -20,7 +20,7 @@ from controller_client.stream.offsets import (
     OffsetRange,
     StreamUnknownError,
     client_settings,
-    open_look,
+    open_offsets,
 )
 from tests.unit.controller_client.consumption.worlds import TABLE, World
 
@@ -121,7 +121,7 @@ def test_places_to_consume_from(text: str, expected: object) -> None:
 
 @pytest.mark.parametrize("text", ["", "first", "0", "0=", "=5", "0=-1", "0=1,0=2", "a=1"])
 def test_a_place_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="tells no place to consume from"):
+    with pytest.raises(ConfigError, match="is not an offset to consume from"):
         parse_consume_from(text)
 
 
@@ -131,7 +131,7 @@ def test_an_offset_behind_the_streams_end_is_told() -> None:
         world.committed(partition, 0, 0, end)
     stream = {0: OffsetRange(0, 10), 1: OffsetRange(0, 19)}
     assert stands_behind_end(read_partitions(world.store, TABLE), stream) == [
-        "partition 1 ends at 19, the table goes on at 20"
+        "partition 1 ends at 19, but the table continues at 20"
     ]
 
 
@@ -166,15 +166,15 @@ def test_credentials_for_java_are_given_to_the_other_client() -> None:
     ],
 )
 def test_access_that_only_java_has_leaves_the_offsets_unknown(values: dict[str, str]) -> None:
-    with pytest.raises(StreamUnknownError, match="only Java's client"):
+    with pytest.raises(StreamUnknownError, match="only with Kafka's Java client"):
         client_settings(values)
 
 
 def test_settings_that_the_other_client_refuses_leave_the_offsets_unknown() -> None:
-    with pytest.raises(StreamUnknownError, match="offsets of the stream are not known"):
-        open_look(StreamConfig({**STREAM, "security.protocol": "no such"}))
+    with pytest.raises(StreamUnknownError, match="the stream's offsets are unknown"):
+        open_offsets(StreamConfig({**STREAM, "security.protocol": "no such"}))
 
 
 def test_other_streams_are_not_looked_at() -> None:
     with pytest.raises(StreamUnknownError, match="'kinesis'"):
-        open_look(StreamConfig({"streamType": "kinesis"}))
+        open_offsets(StreamConfig({"streamType": "kinesis"}))

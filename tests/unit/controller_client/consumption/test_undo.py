@@ -91,7 +91,7 @@ def _world() -> tuple[World, KeptTable]:
 
 def _run(world: World, changes: Mapping[str, str | None] = {}) -> None:
     start = ConsumeFrom.SMALLEST if changes else None
-    change_stream(world.control, changes, consume_from=start, timeout_s=5, say=lambda _text: None)
+    change_stream(world.control, changes, consume_from=start, timeout_s=5, report=lambda _text: None)
 
 
 def test_partitions_that_read_the_new_stream_go_back_to_their_old_offsets(calls: Calls) -> None:
@@ -253,5 +253,5 @@ def test_the_secrets_alone_are_enough_to_go_on(calls: Calls) -> None:
 def test_old_secrets_that_somebody_took_away_are_missed(calls: Calls) -> None:
     world, kept = _world()
     kept.config = StreamChange.finished(kept.config)
-    with pytest.raises(ConflictError, match="taken out of the config"):
+    with pytest.raises(ConflictError, match="removed from the config"):
         _run(world)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.config import ControllerConfig
 from controller_client.consumption import TableControl
 from controller_client.helix.ideal_state import ConsumptionFlags, IdealState
@@ -13,7 +14,7 @@ from controller_client.zookeeper import PropertyStore, ZNRecord
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
 
-TABLE = "t_REALTIME"
+TABLE = TableName("t_REALTIME")
 NOW_S = 1_700_000_000.0
 IDEAL_PATH = f"/c/IDEALSTATES/{TABLE}"
 

@@ -12,11 +12,12 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from controller_client.common.names import TableName
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.segment_record import SegmentRecord
 from controller_client.zookeeper import Versioned, ZNRecord
 
-TABLE = "t_REALTIME"
+TABLE = TableName("t_REALTIME")
 
 _MARKER = bytes.fromhex("deadbeefdeafbead")
 

@@ -260,7 +260,7 @@ def test_servers_that_agree_are_accepted_on_wish_alone(scene: Scene) -> None:
     refused = scene.repair()
     assert refused.outcome is Outcome.NO_SOURCE
     assert refused.message is not None
-    assert "the record says" in refused.message
+    assert "the record has" in refused.message
     done = scene.repair(accept_agreeing=True)
     assert (done.outcome, done.source, done.proof) == (Outcome.REPAIRED, "a", Proof.SERVERS)
     assert [each.place for each in done.refused] == ["b"]

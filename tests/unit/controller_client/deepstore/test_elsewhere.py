@@ -39,7 +39,7 @@ def test_what_crosses_to_other_processes_is_pickled(tmp_path: Path) -> None:
 def test_a_machine_that_cannot_begin_tells_so_for_each_segment(tmp_path: Path) -> None:
     done = _part(tmp_path, zookeeper="")(iter([_judged("a"), _judged("b")]))
     assert [(each.segment, each.outcome) for each in done] == [("a", Outcome.FAILED), ("b", Outcome.FAILED)]
-    assert all("'' is no ZooKeeper address" in str(each.message) for each in done)
+    assert all("'' is not a ZooKeeper address" in str(each.message) for each in done)
     assert pickle.loads(pickle.dumps(done)) == done  # noqa: S301
 
 

@@ -8,6 +8,7 @@ import click
 import pytest
 
 from controller_client.cli import cli
+from controller_client.common.names import TableName
 from controller_client.deepstore.audit import TableAudit
 from controller_client.deepstore.judge import Fault, Finding, Judgement
 from controller_client.deepstore.next_steps import next_steps
@@ -21,7 +22,7 @@ def judgement(*faults: Fault) -> Judgement:
 
 
 def audit(*faults: Fault, table: str = TABLE) -> TableAudit:
-    return TableAudit(table, 3, 0, (judgement(*faults),) if faults else (), ())
+    return TableAudit(TableName(table), 3, 0, (judgement(*faults),) if faults else (), ())
 
 
 SILENT = TableAudit(TABLE, 3, 0, (), (("Server_a_8098", "down"),))
@@ -54,8 +55,8 @@ def test_of_many_tables_all_are_repaired() -> None:
 
 
 def test_a_table_s_name_is_one_word_of_the_shell() -> None:
-    step = next_steps([audit(Fault.NO_URL, table="a; rm -rf ~")])[0]
-    assert shlex.split(step.commands[-1]) == ["pinotctl", "deepstore", "repair", "a; rm -rf ~"]
+    step = next_steps([audit(Fault.NO_URL, table="a; rm -rf ~_OFFLINE")])[0]
+    assert shlex.split(step.commands[-1]) == ["pinotctl", "deepstore", "repair", "a; rm -rf ~_OFFLINE"]
 
 
 def test_the_commands_are_those_of_pinotctl() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.common.retry import RetryPolicy
 from controller_client.config import BasicAuth, ControllerConfig, Secret, Tls
 from controller_client.deepstore.http_copies import HttpCopies
@@ -214,7 +215,7 @@ def test_a_server_that_sends_elsewhere_is_refused(cluster: Cluster, listen: List
         ServerAdmins(cluster.client, RateLimit(1e9, FakeClock())) as servers,
         pytest.raises(RejectedError, match="another host"),
     ):
-        servers.download("Server_1", "t_OFFLINE", "s", tmp_path / "tar", MOST)
+        servers.download("Server_1", TableName("t_OFFLINE"), "s", tmp_path / "tar", MOST)
     assert other.requests == []
     assert None not in credentials(server)
 

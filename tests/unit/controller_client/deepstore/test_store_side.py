@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_client.common.names import TableName
 from controller_client.deepstore.judge import StoredState
 from controller_client.deepstore.layout import StoreLayout, shown
 from controller_client.deepstore.listing import StoreListing, open_deep_store
@@ -44,10 +45,10 @@ def test_a_listing_tells_sizes_and_what_is_missing(tmp_path: Path) -> None:
     size = write_tar(tmp_path / "t" / "there", name="there")
     layout = folder_layout(tmp_path)
     listing = StoreListing(layout, open_deep_store)
-    there = listing.look(layout.url(TABLE, "there"))
+    there = listing.inspect(layout.url(TABLE, "there"))
     assert (there.state, there.size_bytes) == (StoredState.PRESENT, size)
-    assert listing.look(layout.url(TABLE, "gone")).state is StoredState.ABSENT
-    assert listing.look(layout.url("other_OFFLINE", "gone")).state is StoredState.ABSENT
+    assert listing.inspect(layout.url(TABLE, "gone")).state is StoredState.ABSENT
+    assert listing.inspect(layout.url(TableName("other_OFFLINE"), "gone")).state is StoredState.ABSENT
     url = layout.url(TABLE, "there")
     limits = TarLimits()
     assert listing.read(record("there", url=url), there, tmp_path / "work", limits) == there
@@ -63,10 +64,12 @@ def test_a_listing_tells_sizes_and_what_is_missing(tmp_path: Path) -> None:
 
 def test_what_cannot_be_looked_at_is_not_called_missing(tmp_path: Path) -> None:
     unseen = folder_layout(tmp_path / "not-here")
-    assert StoreListing(unseen, open_deep_store).look(unseen.url(TABLE, "s")).state is StoredState.UNKNOWN
+    assert StoreListing(unseen, open_deep_store).inspect(unseen.url(TABLE, "s")).state is StoredState.UNKNOWN
     hdfs = StoreLayout("hdfs://name/segments", "http://c:1")
-    assert StoreListing(hdfs, open_deep_store).look("hdfs://name/segments/t/s").state is StoredState.UNKNOWN
-    assert StoreListing(S3, open_deep_store).look("http://c:1/segments/t/s").state is StoredState.UNKNOWN
+    assert (
+        StoreListing(hdfs, open_deep_store).inspect("hdfs://name/segments/t/s").state is StoredState.UNKNOWN
+    )
+    assert StoreListing(S3, open_deep_store).inspect("http://c:1/segments/t/s").state is StoredState.UNKNOWN
 
 
 def test_a_name_that_climbs_leads_nowhere() -> None:
@@ -78,7 +81,7 @@ def test_a_name_that_climbs_leads_nowhere() -> None:
     assert folder.object_of("http://c:1/segments/../../etc/passwd") is None
     assert folder.object_of("http://c:1/segments/t/..%2f..%2fetc%2fpasswd") is None
     assert S3.object_of("s3://bucket/segments/../other") is None
-    assert StoreListing(S3, open_deep_store).look("s3://bucket/a/../b").state is StoredState.UNKNOWN
+    assert StoreListing(S3, open_deep_store).inspect("s3://bucket/a/../b").state is StoredState.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -86,7 +89,7 @@ def test_a_name_that_climbs_leads_nowhere() -> None:
 )
 def test_a_url_that_cannot_be_read_leads_nowhere(tmp_path: Path, url: str) -> None:
     for layout in (S3, StoreLayout(f"file://{tmp_path}", "http://controller:9000")):
-        found = StoreListing(layout, open_deep_store).look(url)
+        found = StoreListing(layout, open_deep_store).inspect(url)
         assert found.state is not StoredState.PRESENT
     assert "secret" not in record(url=url).shown_url
 

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from controller_client.common.names import TableName
 from controller_client.errors import DataError, NotFoundError, OutcomeUnknownError, UnreachableError
 from controller_client.helix.ideal_state import (
     ConsumptionFlags,
@@ -14,7 +15,7 @@ from controller_client.helix.ideal_state import (
 from controller_client.zookeeper import PropertyStore, ZNRecord
 from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
 
-TABLE = "t_REALTIME"
+TABLE = TableName("t_REALTIME")
 PATH = f"/c/IDEALSTATES/{TABLE}"
 
 SEGMENTS = {

@@ -12,9 +12,10 @@ from enum import Enum
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from controller_client.common.names import TableName
 from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer, reset
 
-TABLE = "t_OFFLINE"
+TABLE = TableName("t_OFFLINE")
 
 
 class Fault(Enum):

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.config import ControllerConfig
 from controller_client.errors import RejectedError, WaitTimeoutError
 from controller_client.publishing.loading import SegmentLoading
@@ -18,7 +19,7 @@ from controller_client.zookeeper import ZNRecord
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import memory_store
 
-TABLE = "t_OFFLINE"
+TABLE = TableName("t_OFFLINE")
 IDEAL_PATH = f"/c/IDEALSTATES/{TABLE}"
 
 
@@ -139,7 +140,7 @@ def test_a_segment_that_fails_for_good_is_named_with_the_servers_reason(world: W
 def test_where_nothing_can_be_pushed_a_segment_is_reset_once(world: World) -> None:
     world.segment("ERROR")
     reset_brings(world, "ERROR")
-    with pytest.raises(WaitTimeoutError, match=r"were reset: a ERROR on S1 .*: the server gives no reason"):
+    with pytest.raises(WaitTimeoutError, match=r"were reset: a ERROR on S1 .*: the server reports no reason"):
         SegmentLoading(world.client, TABLE, world.store).wait(["a"], 600)
     assert len(world.resets) == 1
 

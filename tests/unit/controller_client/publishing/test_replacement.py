@@ -325,7 +325,7 @@ def _push_again_on_delete(world: World, replacement: SegmentReplacement) -> None
 
 
 def test_replacing_by_nothing_needs_a_newer_pinot(world: World) -> None:
-    with pytest.raises(UnsupportedError, match=r"Pinot 0\.11\.0 lacks replacing segments by nothing"):
+    with pytest.raises(UnsupportedError, match=r"Pinot 0\.11\.0 lacks replacing segments with nothing"):
         world.replacement(new=[]).start()
     assert world.lineage.calls == []
 

@@ -36,7 +36,7 @@ def test_versions_are_ordered_by_number() -> None:
 def test_the_controllers_version_counts() -> None:
     components = {"pinot-avro": "9.9.9", "pinot-controller": "0.11.0-1b4d", "pinot-common": "1.0.0"}
     assert str(PinotVersion.from_components(components)) == "0.11.0"
-    with pytest.raises(PinotPluginError, match="does not tell"):
+    with pytest.raises(PinotPluginError, match="does not report"):
         PinotVersion.from_components({"pinot-controller": "UNKNOWN"})
 
 
@@ -50,7 +50,7 @@ def test_a_lack_says_since_when() -> None:
         assert new.has(capability)
         assert old.has(capability) is (since <= PinotVersion(0, 11))
     with pytest.raises(
-        UnsupportedError, match=r"Pinot 0\.11\.0 lacks replacing segments by nothing"
+        UnsupportedError, match=r"Pinot 0\.11\.0 lacks replacing segments with nothing"
     ) as caught:
         old.require(Capability.EMPTY_SEGMENTS_TO, remedy="take one without rows")
     assert "Pinot 1.0.0 or later" in str(caught.value)

@@ -181,7 +181,7 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
         400,
         _TIME,
         RejectedError,
-        "the time column nope of t1_OFFLINE is no date-time column of the schema t1",
+        "the time column nope of t1_OFFLINE is not a date-time column of the schema t1",
     ),
     (
         "POST",
@@ -201,8 +201,8 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
     ),
     ("POST", "/tables", 400, _NO_TIME, RejectedError, "the config of a realtime table names no time column"),
     ("POST", "/tables", 409, _EXISTS, ConflictError, "there is a table t1_OFFLINE already"),
-    ("POST", "/schemas", 400, _SCHEMA, RejectedError, "Pinot cannot read the schema, and does not say why"),
-    ("PUT", "/schemas/t2", 400, _SCHEMA, RejectedError, "Pinot cannot read the schema, and does not say why"),
+    ("POST", "/schemas", 400, _SCHEMA, RejectedError, "Pinot cannot read the schema, and gives no reason"),
+    ("PUT", "/schemas/t2", 400, _SCHEMA, RejectedError, "Pinot cannot read the schema, and gives no reason"),
     (
         "PUT",
         "/schemas/t1",

@@ -37,9 +37,9 @@ def test_each_name_is_compared_with_few_others() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ([], [], "nothing is replaced by nothing"),
-        (["a", "b", "a"], ["c"], r"segmentsFrom holds segments twice: \['a'\]"),
-        (["a"], ["c", "b", "c", "b"], r"segmentsTo holds segments twice: \['b', 'c'\]"),
+        ([], [], "segmentsFrom and segmentsTo are both empty"),
+        (["a", "b", "a"], ["c"], r"segmentsFrom lists segments twice: \['a'\]"),
+        (["a"], ["c", "b", "c", "b"], r"segmentsTo lists segments twice: \['b', 'c'\]"),
         (["a", "b"], ["b"], r"replaced by themselves: \['b'\]"),
     ],
 )

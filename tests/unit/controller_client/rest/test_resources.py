@@ -45,7 +45,7 @@ def test_the_schema_of_a_table_has_its_name_or_the_one_in_its_config(make: Make)
     assert client.schemas.of_table(named).schema_name == "t"
     assert [seen.path for seen in server.requests] == ["/schemas/t", "/schemas/s", "/schemas/t"]
     client, _ = make(missing, missing)
-    with pytest.raises(NotFoundError, match="no schema t nor s for the table t_OFFLINE"):
+    with pytest.raises(NotFoundError, match="no schema t or s for the table t_OFFLINE"):
         client.schemas.of_table(named)
 
 

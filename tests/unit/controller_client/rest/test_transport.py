@@ -280,7 +280,7 @@ def test_a_page_in_html_is_told_as_text(make: Make) -> None:
 
 def test_an_answer_that_is_no_json_names_the_place(make: Make) -> None:
     transport, server, _ = make(answer(200, "hello"))
-    with pytest.raises(PinotPluginError, match="no JSON") as caught:
+    with pytest.raises(PinotPluginError, match="not JSON") as caught:
         transport.get_json("/x")
     assert caught.value.where == f"{server.url}/x"
 
@@ -338,5 +338,5 @@ def test_parts_of_a_path_are_quoted() -> None:
 
 @pytest.mark.parametrize("name", ["", " ", ".", "..", "../x", "a/b", "a\x1bb", "a\x00", "a\x9f", "a\udcff"])
 def test_what_is_no_name_makes_no_path(name: str) -> None:
-    with pytest.raises(ConfigError, match="is no name"):
+    with pytest.raises(ConfigError, match="is not a valid name"):
         path_of("tables", name)

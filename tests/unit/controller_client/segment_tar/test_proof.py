@@ -40,7 +40,7 @@ def test_what_servers_add_does_not_hide_what_was_committed(path: Path, tmp_path:
     assert verdict.proof is SEGMENTS[path]
     if verdict.proof is None:
         assert verdict.reason is not None
-        assert f"crc {verdict.crc}, the record says {expected.crc}" in verdict.reason
+        assert f"crc {verdict.crc}, the record has {expected.crc}" in verdict.reason
         return
     tar = tmp_path / "s.tar.gz"
     shutil.copy(path, tar)

@@ -95,7 +95,7 @@ _DERIVED = {"transformConfigs": [{"columnName": "user", "transformFunction": "up
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (top("tableType", "OFFLINE"), "no realtime table"),
+        (top("tableType", "OFFLINE"), "not a realtime table"),
         (stream("streamType", "kinesis"), "of type 'kinesis'"),
         (stream("stream.kafka.consumer.type", "highlevel"), "consumer type is highlevel"),
         (stream("stream.kafka.consumer.type", "highlevel,simple"), "consumer type is highlevel"),
@@ -122,7 +122,7 @@ def test_tables_that_cannot_be_one(change: Change, text: str) -> None:
 @pytest.mark.parametrize(
     ("key", "timestamp", "text"),
     [
-        ("nope", "at", "nope is no column"),
+        ("nope", "at", "nope is not a column"),
         ("tags", "at", "tags is a STRING, with several values"),
         ("ratio", "at", "ratio is a DOUBLE"),
         ("user,user", "at", "twice"),

@@ -4,12 +4,13 @@ import json
 
 import pytest
 
+from controller_client.common.names import TableName
 from controller_client.upsert.low_water_mark import MarkKeeper, NoMarkError, TableMark, read_mark
 from controller_client.upsert.record import PartitionProgress, ServerRecord, write_server
 from controller_client.zookeeper import PropertyStore
 from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
 
-TABLE = "t_REALTIME"
+TABLE = TableName("t_REALTIME")
 
 
 def put(zookeeper: MemoryZooKeeper, path: str, **fields: object) -> None:
@@ -51,7 +52,7 @@ def test_a_server_that_has_told_nothing_holds_the_mark() -> None:
     tell(store, "B", 12, session="old")
     found = read_mark(store, TABLE)
     assert (found.version, found.silent, found.holders, found.at_ms) == (-1, ("B",), ("B",), 0)
-    with pytest.raises(NoMarkError, match="B has not told"):
+    with pytest.raises(NoMarkError, match="B has not reported"):
         found.required()
 
 
@@ -73,7 +74,7 @@ def test_servers_that_brokers_pass_over_do_not_count(config: dict[str, str]) -> 
 def test_a_table_without_servers_has_none() -> None:
     store, _ = memory_store()
     assert read_mark(store, TABLE) == TableMark(TABLE, {})
-    with pytest.raises(NoMarkError, match="no live server serves it"):
+    with pytest.raises(NoMarkError, match="it has no live server"):
         read_mark(store, TABLE).required()
 
 
@@ -93,7 +94,7 @@ def mark(version: int | None, segment: str | None = None) -> TableMark:
 
 def test_a_mark_grows_with_what_the_broker_queries_and_stays_while_a_server_is_silent() -> None:
     keeper = MarkKeeper()
-    with pytest.raises(NoMarkError, match="has not told"):
+    with pytest.raises(NoMarkError, match="has not reported"):
         keeper.take(mark(None), set)
     with pytest.raises(NoMarkError, match="does not query t__1 of"):
         keeper.take(mark(0, "t__1"), lambda: {"t__0"})

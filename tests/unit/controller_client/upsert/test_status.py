@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from controller_client.common.names import TableName
 from controller_client.upsert.low_water_mark import TableMark
 from controller_client.upsert.record import CoordinatorRecord, PartitionProgress, ServerRecord
 from controller_client.upsert.status import UpsertStatus
@@ -8,7 +9,7 @@ PROGRESS = {1: PartitionProgress(None, 5, 8), 0: PartitionProgress("t__0__3__x",
 
 
 def status(coordinator: CoordinatorRecord | None, **servers: ServerRecord | None) -> UpsertStatus:
-    return UpsertStatus(TableMark("t_REALTIME", servers), coordinator, now_ms=20_000)
+    return UpsertStatus(TableMark(TableName("t_REALTIME"), servers), coordinator, now_ms=20_000)
 
 
 def test_lag_and_who_holds_the_mark() -> None:
@@ -37,6 +38,6 @@ def test_a_server_that_told_nothing() -> None:
     found = status(None, A=ServerRecord("A", "s", 9, 1), B=None)
     assert (found.is_well, found.lag_versions, found.lag_s) == (False, None, None)
     text = "\n".join(found.lines())
-    assert "no mark: B has not told" in text
+    assert "no mark: B has not reported" in text
     assert "never been started" in text
     assert found.rows()[1] == ("B", None, None, None, None, None, True)

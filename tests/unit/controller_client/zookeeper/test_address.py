@@ -16,7 +16,7 @@ def test_paths(path: str) -> None:
     "path", ["", "a", "//", "/a//b", "/a/../b", "/..", "/a/.", "/a\x00", "/a\x1b", "/a\x9f", "/a\udcff"]
 )
 def test_what_is_no_path_is_not_asked_for(path: str) -> None:
-    with pytest.raises(ConfigError, match="no path in ZooKeeper"):
+    with pytest.raises(ConfigError, match="not a path in ZooKeeper"):
         check_path(path)
     connection = ZooKeeperConnection("127.0.0.1:1")
     for call in (connection.get, connection.children, connection.exists, connection.delete):

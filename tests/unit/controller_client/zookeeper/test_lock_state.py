@@ -3,6 +3,7 @@
 import pytest
 from kazoo.protocol.states import KazooState
 
+from controller_client.common.names import TableName
 from controller_client.zookeeper import LockHolder, PropertyStore, TableLock
 from tests.unit.fake_clock import FakeClock
 
@@ -15,7 +16,7 @@ def clock() -> FakeClock:
 @pytest.fixture
 def lock(clock: FakeClock) -> TableLock:
     store = PropertyStore("127.0.0.1:1", "c")
-    return TableLock(store, "t_OFFLINE", "FileIngestionTask", "me", clock=clock)
+    return TableLock(store, TableName("t_OFFLINE"), "FileIngestionTask", "me", clock=clock)
 
 
 def test_a_short_cut_loses_nothing(lock: TableLock, clock: FakeClock) -> None:

@@ -103,7 +103,7 @@ def test_a_file_that_lacks_more_than_half_of_the_columns_is_refused(tmp_path: Pa
     made_ready(csv(tmp_path, "id,word,x"))
     said = refusal(csv(tmp_path, "id,Amount,x"))
     assert "a.csv lacks 3 of the table's 4 columns: amount, day, word; it has id, Amount, x" in said
-    assert "at most 50% missing, as maxMissingColumns says" in said
+    assert "at most 50% missing, as maxMissingColumns sets it" in said
     assert "'Amount' is not 'amount'" in said
     made_ready(csv(tmp_path, "id,x"), rules=InputRules(max_missing=MissingLimit.parse("100%")))
     assert "at most 0 missing" in refusal(
@@ -207,7 +207,7 @@ def test_a_file_without_a_header_is_told_apart(tmp_path: Path) -> None:
 def test_blanks_around_names_are_refused_and_with_any_reader_property_dropped(tmp_path: Path) -> None:
     path = csv(tmp_path, "id, word, amount,day", "1, a, 2,3")
     said = refusal(path)
-    assert "blanks around a name in its header: ' amount', where the table has 'amount'" in said
+    assert "spaces around a name in its header: ' amount', where the table has 'amount'" in said
     assert "set recordReader.prop.delimiter" in said
     assert not made_ready(path, config={"delimiter": ","}).mismatch
 

@@ -129,7 +129,7 @@ def test_a_spoilt_full_file_is_not_read_over(tmp_path: Path) -> None:
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 0xFF
     file.write_bytes(content)
-    with pytest.raises(DataError, match="spoilt"):
+    with pytest.raises(DataError, match="corrupt"):
         _read(log)
 
 

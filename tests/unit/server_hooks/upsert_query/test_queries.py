@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from controller_client.common.names import TableName
 from controller_client.errors import UnreachableError
 from controller_client.upsert.low_water_mark import NoMarkError
 from controller_client.upsert.record import PartitionProgress, ServerRecord, write_server
@@ -119,7 +120,7 @@ class World:
 
     def tell(self, mark: int, segment: str | None = None) -> None:
         progress = {0: PartitionProgress(segment, 1, mark)}
-        write_server(self.store, "u_REALTIME", ServerRecord("A", "s", mark, 0, progress))
+        write_server(self.store, TableName("u_REALTIME"), ServerRecord("A", "s", mark, 0, progress))
 
     def version(self, name: str = "u", sql: str = "", **options: str) -> int | None:
         return version_of_query(self.knowledge, name, Asked(sql, options))
@@ -131,7 +132,7 @@ def world() -> World:
 
 
 def test_the_mark_as_it_was_read_last(world: World) -> None:
-    with pytest.raises(NoMarkError, match="A has not told"):
+    with pytest.raises(NoMarkError, match="A has not reported"):
         world.version()
     world.tell(3)
     assert world.version() == 3

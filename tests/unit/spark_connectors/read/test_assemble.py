@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyspark.sql import types as spark
 
 from controller_client.errors import DataError
-from spark_connectors.read.assemble import assemble, places
+from spark_connectors.read.assemble import assemble, null_positions
 from spark_connectors.read.columns import ReadColumn, target_schema
 from spark_connectors.read.data_table import DataTable, plain_decimal
 
@@ -40,7 +40,7 @@ def test_nulls_come_where_they_are(rows: list[tuple[str, bool, bool]]) -> None:
     for name, which in (("n", 1), ("l", 2)):
         here = [n for n, row in enumerate(rows) if row[which]]
         told = table_of([segments[n] for n in here], [numbers[n] for n in here])
-        nulls[name] = places(iter([told] if here else []))
+        nulls[name] = null_positions(iter([told] if here else []))
     batches = list(assemble(table_of(segments, numbers), (NUMBER, LIST), nulls))
     whole = pa.Table.from_batches(batches)
     assert whole.schema.equals(target_schema((NUMBER, LIST)))
@@ -63,7 +63,7 @@ def test_what_does_not_fit() -> None:
     with pytest.raises(DataError, match="column big has a value that is no decimal"):
         list(assemble(rows, (short,), {}))
     strict = ReadColumn("n", "INT", True, spark.IntegerType(), nullable=False)
-    with pytest.raises(DataError, match="column n holds nulls"):
+    with pytest.raises(DataError, match="column n contains nulls"):
         list(assemble(table_of(["a"], [0]), (strict, LIST), {"n": {"a": np.array([0])}}))
 
 

@@ -59,11 +59,14 @@ def test_a_schema_of_the_user(asked: spark.StructType) -> None:
     ("asked", "told"),
     [
         (struct(j=spark.IntegerType()), "no column j"),
-        (struct(i=spark.ShortType()), "i: smallint, the column gives int"),
-        (struct(i=spark.IntegerType(), at=spark.StringType()), "at: string, the column gives timestamp"),
-        (struct(tags=spark.StringType()), "the column gives array<string>"),
-        (struct(i=spark.ArrayType(spark.IntegerType())), "the column gives int"),
-        (struct(big=spark.DoubleType()), "the column gives string"),
+        (struct(i=spark.ShortType()), "i: smallint, but the column is read as int"),
+        (
+            struct(i=spark.IntegerType(), at=spark.StringType()),
+            "at: string, but the column is read as timestamp",
+        ),
+        (struct(tags=spark.StringType()), "but the column is read as array<string>"),
+        (struct(i=spark.ArrayType(spark.IntegerType())), "but the column is read as int"),
+        (struct(big=spark.DoubleType()), "but the column is read as string"),
         (struct(), "no column"),
     ],
 )

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, PartialResultError
 from spark_connectors.options import ReadOptions, parse_options
 from spark_connectors.read.plan import SegmentGroup, SegmentToRead, ServerAddress
@@ -17,7 +18,7 @@ from spark_connectors.read.segment_files import open_segment_files
 from tests.unit.controller_client.deepstore.samples import crc_of, segment_files, write_files, write_tar
 from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
 
-TABLE = "t_OFFLINE"
+TABLE = TableName("t_OFFLINE")
 
 
 class Scene:
@@ -91,5 +92,5 @@ def test_no_place_has_it_right(scene: Scene) -> None:
 
 
 def test_a_name_that_leads_to_another_folder_is_refused(scene: Scene) -> None:
-    with pytest.raises(ConfigError, match="is no name"):
+    with pytest.raises(ConfigError, match="is not a valid name"):
         scene.fetch("../../x")

@@ -4,6 +4,7 @@ import grpc
 import pytest
 from pyspark.sql import types as spark
 
+from controller_client.common.names import TableName
 from controller_client.config import BasicAuth, Secret
 from controller_client.errors import AuthError, PartialResultError, PinotPluginError, QueryError
 from spark_connectors.read.columns import ReadColumn
@@ -19,7 +20,9 @@ QUERY = ServerQuery(60_000, BasicAuth("me", Secret("do-not-tell")), None, (("ski
 
 
 def group(*servers: ServerAddress) -> SegmentGroup:
-    return SegmentGroup("t_OFFLINE", None, tuple(SegmentToRead(name, servers, False) for name in "ab"))
+    return SegmentGroup(
+        TableName("t_OFFLINE"), None, tuple(SegmentToRead(name, servers, False) for name in "ab")
+    )
 
 
 def rows(read: SegmentGroup, limit: int | None = None) -> list[int]:

@@ -12,11 +12,11 @@ NUMBER = ReadColumn("n", "INT", True, spark.IntegerType())
 
 
 def test_rows() -> None:
-    assert select_rows("t_OFFLINE", (TIME, NUMBER), None, with_place=False) == (
+    assert select_rows("t_OFFLINE", (TIME, NUMBER), None, with_position=False) == (
         'SELECT "at""", "n" FROM "t_OFFLINE" LIMIT 2147483647'
     )
     assert select_rows(
-        "t", (TIME,), all_of("n > 1 -- one", None), 5, with_place=True, times_as_long=True
+        "t", (TIME,), all_of("n > 1 -- one", None), 5, with_position=True, times_as_long=True
     ) == ('SELECT CAST("at""" AS LONG), "$segmentName", "$docId" FROM "t" WHERE (n > 1 -- one\n) LIMIT 5')
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from controller_client.errors import ConflictError, SourceError
 from controller_client.upsert.record import CoordinatorRecord
 from controller_client.upsert.update_message import Events, VersionEnd
-from spark_connectors.upsert.delivery import Delivery, Told
+from spark_connectors.upsert.delivery import BatchReport, Delivery
 from spark_connectors.upsert.generation import Generation
 from spark_connectors.upsert.processor import COUNTS
 from spark_connectors.upsert.version_lines import VersionLines
@@ -41,7 +41,7 @@ class World:
     """Where a delivery takes place: everything that it says, in its order."""
 
     said: list[object] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
+    reports: list[BatchReport] = field(default_factory=list)
     records: list[CoordinatorRecord] = field(default_factory=list)
     offsets: dict[int, dict[int, int]] = field(default_factory=dict)
     faults: list[Exception] = field(default_factory=list)
@@ -74,7 +74,7 @@ class World:
             self,
             record or CoordinatorRecord(generation.number, generation.base),
             write=self.records.append,
-            told=self.told.append,
+            on_batch=self.reports.append,
             may_send=lambda: self.may_send,
             lag=lambda: 7,
             clock=FakeClock(_NOW_S),
@@ -108,7 +108,7 @@ def test_events_go_before_the_end_and_the_end_before_the_record() -> None:
     assert world.said == [*_EVENTS, ends]
     (record,) = world.records
     assert (record.version, record.at_ms, record.keys) == (100, at_ms, 3)
-    assert world.told == [Told(100, 7, 1, 5, 3, held_back=False, lag=7)]
+    assert world.reports == [BatchReport(100, 7, 1, 5, 3, held_back=False, lag=7)]
 
 
 def test_a_batch_that_is_sent_again_is_the_same_and_counts_once() -> None:
@@ -155,7 +155,7 @@ def test_ends_are_held_back_until_all_that_was_there_at_a_rebuild_is_passed() ->
     (sent,) = world.said
     assert isinstance(sent, dict)
     assert {end.version for end in sent.values()} == {132}
-    assert [told.held_back for told in world.told] == [True, True, False]
+    assert [each.held_back for each in world.reports] == [True, True, False]
 
 
 def test_versions_are_summed_up_in_lines() -> None:
@@ -164,7 +164,7 @@ def test_versions_are_summed_up_in_lines() -> None:
     lines = VersionLines(said.append, clock)
     for version in range(3):
         clock.sleep(6)
-        lines.told(Told(version, 60_000, 2, 90_000, 1_000 * version, held_back=False, lag=12))
+        lines.add(BatchReport(version, 60_000, 2, 90_000, 1_000 * version, held_back=False, lag=12))
     assert said == ["version 1, 120,000 rows (10,000/s), 1,000 keys, 12 rows behind, 4 rows without a key"]
     clock.sleep(6)
     lines.close()

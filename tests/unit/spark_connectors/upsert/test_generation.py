@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from controller_client.common.names import TableName
 from controller_client.upsert.columns import NIL
 from spark_connectors.upsert.generation import (
     Generation,
@@ -15,7 +16,7 @@ from spark_connectors.upsert.generation import (
 )
 from tests.unit.memory_zookeeper import memory_store
 
-_TABLE = "t_REALTIME"
+_TABLE = TableName("t_REALTIME")
 
 
 def test_a_request_names_the_generation_that_is_wanted() -> None:

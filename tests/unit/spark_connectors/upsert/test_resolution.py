@@ -46,7 +46,7 @@ def entries_of(records: Sequence[Record]) -> Entries:
     )
 
 
-def places_of(entries: Entries) -> list[Place]:
+def positions_of(entries: Entries) -> list[Place]:
     return list(zip(entries.partition.tolist(), entries.offset.tolist(), strict=True))
 
 
@@ -82,11 +82,11 @@ def test_the_visible_rows_are_the_models_at_every_version(batches: list[list[Rec
         places = state.places(records)
         result = resolve(state.take(np.unique(places[places >= 0])), records)
         state = Entries.unpack(state.merged(result.entries).pack())
-        events = places_of(result.inserted)
+        events = positions_of(result.inserted)
         assert len(events) == len(set(events))
         for place in events:
             inserted.setdefault(place, version)  # first wins
-        for place in places_of(result.deleted):
+        for place in positions_of(result.deleted):
             deleted.setdefault(place, version)
         seen_so_far += batch
 
@@ -96,7 +96,7 @@ def test_the_visible_rows_are_the_models_at_every_version(batches: list[list[Rec
         visible = {place for place in inserted if place not in deleted}
         assert visible == {(r.partition, r.offset) for r in newest.values() if not r.tombstone}
         assert inserted.keys() == {(r.partition, r.offset) for r in seen_so_far if not r.tombstone}
-        assert set(places_of(state)) == {(r.partition, r.offset) for r in newest.values()}
+        assert set(positions_of(state)) == {(r.partition, r.offset) for r in newest.values()}
         last_seen = {r.key: max(o.seen for o in seen_so_far if o.key == r.key) for r in newest.values()}
         hashes = zip(state.high.tolist(), state.low.tolist(), strict=True)
         assert dict(zip(hashes, state.seen.tolist(), strict=True)) == {
@@ -115,8 +115,8 @@ def test_a_stream_that_is_sent_again_changes_nothing(batches: list[list[Record]]
         for part in parts:
             result = resolve(state, entries_of(part))
             state = state.merged(result.entries)
-            inserted.update(places_of(result.inserted))
-            deleted.update(places_of(result.deleted))
+            inserted.update(positions_of(result.inserted))
+            deleted.update(positions_of(result.deleted))
 
     run(batches)
     before = set(inserted), set(deleted)
