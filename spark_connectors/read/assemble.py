@@ -103,7 +103,7 @@ def _fit(array: pa.Array, column: ReadColumn, field: pa.Field) -> pa.Array:
         )
     except pa.ArrowException as error:
         raise DataError(
-            f"the column {column.name} has a value that is not a {column.simple_type}: {error}",
+            f"the column {column.name} has a value that is not of the type {column.simple_type}: {error}",
             remedy="read it as its default type",
         ) from error
 
