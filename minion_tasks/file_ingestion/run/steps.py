@@ -261,9 +261,8 @@ class LockedRun:
     def _files_failed(self, session: Session, failures: list[str]) -> FilesFailedError:
         left = self._params.max_retries - session.retry_count
         if left > 0:
-            remedy = (
-                f"fix what each line reports; the next trigger reads what is not staged ({left} retries left)"
-            )
+            again = "the next trigger reads what is not staged"
+            remedy = f"fix what each line reports; {again} (retries left: {left})"
         else:
             remedy = "fix what each line reports, then run the task again: it starts over"
         return FilesFailedError(

@@ -15,7 +15,7 @@ def test_when_all_retries_are_exhausted_everything_is_read_again(scene: Scene) -
     scene.source.put("F1", "F2", "F3")
     (refused,) = scene.source.refuse("F3")
     with scene.polled(NO_SEGMENT, whole(["F1", "F2", "F3"])):
-        assert "(1 left)" in scene.scheduler.trigger().failed
+        assert "(retries left: 1)" in scene.scheduler.trigger().failed
         first = scene.latest().session_id
         assert "it starts over" in scene.scheduler.trigger().failed
         scene.assert_session(first, "IN_PROGRESS", 1)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tests.integration.deepstore.conftest import Audit, Run, audit, run
 from tests.integration.server_hooks.commits import FLUSH, fill, objects_of, urls
-from tests.integration.server_hooks.conftest import MakeTopicTable
+from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable
 from tests.support.pinot_services import COMMITS_FOLDER
+from tests.support.wait import wait_for
 
 __all__ = ["audit", "run"]
 
@@ -16,7 +17,7 @@ def test_consumption_goes_on_without_the_store_and_repair_fills_it(
     table = make_topic_table(partitions=2, replicas=1, **FLUSH)
     store = table.pinot.hosted_store
     fill(table, 1, partitions=2)
-    assert all(urls(table).values())
+    _wait_uploaded(table, expected_without=set())
 
     away = store.answer(403, "PUT", objects_of(table, COMMITS_FOLDER))
     fill(table, 5, partitions=2)
@@ -39,6 +40,7 @@ def test_consumption_goes_on_without_the_store_and_repair_fills_it(
 
     away.lift()
     fill(table, 1, partitions=2)
+    _wait_uploaded(table, expected_without=without)
     assert set(audit(table.full_name)["no_url"]) == without
     run("deepstore", "repair", table.name, "--yes")
     assert audit(table.full_name, "--read-tars") == {}
@@ -51,3 +53,14 @@ def test_consumption_goes_on_without_the_store_and_repair_fills_it(
     table.pinot.kill("hosted_1")
     table.wait_seen(table.produced)
     table.pinot.start("hosted_1")
+
+
+def _wait_uploaded(table: TopicTable, expected_without: set[str]) -> None:
+    """Wait until all committed segments but some are in the store.
+
+    The url of an upload that takes longer than the commit waits for it is registered afterwards.
+    """
+    wait_for(
+        lambda: {segment for segment, url in urls(table).items() if not url} == expected_without,
+        f"all segments but {len(expected_without)} to be in the store",
+    )

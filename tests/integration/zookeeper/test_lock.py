@@ -161,6 +161,7 @@ def test_a_lock_that_is_released_while_zookeeper_is_away_is_free_when_that_is_ba
         proxy.go_away()
         first.release()
         proxy.come_back()
+        _wait_until(lambda: _answers(store))
         second.acquire(60)
         assert store.connection.kazoo().client_id == session, "the lock did not go with its session"
         assert not second.lost
@@ -193,6 +194,13 @@ def _expire_session(folder: Folder) -> None:
     twin.start()
     twin.stop()
     twin.close()
+
+
+def _answers(store: PropertyStore) -> bool:
+    try:
+        return store.connection.exists("/")
+    except UnreachableError:
+        return False
 
 
 def _wait_until(condition: Callable[[], bool], limit_s: float = 20) -> None:

@@ -56,7 +56,7 @@ class Day:
         assert (fit_1.at, fit_1.error_type) == ("12:00", "FilesFailedError")
         for name in FAIL:
             assert scene.source.uri_of(name) in fit_1.failed
-        for text in ("3 of 5 files", f"{scene.table.with_type} is unchanged", "(3 left)"):
+        for text in ("3 of 5 files", f"{scene.table.with_type} is unchanged", "(retries left: 3)"):
             assert text in fit_1.failed
         assert scene.source.uri_of("F1") not in fit_1.failed
         self.session = scene.latest().session_id
