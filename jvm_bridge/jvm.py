@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 import re
+import shlex
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +17,7 @@ from pathlib import Path
 import psutil
 
 from controller_client.common.folders import scratch_folder
-from controller_client.errors import SetupError
+from controller_client.errors import ConfigError, SetupError
 from jvm_bridge.jars import JarSet, pinot_jars
 from jvm_bridge.jdk import find_java, module_flags
 
@@ -31,6 +33,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 DEFAULT_MAX_HEAP_MB = 1024
+_OPTIONS_VARIABLE = "PINOT_PLUGINS_JAVA_OPTS"
 _MIB = 1024 * 1024
 
 _lock = threading.Lock()
@@ -46,6 +49,8 @@ def start_jvm(
 ) -> None:
     """Start this process' JVM; does nothing where it runs already (its flags cannot be changed any more).
 
+    Options in the environment variable ``PINOT_PLUGINS_JAVA_OPTS`` come last, hence win.
+
     Ctrl-C and SIGTERM stay with Python: the JVM installs no signal handlers. Call it from the main thread or
     any other, but never at import and never before a fork.
 
@@ -56,6 +61,7 @@ def start_jvm(
 
     Raises:
         SetupError: No fitting Java, no jars, or the JVM refuses to start.
+        ConfigError: The quotes in ``PINOT_PLUGINS_JAVA_OPTS`` do not match.
     """
     heap_mb = max_heap_mb or DEFAULT_MAX_HEAP_MB
 
@@ -71,6 +77,7 @@ def start_jvm(
             f"-Xmx{heap_mb}m",
             "-Xrs",
             *(f"-D{name}={value}" for name, value in properties.items()),
+            *_options_of_environment(),
         ]
 
     _start(flags)
@@ -190,6 +197,15 @@ def check_jars_fit(jars_version: str, cluster_version: str) -> None:
 def _major_minor(version: str) -> tuple[int, int] | None:
     match = re.match(r"(\d+)\.(\d+)", version)
     return (int(match[1]), int(match[2])) if match else None
+
+
+def _options_of_environment() -> list[str]:
+    try:
+        return shlex.split(os.environ.get(_OPTIONS_VARIABLE, ""))
+    except ValueError as error:
+        raise ConfigError(
+            f"{_OPTIONS_VARIABLE} cannot be read: {error}", expected="options of Java, quoted as in a shell"
+        ) from error
 
 
 def _check_heap(heap_mb: int) -> None:

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.cluster import PinotCluster
+from tests.support.full import FullPlugin
+from tests.support.java_options import QUICK_START_EVERYWHERE
 from tests.support.kafka import Kafka
 from tests.support.missing_tool import without
 from tests.support.s3 import S3Access
@@ -63,6 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("repeatable" if config.option.seed is None else "exploring")
     if config.option.seed is not None:
         config.option.hypothesis_seed = config.option.seed
+    config.pluginmanager.register(FullPlugin())
     config.pluginmanager.register(SummaryPlugin())
     config.pluginmanager.register(TimingPlugin())
     # A run in the background is started with Ctrl-C ignored, and programs under test would inherit that.
@@ -93,11 +96,19 @@ def random_seed(pytestconfig: pytest.Config) -> int:
     return int(pytestconfig.option.seed or 0)
 
 
+@pytest.fixture(scope="session")
+def full(pytestconfig: pytest.Config) -> bool:
+    """Whether this run has what takes long, too."""
+    return bool(pytestconfig.option.full)
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _hidden_environment() -> Iterator[None]:
+def _environment() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in _HIDDEN_VARIABLES:
             patch.delenv(name, raising=False)
+        for name, value in QUICK_START_EVERYWHERE.items():
+            patch.setenv(name, value)
         yield
 
 

@@ -61,7 +61,7 @@ class Place:
         spark.mkdir(exist_ok=True)
         settings = "".join(f"{key} {value}\n" for key, value in LOCAL_SPARK.items())
         (spark / "spark-defaults.conf").write_text(settings)
-        hidden = re.compile("PINOT_(?!PLUGINS_)|PYTEST|SPARK_|AWS_")
+        hidden = re.compile("PINOT_(?!PLUGINS_)|PYTEST|SPARK_(?!.*_OPTS)|AWS_")
         return {
             **{name: value for name, value in os.environ.items() if not hidden.match(name)},
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",

@@ -44,14 +44,13 @@ def test_every_page_is_in_the_list() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_does_what_it_says(place: Place, page: str, request: pytest.FixtureRequest) -> None:
-    full = request.config.getoption("--full")
+def test_a_page_does_what_it_says(place: Place, page: str, full: bool, pytestconfig: pytest.Config) -> None:
     for needed in PAGES[page]:
         if needed not in place.done:
             PageRun(place, needed, full).run()
     run = PageRun(place, page, full)
     run.run()
-    if request.config.getoption("--correct-pages"):
+    if pytestconfig.getoption("--correct-pages"):
         _correct(ROOT / page, run.corrected)
     assert not run.differences, "\n\n".join(run.differences)
 

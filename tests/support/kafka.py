@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.java_options import QUICK_START
 from tests.support.processes import host_command
 from tests.support.service import HOME, Program, RunningService, Service, wait_ready
 from tests.support.slot import Port, Slot
@@ -54,9 +55,7 @@ class Kafka:
 
     def _tool(self, name: str, *arguments: str, text: str = "") -> str:
         command, environment = host_command(Program.KAFKA, self.tools_folder)
-        environment["JAVA_OPTS"] = (
-            "-Xmx96m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -DpinotPlugins.log.level=warn"
-        )
+        environment["JAVA_OPTS"] = f"-Xmx96m {QUICK_START} -DpinotPlugins.log.level=warn"
         done = subprocess.run(
             [*command, "run", name, *arguments],
             env=environment,
@@ -103,9 +102,7 @@ def kafka_service(slot: Slot) -> Service:
         program=Program.KAFKA,
         arguments=("start", f"{HOME}/kafka.properties"),
         is_ready=lambda: _listens(ADDRESS, slot.port(Port.KAFKA)),
-        environment={
-            "JAVA_OPTS": "-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -DpinotPlugins.log.level=warn"
-        },
+        environment={"JAVA_OPTS": f"-Xmx256m {QUICK_START} -DpinotPlugins.log.level=warn"},
         files={"kafka.properties": "".join(f"{name}={value}\n" for name, value in properties.items())},
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import requests
 
+from tests.support.java_options import QUICK_START
 from tests.support.s3 import S3Access
 from tests.support.service import HOME, Program, Service
 from tests.support.slot import Port, Slot
@@ -270,9 +271,8 @@ def _health(url: str) -> bool:
 
 
 def _java_options(heap_mb: int) -> str:
-    # One compiler level and one collector thread: a role starts in half the CPU time.
     return (
-        f"-Xmx{heap_mb}m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dpinot.admin.system.exit=false "
+        f"-Xmx{heap_mb}m {QUICK_START} -Dpinot.admin.system.exit=false "
         f"-Dzk.session.timeout={_SESSION_TIMEOUT_MS}"
     )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tests.support.java_options import QUICK_START
+
 __all__ = ["LOCAL_SPARK", "spark_words"]
 
 LOCAL_SPARK: Mapping[str, str] = {
@@ -12,6 +14,7 @@ LOCAL_SPARK: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "512m",
+    "spark.executor.extraJavaOptions": QUICK_START,
 }
 
 

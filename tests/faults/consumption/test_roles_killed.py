@@ -13,6 +13,7 @@ from controller_client.helix.ideal_state import read_flags
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import StreamTable
 from tests.support.cluster import PinotCluster
+from tests.support.full import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
@@ -63,11 +64,8 @@ def test_the_controller_dies_between_the_flag_and_the_message(
     table.wait_rows()
 
 
-def test_a_pause_names_the_server_that_is_away(
-    make_stream_table: MakeTable, pinot: PinotCluster, request: pytest.FixtureRequest
-) -> None:
-    if not request.config.getoption("--full"):
-        pytest.skip("waits for a server's session to end, and for its start: --full")
+@FULL  # waits for a server's session to end, and for its start
+def test_a_pause_names_the_server_that_is_away(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
     table = make_stream_table(partitions=2)
     table.produce(20)
     table.wait_rows()

@@ -9,7 +9,11 @@ from controller_client.zookeeper import PropertyStore
 from tests.faults.file_ingestion.place import Place, S3Source
 from tests.faults.file_ingestion.runs import Runners
 from tests.faults.file_ingestion.table import rows
-from tests.integration.file_ingestion.conftest import ingestion_table, shared_folder
+from tests.integration.file_ingestion.conftest import (
+    finished_jobs_are_forgotten,
+    ingestion_table,
+    shared_folder,
+)
 from tests.integration.file_ingestion.ingestion import IngestionTable
 from tests.support.cluster import PinotCluster
 from tests.support.faulty_http import FaultyHttp
@@ -17,7 +21,7 @@ from tests.support.faulty_s3 import FaultyS3
 from tests.support.s3 import S3Access
 from tests.support.summary import SUMMARY
 
-__all__ = ["ingestion_table", "shared_folder"]
+__all__ = ["finished_jobs_are_forgotten", "ingestion_table", "shared_folder"]
 
 PlaceOf = Callable[[str], Place]
 

@@ -18,6 +18,7 @@ from controller_client.consumption import TableState, pause, resume
 from controller_client.consumption.plan import read_plan
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import SECRET_KEY, StreamTable, secret_value
+from tests.support.full import FULL
 from tests.support.kafka_topics import Topic
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
@@ -59,7 +60,10 @@ _ALWAYS = {
     ("recover", "after", "POST pauseConsumption"),
 }
 ROWS = [
-    (recipe, when, step) for recipe, steps in STEPS.items() for step in steps for when in ("before", "after")
+    pytest.param(*row, marks=() if row in _ALWAYS else FULL)
+    for row in (
+        (recipe, when, step) for recipe in STEPS for step in STEPS[recipe] for when in ("before", "after")
+    )
 ]
 
 
@@ -132,11 +136,7 @@ def _check_end(scene: Scene, recipe: str) -> None:
 
 
 @pytest.mark.parametrize(("recipe", "when", "step"), ROWS)
-def test_killed_and_run_again(
-    make_stream_table: MakeTable, request: pytest.FixtureRequest, recipe: str, when: str, step: str
-) -> None:
-    if (recipe, when, step) not in _ALWAYS and not request.config.getoption("--full"):
-        pytest.skip("one of many: --full")
+def test_killed_and_run_again(make_stream_table: MakeTable, recipe: str, when: str, step: str) -> None:
     scene = _scene(make_stream_table, recipe)
     killed = scene.run(recipe, (when, step))
     assert killed.returncode == -signal.SIGKILL, killed.stdout + killed.stderr
@@ -146,6 +146,7 @@ def test_killed_and_run_again(
     _check_end(scene, recipe)
 
 
+@FULL  # each takes a minute of waiting for Pinot
 @pytest.mark.parametrize(
     "kill",
     [
@@ -155,11 +156,7 @@ def test_killed_and_run_again(
         ("after", "delete pause 2"),
     ],
 )
-def test_killed_while_the_old_stream_is_put_back(
-    make_stream_table: MakeTable, request: pytest.FixtureRequest, kill: tuple[str, str]
-) -> None:
-    if not request.config.getoption("--full"):
-        pytest.skip("each takes a minute of waiting for Pinot: --full")
+def test_killed_while_the_old_stream_is_put_back(make_stream_table: MakeTable, kill: tuple[str, str]) -> None:
     scene = _scene(make_stream_table, "recover")
     broken = {"change": {"stream.kafka.broker.list": "127.0.0.1:1"}, "watch_stream": False, "timeout_s": 15.0}
     killed = scene.run("change-stream", kill, broken)
@@ -169,12 +166,10 @@ def test_killed_while_the_old_stream_is_put_back(
     _check_end(scene, "change-stream")
 
 
-@pytest.mark.parametrize("recipe", STEPS)
-def test_the_table_has_all_steps(
-    make_stream_table: MakeTable, request: pytest.FixtureRequest, recipe: str
-) -> None:
-    if recipe != "change-stream" and not request.config.getoption("--full"):
-        pytest.skip("one of many: --full")
+@pytest.mark.parametrize(
+    "recipe", [pytest.param(each, marks=() if each == "change-stream" else FULL) for each in STEPS]
+)
+def test_the_table_has_all_steps(make_stream_table: MakeTable, recipe: str) -> None:
     scene = _scene(make_stream_table, recipe)
     done = scene.run(recipe)
     assert done.returncode == 0, done.stderr

@@ -64,10 +64,8 @@ def test_rows_that_come_during_a_pause_are_read_after_it(make_stream_table: Make
     table.wait_rows()
 
 
-def test_a_pause_among_commits_is_finished_all_the_same(
-    make_stream_table: MakeTable, request: pytest.FixtureRequest
-) -> None:
-    rounds = 12 if request.config.getoption("--full") else 4
+def test_a_pause_among_commits_is_finished_all_the_same(make_stream_table: MakeTable, full: bool) -> None:
+    rounds = 12 if full else 4
     # Pinot gives each partition its part of the rows: a segment is full with 40.
     table = make_stream_table(partitions=4, rows_per_segment=160)
     control = table.control()

@@ -22,6 +22,7 @@ from controller_client.models import Schema
 from controller_client.stream.config import StreamConfig, with_stream
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import SECRET_KEY, secret_value
+from tests.support.full import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
@@ -104,11 +105,8 @@ def test_a_stream_that_is_not_there_is_put_back(make_stream_table: MakeTable) ->
     table.wait_rows()
 
 
-def test_a_stream_that_cannot_be_decoded_is_put_back(
-    make_stream_table: MakeTable, request: pytest.FixtureRequest
-) -> None:
-    if not request.config.getoption("--full"):
-        pytest.skip("takes a minute of waiting for Pinot: --full")
+@FULL  # takes a minute of waiting for Pinot
+def test_a_stream_that_cannot_be_decoded_is_put_back(make_stream_table: MakeTable) -> None:
     table = make_stream_table(partitions=2)
     control = table.control(watch_stream=False)
     table.produce(30)

@@ -15,6 +15,7 @@ from tests.integration.deepstore.commands import repaired
 from tests.integration.deepstore.conftest import Audit, MakeTable, Run
 from tests.support.cluster import PinotCluster
 from tests.support.faulty_s3 import FaultyS3
+from tests.support.full import FULL
 from tests.support.pinot_services import DEEP_STORE_BUCKET
 from tests.support.pinotctl import pinotctl
 from tests.support.spark import LOCAL_SPARK, spark_words
@@ -41,7 +42,7 @@ def outcomes_of(commands: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
 
 
 def test_spark_repairs(
-    make_table: MakeTable, run: Run, audit: Audit, pinot: PinotCluster, request: pytest.FixtureRequest
+    make_table: MakeTable, run: Run, audit: Audit, pinot: PinotCluster, full: bool
 ) -> None:
     table = make_table(partitions=2)
     table.fill(2)
@@ -58,7 +59,7 @@ def test_spark_repairs(
     assert outcomes_of([command]) == [(name, "repaired") for name in sorted(segments)]
     assert audit(table.table, "--read-tars", "--min-copies", "3") == {}
     assert repaired(run, table, "--engine", "spark", *spark) == {}
-    if not request.config.getoption("--full"):
+    if not full:
         return
 
     for name in segments:
@@ -79,15 +80,10 @@ def test_spark_repairs(
     assert repaired(run, table)[gone]["outcome"] == "repaired"
 
 
+@FULL
 def test_spark_loses_its_executors_amid_a_repair(
-    make_table: MakeTable,
-    audit: Audit,
-    pinot: PinotCluster,
-    faulty_s3: FaultyS3,
-    request: pytest.FixtureRequest,
+    make_table: MakeTable, audit: Audit, pinot: PinotCluster, faulty_s3: FaultyS3
 ) -> None:
-    if not request.config.getoption("--full"):
-        pytest.skip("with --full")
     table = make_table(partitions=2)
     table.fill(2)
     segments = set(table.committed())

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from controller_client.zookeeper import PropertyStore
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 from tests.integration.file_ingestion.ingestion import IngestionTable
 from tests.integration.file_ingestion.scenes.scene import Scene
 from tests.integration.file_ingestion.scenes.source import Source
@@ -16,6 +17,12 @@ from tests.support.faulty_s3 import FaultyS3, faulty_s3
 from tests.support.s3 import S3Access
 
 __all__ = ["faulty_s3"]
+
+
+@pytest.fixture(autouse=True)
+def finished_jobs_are_forgotten(pinot: PinotCluster) -> Iterator[None]:
+    yield
+    pinot.forget_finished_jobs(TASK_TYPE)
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def test_a_source_that_is_emptied_and_filled_again(scene: Scene, mode: dict[str,
     scene.assert_serves("F1", "F2")
     scene.source.delete("F1", "F2")
     with scene.polled(whole(["F1", "F2"]), NO_ROW, whole(["F3"])):
-        assert "would go" in scene.scheduler.trigger().failed
+        assert "would be deleted" in scene.scheduler.trigger().failed
         scene.assert_serves("F1", "F2")
         scene.register(mode, allowEmptySource="true")
         report = scene.scheduler.trigger().well

@@ -16,6 +16,7 @@ import requests
 from controller_client.zookeeper import PropertyStore, ZNRecord
 from jvm_bridge.jdk import find_java
 from tests.support.cluster import PinotCluster
+from tests.support.java_options import QUICK_START
 from tests.support.processes import host_command
 from tests.support.service import Program
 from tests.support.wait import wait_for
@@ -25,7 +26,7 @@ REPOSITORY = Path(__file__).parents[3]
 
 # One compiler level and one collector thread: a server starts in half the CPU time. The session of one that
 # was killed is over soon.
-JAVA_OPTS = "-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dzk.session.timeout=4000"
+JAVA_OPTS = f"-Xmx256m {QUICK_START} -Dzk.session.timeout=4000"
 _START = {Program.PINOT: ("StartServer",), Program.PINOTCTL: ("serve", "server")}
 _TIMEOUT_S = 300.0
 

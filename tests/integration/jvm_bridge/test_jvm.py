@@ -44,6 +44,30 @@ def test_pinot_is_in_it_with_flags_and_properties(tmp_path: Path) -> None:
     assert "a line for the file" in (tmp_path / "jvm.log").read_text()
 
 
+def test_the_environment_adds_options(tmp_path: Path) -> None:
+    found = child.result(
+        """
+        import json
+        from jvm_bridge.jvm import start_jvm
+        start_jvm(max_heap_mb=100)
+        import jpype
+        print(json.dumps({
+            "heap": int(jpype.java.lang.Runtime.getRuntime().maxMemory()) >> 20,
+            "property": str(jpype.java.lang.System.getProperty("a.b")),
+        }))
+        """,
+        env={"PINOT_PLUGINS_JAVA_OPTS": "-Xmx64m -XX:+UseSerialGC '-Da.b=c d'"},
+    )
+    assert found["property"] == "c d"
+    assert found["heap"] <= 64
+
+    process = child.run(
+        "from jvm_bridge.jvm import start_jvm; start_jvm()", env={"PINOT_PLUGINS_JAVA_OPTS": "-Da='b"}
+    )
+    assert process.returncode == 1
+    assert "ConfigError: PINOT_PLUGINS_JAVA_OPTS cannot be read: No closing quotation" in process.stderr
+
+
 def test_ctrl_c_stays_with_python() -> None:
     code = """
 import signal

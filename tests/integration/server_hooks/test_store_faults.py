@@ -123,7 +123,7 @@ def test_a_peer_is_killed_while_it_serves(
     hosted: Sequence[str],
     run: Run,
     audit: Audit,
-    request: pytest.FixtureRequest,
+    full: bool,
 ) -> None:
     table = make_topic_table(partitions=1, **FLUSH)
     store, pinot = table.pinot.hosted_store, table.pinot
@@ -142,7 +142,7 @@ def test_a_peer_is_killed_while_it_serves(
     assert done["passed_over"].startswith(f"{hosted[0]}: ")
     pinot.start("hosted_1")
     table.wait_served(replicas=2)
-    if not request.config.getoption("--full"):
+    if not full:
         return
 
     # A server that fills its lost disk has no other peer: Pinot gives the segment up.

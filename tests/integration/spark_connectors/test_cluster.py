@@ -17,6 +17,8 @@ from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 from tests.integration.file_ingestion.ingestion import ended, start_pinotctl, write_numbers
 from tests.integration.spark_connectors.conftest import MakeTable, SparkTable
 from tests.support.cluster import PinotCluster
+from tests.support.full import FULL
+from tests.support.java_options import QUICK_START
 from tests.support.spark_cluster import BARE_PYTHON, SPARK_HOME, deps_archive, spark_cluster
 
 pytestmark = pytest.mark.cluster
@@ -65,6 +67,7 @@ def cluster(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> It
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
+        "spark.executor.extraJavaOptions": QUICK_START,
     }
     with spark_cluster(folder, workers=2) as url:
         yield SparkCluster(url, folder / "deps", conf)
@@ -125,15 +128,10 @@ def test_rows_and_files_come_from_two_workers_once(
     assert files.query("count(*), sum(id)") == [(400, sum(range(400)))]
 
 
+@FULL
 def test_pinotctl_starts_spark_on_two_workers(
-    pinot: PinotCluster,
-    cluster: SparkCluster,
-    make_table: MakeTable,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
+    pinot: PinotCluster, cluster: SparkCluster, make_table: MakeTable, tmp_path: Path
 ) -> None:
-    if not request.config.getoption("--full"):
-        pytest.skip("with --full")
     table = files_table(make_table, tmp_path / "in")
     spark = ("--spark-master", cluster.url, "--spark-conf", f"spark.pyspark.python={BARE_PYTHON}")
     arguments = (*spark, *cluster.settings("--spark-conf"), "--output", "json")

@@ -15,6 +15,7 @@ from confluent_kafka import Producer
 
 from tests.integration.upsert.coordinator.conftest import CoordinatedTable, MakeTable
 from tests.integration.upsert.coordinator.topics import Message, Record, check_versions, records_of
+from tests.support.full import FULL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
@@ -69,12 +70,12 @@ def _understand(header: bytes) -> Callable[[Message], Record | None]:
     return understand
 
 
-@pytest.mark.parametrize("confluent", [False, True], ids=["plain", "confluent"])
+@pytest.mark.parametrize(
+    "confluent", [pytest.param(False, id="plain"), pytest.param(True, id="confluent", marks=FULL)]
+)
 def test_the_users_rank_decides_and_a_lost_checkpoint_is_made_up_for(
-    make_table: MakeTable, confluent: bool, request: pytest.FixtureRequest
+    make_table: MakeTable, confluent: bool, full: bool
 ) -> None:
-    if confluent and not request.config.getoption("--full"):
-        pytest.skip("with --full")
     header = b"\x00\x00\x00\x00\x09" if confluent else b""
     stream = {"stream.kafka.decoder.class.name": f"{_AVRO}.SimpleAvroMessageDecoder"}
     if confluent:
@@ -94,7 +95,7 @@ def test_the_users_rank_decides_and_a_lost_checkpoint_is_made_up_for(
     assert before.details["heldBack"] == "false"
     assert check_versions(table.replay(), records_of(table.input(), _understand(header))) >= 3
 
-    if not request.config.getoption("--full"):
+    if not full:
         return
     shutil.rmtree(table.folder / "checkpoint")
     _feed(table, header, 300, seed=2)

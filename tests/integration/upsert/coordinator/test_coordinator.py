@@ -102,11 +102,10 @@ def understand(message: Message) -> Record | None:
 
 
 def test_every_version_is_right_through_kills_new_partitions_and_a_rebuild(
-    make_table: MakeTable, request: pytest.FixtureRequest
+    make_table: MakeTable, full: bool
 ) -> None:
     table = make_table({"user": "STRING", "account": "LONG", "text": "STRING"}, ["user", "account"], 4)
     feed = Feed(table, seed=1)
-    full = request.config.getoption("--full")
     feed.write(14_000 if full else 4_000, 4)
     options = ("--partitions=2", "--max-rows-per-version=900", "--trigger-interval=0")
     process = table.start(*options)

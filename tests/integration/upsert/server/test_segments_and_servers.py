@@ -6,8 +6,6 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from controller_client.consumption.partition_report import live_session
 from controller_client.upsert.record import read_servers
 from tests.integration.upsert.server.conftest import MakeUpsertTable
@@ -81,9 +79,7 @@ def test_segments_are_sealed_reloaded_and_moved(make_upsert_table: MakeUpsertTab
     table.check(_complete(table))
 
 
-def test_servers_die_and_lose_what_they_have_written(
-    make_upsert_table: MakeUpsertTable, request: pytest.FixtureRequest
-) -> None:
+def test_servers_die_and_lose_what_they_have_written(make_upsert_table: MakeUpsertTable, full: bool) -> None:
     chance = random.Random(_SEED + 1)
     table = make_upsert_table(rows_per_segment=50)
     for _ in range(6):
@@ -107,7 +103,7 @@ def test_servers_die_and_lose_what_they_have_written(
     table.wait_checked(_complete(table))
     table.check(_complete(table))
 
-    if not request.config.getoption("--full"):
+    if not full:
         return
     # It has lost segments and log.
     table.pinot.kill("hosted_2")

@@ -7,13 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 _REPOSITORY = Path(__file__).parents[4]
 
 
-def test_changed_tars_are_refused_or_right(request: pytest.FixtureRequest) -> None:
-    count = 5000 if request.config.getoption("--full") else 400
+def test_changed_tars_are_refused_or_right(full: bool) -> None:
+    count = 5000 if full else 400
     # The limits are the process' own, so it is a child.
     program = [
         sys.executable,
