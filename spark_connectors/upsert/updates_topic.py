@@ -48,6 +48,9 @@ class UpdatesTopic:
                 **self._settings,
                 "enable.idempotence": True,
                 "acks": "all",
+                # A broker may refuse a batch while a partition is new. If it then takes the next one, which
+                # was under way, it drops the first, sent again, as a duplicate: those messages are lost.
+                "max.in.flight": 1,
                 "compression.type": "lz4",
                 "linger.ms": 5,
                 "message.timeout.ms": _DELIVERY_TIMEOUT_MS,

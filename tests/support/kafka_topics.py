@@ -96,7 +96,7 @@ def read_committed(
         position = max(first, oldest)
         consumer.assign([TopicPartition(topic, partition, position)])
         while position < end:
-            for message in consumer.consume(_MANY, timeout=1.0):
+            for message in consumer.consume(min(_MANY, end - position), timeout=1.0):
                 assert message.error() is None, message.error()
                 take(message)
             # It passes over what ends a transaction, which is no message.

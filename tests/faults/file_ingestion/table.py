@@ -91,22 +91,17 @@ CALLS = (
 
 _CI_KILLS = {
     ("append", 0, "before session IN_PROGRESS"),
-    ("append", 0, "before task name"),
-    ("append", 0, "after session SWITCH"),
-    ("append", 0, "before session deleted"),
     ("append", 2, "after group 0"),
     ("append", 2, "before entry id"),
-    ("sync", 2, "after session IN_PROGRESS"),
     ("sync", 2, "after from page 0"),
     ("sync", 0, "after entry id"),
     ("swap", 0, "before session SWITCH"),
     ("swap", 2, "before session DONE"),
 }
-_CI_RETRY_KILLS = {"after retry count", "after task name", "before entry id"}
+_CI_RETRY_KILLS = {"after task name"}
 _CI_CALL_KILLS = {
     "after POST startReplaceSegments",
     "after POST push",
-    "before POST endReplaceSegments",
     "after POST endReplaceSegments",
 }
 
@@ -210,13 +205,10 @@ KEYS = {
 _CALL_FAULTS = ("reply lost", "connection dropped", "500", "503", "slow")
 _CI_CALL_FAULTS = {
     ("POST startReplaceSegments", "reply lost"),
-    ("POST startReplaceSegments", "500"),
     ("POST push", "reply lost"),
     ("POST push", "503"),
-    ("GET externalview", "500"),
     ("POST endReplaceSegments", "reply lost"),
     ("POST endReplaceSegments", "connection dropped"),
-    ("POST endReplaceSegments", "slow"),
 }
 
 
@@ -262,7 +254,6 @@ def _roles() -> Iterator[Row]:
             run=(NOT_APPLIED if call.startswith("GET") else UNKNOWN,),
             then=(FINISHED,),
             same_session=True,
-            ci=call == "POST endReplaceSegments",
         )
     for call in ("POST startReplaceSegments", "POST push", "POST endReplaceSegments"):
         yield Row(
@@ -319,7 +310,6 @@ def _roles() -> Iterator[Row]:
             SessionExpired(Halt("after", "task name"), other_run=SWITCHED),
             run=("ConflictError",),
             then=(NOTHING_NEW,),
-            ci=retries == 2,
         )
     for call in ("POST startReplaceSegments", "POST push", "POST endReplaceSegments"):
         for arrives in (None, Halt("before", call), Halt("after", call)):
@@ -340,7 +330,6 @@ def _roles() -> Iterator[Row]:
             SessionExpired(halt),
             run=(WELL,),
             then=(NOTHING_NEW,),
-            ci=call == "POST push",
         )
         yield Row(
             f"the run's ZooKeeper session ends in the switch {halt}, and another run finishes it",
@@ -362,13 +351,9 @@ _S3_POINTS = {
     "the deletion of staging": ("POST", "{staging_bucket}", Halt("after", "session DONE")),
 }
 _CI_S3 = {
-    ("the list of the source", "500", None),
     ("a source file's get", "body cut", None),
-    ("a source file's get", "503", 1),
-    ("a staged segment's put", "connection dropped", None),
     ("a staged segment's put", "reply lost", 1),
     ("a staged segment's get", "body cut", None),
-    ("a staged segment's get", "500", 1),
     ("the deletion of staging", "503", None),
 }
 

@@ -20,7 +20,7 @@ from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster
 
-FILES, ROWS = 8, 500
+FILES, ROWS = 4, 500
 
 
 def _by_the_doctor(table: IngestionTable, _entry: LineageEntry) -> None:

@@ -21,6 +21,7 @@ from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.plan.ingested import read_contents
 from tests.integration.file_ingestion.ingestion import IngestionTable, ended, start_pinotctl
 from tests.support.cluster import PinotCluster
+from tests.support.full import FULL
 
 pytestmark = pytest.mark.cluster
 
@@ -162,7 +163,7 @@ WRITERS: Mapping[str, tuple[str, Callable[[Path, Sequence[Row]], None]]] = {
 
 
 @pytest.mark.parametrize("file_format", list(WRITERS))
-@pytest.mark.parametrize("reader", ["auto", "pinot"])
+@pytest.mark.parametrize("reader", ["auto", pytest.param("pinot", marks=FULL)])
 def test_every_row_once_with_every_value(
     ingestion_table: IngestionTable, shared_folder: Path, file_format: str, reader: str
 ) -> None:

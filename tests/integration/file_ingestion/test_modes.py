@@ -18,6 +18,7 @@ from tests.integration.file_ingestion.scenes.scene import (
     whole,
 )
 from tests.integration.file_ingestion.scenes.source import ids_of
+from tests.support.full import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
@@ -27,7 +28,7 @@ def _visible(scene: Scene) -> list[str]:
     return scene.table.client.segments.list(scene.table.with_type, exclude_replaced=True)
 
 
-@pytest.mark.parametrize("mode", [SWAP, SYNC], ids=["swap", "sync"])
+@pytest.mark.parametrize("mode", [pytest.param(SWAP, id="swap"), pytest.param(SYNC, id="sync", marks=FULL)])
 def test_a_source_that_is_emptied_and_filled_again(scene: Scene, mode: dict[str, str]) -> None:
     """Pinot before 1.0 replaces nothing by nothing: one segment without rows stands there meanwhile."""
     scene.table.schema_name = f"{scene.table.name}_columns"
@@ -201,7 +202,13 @@ def test_atomic_upload_of_sync_mode_is_consistent_push_without_retries(scene: Sc
 
 
 @pytest.mark.parametrize(
-    "mode", [APPEND, APPEND_SHARED, SYNC, SWAP], ids=["append", "shared", "sync", "swap"]
+    "mode",
+    [
+        pytest.param(APPEND, id="append", marks=FULL),
+        pytest.param(APPEND_SHARED, id="shared"),
+        pytest.param(SYNC, id="sync"),
+        pytest.param(SWAP, id="swap", marks=FULL),
+    ],
 )
 def test_a_file_without_rows_is_a_file_like_others(scene: Scene, mode: dict[str, str]) -> None:
     """It is read once, and what comes beside it or after it is as ever."""

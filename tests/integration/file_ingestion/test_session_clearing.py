@@ -24,11 +24,13 @@ from tests.faults.file_ingestion.killing import kill_when
 from tests.integration.file_ingestion.ingestion import start_pinotctl
 from tests.integration.file_ingestion.scenes.scene import APPEND, NO_SEGMENT, SYNC, Scene, whole
 from tests.support.faulty_http import FaultyHttp
+from tests.support.full import FULL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
 CLEAR = {"clearConsistentPushState": "true"}
-HOW = ["parameter", "command"]
+BY_PARAMETER = ["parameter", pytest.param("command", marks=FULL)]
+BY_COMMAND = [pytest.param("parameter", marks=FULL), "command"]
 
 
 def clear(scene: Scene, how: str, mode: dict[str, str], **more: str) -> None:
@@ -48,7 +50,7 @@ def controller_proxy(scene: Scene) -> Iterator[FaultyHttp]:
         yield proxy
 
 
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("how", BY_PARAMETER)
 def test_init_a_plan_that_was_not_finished(scene: Scene, how: str) -> None:
     scene.begin(APPEND, consistentPushMaxRetries="3")
     scene.source.put("F1", "F2")
@@ -76,7 +78,7 @@ def test_init_a_plan_that_was_not_finished(scene: Scene, how: str) -> None:
     scene.assert_serves("F1", "F2")
 
 
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("how", BY_COMMAND)
 def test_in_progress_a_session_with_retries_left(scene: Scene, how: str) -> None:
     scene.begin(APPEND, consistentPushMaxRetries="3")
     scene.source.put("F1", "F2")
@@ -176,7 +178,7 @@ def test_switch_that_was_completed_before_the_run_was_killed(
     assert scene.staged() == []
 
 
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("how", BY_PARAMETER)
 def test_done_a_session_that_is_over(scene: Scene, how: str) -> None:
     scene.begin(APPEND)
     scene.source.put("F1")

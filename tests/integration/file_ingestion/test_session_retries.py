@@ -6,6 +6,7 @@ import pytest
 
 from tests.integration.file_ingestion.scenes.scene import APPEND, NO_SEGMENT, SWAP, SYNC, Scene, whole
 from tests.integration.file_ingestion.scenes.steered import MADE, SteeredScheduler, Triggered
+from tests.support.full import FULL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
@@ -162,7 +163,7 @@ def test_a_switch_that_failed_is_finished_by_the_next_trigger(scene: Scene) -> N
     assert scene.source.gets("F2", "F3") == [1, 1]
 
 
-@pytest.mark.parametrize("mode", [SYNC, SWAP], ids=["sync", "swap"])
+@pytest.mark.parametrize("mode", [pytest.param(SYNC, id="sync", marks=FULL), pytest.param(SWAP, id="swap")])
 def test_the_source_goes_back_to_what_the_table_holds_before_the_retry(
     scene: Scene, mode: dict[str, str]
 ) -> None:

@@ -136,7 +136,10 @@ def test_what_is_refused_before_the_job(spark: SparkSession, make_table: MakeTab
     table = make_table(SCHEMA)
     frame = spark.range(3).selectExpr("id", "id Name", "current_date() x")
     for options, told in (
-        ({}, r"(?s)Name: the table has no such column, did you mean 'name'.*x: date cannot be stored as DOUBLE"),
+        (
+            {},
+            r"(?s)Name: the table has no such column, did you mean 'name'.*date cannot be stored as DOUBLE",
+        ),
         ({"table": f"{table.name}_REALTIME"}, "is a REALTIME table"),
         ({"segmentRows": "3"}, "unknown option 'segmentrows'"),
         ({"reportPath": str(tmp_path / "missing" / "report.json")}, "in a folder that does not exist"),

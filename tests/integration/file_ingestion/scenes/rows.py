@@ -14,7 +14,7 @@ MODES = {
     "sync": SYNC,
     "swap": SWAP,
 }
-_SPARK_ALWAYS = ("append, a file a subtask", "swap")
+_SPARK_ALWAYS = ("append, a file a subtask",)
 
 
 @dataclass(frozen=True)

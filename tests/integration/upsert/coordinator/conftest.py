@@ -60,7 +60,7 @@ class CoordinatedTable:
     def start(self, *options: str) -> subprocess.Popen[bytes]:
         """Start a coordinator; what it says goes on in one file."""
         process = start_coordinator(
-            self.name, self.folder, self.pinot.controller_url, "--buckets=8", *options
+            self.name, self.folder, self.pinot.controller_url, "--buckets=3", *options
         )
         self._runs.append(process)
         return process

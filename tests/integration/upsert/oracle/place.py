@@ -74,7 +74,7 @@ class Place:
     def start_coordinator(self) -> None:
         """Start it, or start it again where its checkpoint is."""
         self._coordinator = start_coordinator(
-            self.name, self.folder, self.pinot.controller_url, "--buckets=16"
+            self.name, self.folder, self.pinot.controller_url, "--buckets=4"
         )
 
     def kill_coordinator(self) -> None:
