@@ -31,8 +31,9 @@ _HIDDEN_VARIABLES = (
 )
 
 # How long an example takes says more about what else the machine does than about the code.
-settings.register_profile("exploring", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("repeatable", settings.get_profile("exploring"), derandomize=True)
+_PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", _PATIENT, derandomize=True)
+settings.register_profile("exploring", _PATIENT, max_examples=400)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

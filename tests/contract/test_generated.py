@@ -19,7 +19,7 @@ pytestmark = pytest.mark.jvm
 
 # Each example builds two segments in the one child; the file is written anew each time.
 SETTINGS = settings(
-    max_examples=60,
+    max_examples=settings().max_examples // 4,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     derandomize=True,
@@ -131,7 +131,7 @@ _CSV_PIECES = st.sampled_from(
 )
 
 
-@settings(SETTINGS, max_examples=250)
+@settings(SETTINGS, max_examples=settings().max_examples)
 @given(pieces=st.lists(_CSV_PIECES, max_size=25), header=st.sampled_from(["s,i", "s,ms", "i,s,d", "d"]))
 def test_csv_texts(child: SegmentChild, source_dir: Path, pieces: list[str], header: str) -> None:
     path = source_dir / "rows.csv"
@@ -158,7 +158,7 @@ _JSON_PIECES = st.sampled_from(
 )
 
 
-@settings(SETTINGS, max_examples=250)
+@settings(SETTINGS, max_examples=settings().max_examples)
 @given(pieces=st.lists(_JSON_PIECES, max_size=12))
 def test_json_texts(child: SegmentChild, source_dir: Path, pieces: list[str]) -> None:
     path = source_dir / "rows.json"
@@ -169,7 +169,7 @@ def test_json_texts(child: SegmentChild, source_dir: Path, pieces: list[str]) ->
 _NUMBER_TEXTS = st.text("0123456789+-.eExXfdnaNInity _", min_size=1, max_size=7) | st.floats().map(repr)
 
 
-@settings(SETTINGS, max_examples=250)
+@settings(SETTINGS, max_examples=settings().max_examples)
 @given(
     texts=st.lists(_NUMBER_TEXTS, min_size=1, max_size=3), column=st.sampled_from(["i", "l", "f", "d", "o"])
 )

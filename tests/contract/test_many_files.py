@@ -109,7 +109,7 @@ def test_one_file_is_what_from_file_builds(
 
 
 @settings(
-    max_examples=25,
+    max_examples=settings().max_examples // 8,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     derandomize=True,

@@ -20,6 +20,7 @@ from controller_client.errors import NotFoundError
 from controller_client.helix import TaskQueues
 from controller_client.zookeeper import PropertyStore
 from tests.support.cluster import PinotCluster
+from tests.support.full import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
@@ -183,7 +184,7 @@ def test_a_deleted_job_is_cancelled_and_those_after_it_run(
     assert name not in client.tasks.states("TestWaits")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=FULL), signal.SIGKILL])
 def test_when_it_ends_another_takes_its_work(
     pinot: PinotCluster, client: ControllerClient, tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -23,6 +23,7 @@ from controller_client.zookeeper import PropertyStore
 from tests.integration.jvm_bridge import raising_hook
 from tests.integration.jvm_bridge.servers import HOST, JAVA_OPTS, ServerProcess, free_ports, with_path
 from tests.support.cluster import PinotCluster
+from tests.support.full import FULL
 from tests.support.offline_tables import offline_table
 from tests.support.service import Program
 from tests.support.wait import wait_for
@@ -285,6 +286,7 @@ class Refused:
         pytest.param(
             Refused("Unknown options: '-noSuchOption', 'x'", 2, ("-noSuchOption", "x"), stock_code=1),
             id="argument",
+            marks=FULL,
         ),
         pytest.param(
             Refused("there is no such file", 2, ("-configFileName", "/no/such/server.conf")), id="no file"
@@ -294,7 +296,9 @@ class Refused:
             id="not a ZooKeeper",
         ),
         pytest.param(
-            Refused("does not start", 1, properties={"pinot.cluster.name": "NoSuchCluster"}), id="no cluster"
+            Refused("does not start", 1, properties={"pinot.cluster.name": "NoSuchCluster"}),
+            id="no cluster",
+            marks=FULL,
         ),
         pytest.param(
             Refused("does not start", 1, properties={"pinot.server.netty.port": "{taken}"}), id="taken port"
@@ -328,7 +332,7 @@ def _is_gone(server: ServerProcess) -> bool:
     return not server.is_live()
 
 
-@pytest.mark.parametrize("program", [_STOCK, _HOSTED])
+@pytest.mark.parametrize("program", [pytest.param(_STOCK, marks=FULL), _HOSTED])
 def test_a_signal_ends_it_while_it_starts(make_server: MakeServer, program: Program) -> None:
     server = make_server(program)
     server.start()
