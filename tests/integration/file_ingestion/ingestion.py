@@ -130,6 +130,9 @@ class IngestionTable:
             reader.stop()
 
 
+_POLL_PAUSE_S = 0.02
+
+
 class Reader(threading.Thread):
     """Asks the same query again and again, and keeps the answers in their order.
 
@@ -154,7 +157,7 @@ class Reader(threading.Thread):
 
     def run(self) -> None:
         # The pause leaves the cores to those who are watched.
-        while not self._ended.wait(0.002):
+        while not self._ended.wait(_POLL_PAUSE_S):
             self.poll()
 
     def poll(self) -> None:

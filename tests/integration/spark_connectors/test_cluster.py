@@ -64,6 +64,7 @@ def cluster(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> It
         "spark.executor.memory": "512m",
         # Both workers are to get work, also where one is quick.
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
