@@ -51,10 +51,6 @@ class ChangedClasses:
         """Give a class one more field, declared as in Java's source."""
         changed.addField(jpype.JClass("javassist.CtField").make(declaration, changed))
 
-    def add_method(self, changed: Any, source: str) -> None:
-        """Give a class one more method, in Java's source; the fields and methods that it uses come before."""
-        changed.addMethod(jpype.JClass("javassist.CtNewMethod").make(source, changed))
-
     def load(self, changed: Any) -> Any:
         """Load a changed class; returns it as Java's ``Class``. Fails where it is loaded already."""
         return changed.toClass(self.loader, None)

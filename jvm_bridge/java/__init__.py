@@ -11,7 +11,7 @@ module             what
 """
 
 from jvm_bridge.java.compiler import CompileError
-from jvm_bridge.java.loading import load_java
+from jvm_bridge.java.loading import load_java, load_java_apart
 from jvm_bridge.java.sources import JavaSources
 
-__all__ = ["CompileError", "JavaSources", "load_java"]
+__all__ = ["CompileError", "JavaSources", "load_java", "load_java_apart"]
