@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from controller_client.helix import read_record_at, write_own_record
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
-__all__ = ["HoldReport", "live_session", "read_report", "read_reports", "write_report"]
+__all__ = ["PartitionReport", "live_session", "read_report", "read_reports", "write_report"]
 
 _SESSION = "session"
 
 
 @dataclass(frozen=True)
-class HoldReport:
+class PartitionReport:
     """One server's report.
 
     Attributes:
@@ -49,7 +49,7 @@ class HoldReport:
         )
 
     @classmethod
-    def from_record(cls, record: ZNRecord) -> HoldReport:
+    def from_record(cls, record: ZNRecord) -> PartitionReport:
         """As :meth:`to_record` made it."""
         held = {
             table: {int(partition): segment for partition, segment in partitions.items()}
@@ -64,7 +64,7 @@ def live_session(store: PropertyStore, instance: str) -> str | None:
     return record.simple_fields.get("SESSION_ID") if record else None
 
 
-def write_report(store: PropertyStore, report: HoldReport) -> None:
+def write_report(store: PropertyStore, report: PartitionReport) -> None:
     """Write a server's report; the server is its only writer.
 
     Raises:
@@ -74,13 +74,13 @@ def write_report(store: PropertyStore, report: HoldReport) -> None:
     write_own_record(store, _path(store, report.instance), report.to_record())
 
 
-def read_report(store: PropertyStore, instance: str) -> HoldReport | None:
+def read_report(store: PropertyStore, instance: str) -> PartitionReport | None:
     """The last report of a server, whether it counts or not."""
     record = read_record_at(store, _path(store, instance))
-    return HoldReport.from_record(record) if record else None
+    return PartitionReport.from_record(record) if record else None
 
 
-def read_reports(store: PropertyStore) -> dict[str, HoldReport]:
+def read_reports(store: PropertyStore) -> dict[str, PartitionReport]:
     """The reports that count, by instance: of servers in the session they wrote it in, or down."""
     folder = _path(store, "").rstrip("/")
     found = {}

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from controller_client.common.names import SegmentName, TableName
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.partition_record import note_partitions
-from controller_client.consumption.partition_report import HoldReport, read_reports
+from controller_client.consumption.partition_report import PartitionReport, read_reports
 from controller_client.consumption.pause_record import Holder
 from controller_client.consumption.paused_partitions import read_partition_pauses
 from controller_client.consumption.table_control import TableControl
@@ -187,7 +187,9 @@ def _unsealed(ideal: IdealState, view: Mapping[str, Mapping[str, str]], wanted: 
     ]
 
 
-def _unreleased(reports: Mapping[str, HoldReport], table: TableName, wanted: frozenset[int]) -> str | None:
+def _unreleased(
+    reports: Mapping[str, PartitionReport], table: TableName, wanted: frozenset[int]
+) -> str | None:
     late = [
         f"{name} has not released partition {partition}"
         for name, report in sorted(reports.items())

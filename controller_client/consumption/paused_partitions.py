@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controller_client.common.names import SegmentName, TableName
-from controller_client.consumption.partition_report import HoldReport, read_reports
+from controller_client.consumption.partition_report import PartitionReport, read_reports
 from controller_client.helix.ideal_state import IdealState
 from controller_client.helix.stream_segments import newest_by_partition
 from controller_client.zookeeper import PropertyStore
@@ -47,7 +47,7 @@ def read_partition_pauses(store: PropertyStore, table: TableName, ideal: IdealSt
 
 
 def _is_paused(
-    reports: Mapping[str, HoldReport], instance: str, table: TableName, segment: SegmentName | None
+    reports: Mapping[str, PartitionReport], instance: str, table: TableName, segment: SegmentName | None
 ) -> bool:
     report = reports.get(instance)
     return bool(report and segment and report.held.get(table, {}).get(segment.partition) == segment.name)

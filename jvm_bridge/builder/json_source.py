@@ -6,10 +6,11 @@ Arrow is given the type of every field, so that it refuses a value of another ki
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +19,14 @@ import pyarrow.json as pajson
 from jvm_bridge.builder.planning import Field, TablePlan, Unsuitable, plan_column
 from jvm_bridge.builder.source import CORRUPT_GZIP, Batch, Source, open_bytes
 
-__all__ = ["first_keys", "open_json"]
+__all__ = ["NullLineGuard", "first_keys", "open_json"]
 
 _BLOCK_BYTES = 4 << 20
 _PEEK_BYTES = 256 << 10
 _UNREADABLE: tuple[type[Exception], ...] = (pa.ArrowException, OSError, *CORRUPT_GZIP)
 _INTEGER_MAX = 2**31 - 1
+_BLANKS = b" \t\r"
+_NULL_LINE = re.compile(rb"(?:\A|\n)[ \t\r]*null")
 
 _NUMBER_TYPES = {"INT": pa.int32(), "FLOAT": pa.float64(), "DOUBLE": pa.float64()}
 _TEXT_BY_NATURE = frozenset(["STRING", "BYTES", "JSON", "BIG_DECIMAL"])
@@ -106,9 +109,9 @@ def _batches(path: Path, table: TablePlan, types: Mapping[str, pa.DataType]) -> 
         raise Unsuitable(f"Arrow cannot read it: {str(error).splitlines()[0][:200]}") from error
 
 
-def _reader(stream: Any, types: Mapping[str, pa.DataType]) -> Any:
+def _reader(stream: IO[bytes], types: Mapping[str, pa.DataType]) -> Any:
     return pajson.open_json(
-        pa.PythonFile(stream, mode="r"),
+        pa.PythonFile(NullLineGuard(stream), mode="r"),
         read_options=pajson.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
         parse_options=pajson.ParseOptions(
             explicit_schema=pa.schema(list(types.items())),
@@ -116,6 +119,32 @@ def _reader(stream: Any, types: Mapping[str, pa.DataType]) -> Any:
             unexpected_field_behavior="ignore",
         ),
     )
+
+
+class NullLineGuard:
+    """Gives Arrow what a stream has, and raises :class:`Unsuitable` at a line that is ``null``.
+
+    Where such a line is the first of a block, Arrow takes the process down with it (seen with 26).
+    """
+
+    closed = False
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._line = b""
+        """How the line begins that was not read to its end: enough of it to know it for a null."""
+
+    def read(self, size: int) -> bytes:
+        """Read bytes; called by Arrow."""
+        read = self._stream.read(size)
+        text = self._line + read
+        if _NULL_LINE.search(text):
+            raise Unsuitable("a row is null")
+        self._line = text[text.rfind(b"\n") + 1 :].lstrip(_BLANKS)[: len(b"null")]
+        return read
+
+    def close(self) -> None:
+        """Leave the stream to who has opened it; called by Arrow."""
 
 
 def _values_type(source: pa.DataType) -> pa.DataType:

@@ -17,7 +17,7 @@ __all__ = ["Consumer", "Gate", "TableFlags", "Verdict"]
 class Verdict(StrEnum):
     """What a consumer that asked is to do."""
 
-    FREE = "FREE"
+    RELEASED = "RELEASED"
     """Consume, and do not ask again."""
     LET_THROUGH = "LET_THROUGH"
     """Go on with this batch: the segment stops before its first row, or it cannot be paused."""
@@ -76,7 +76,7 @@ class Gate:
         self._recheck_s = recheck_s
         self._changed = threading.Condition()
         self._known: dict[TableName, TableFlags] = {}
-        self._free: dict[TableName, set[str]] = {}
+        self._released: dict[TableName, set[str]] = {}
 
     def ask(self, table: TableName, segment: SegmentName, consumer: Consumer) -> Verdict:
         """Return when the segment's consumer may go on; called in its thread, before a batch is indexed.
@@ -86,8 +86,8 @@ class Gate:
             segment: The segment.
             consumer: Its consumer.
         """
-        if self.is_free(table, segment.name):
-            return Verdict.FREE
+        if self.is_released(table, segment.name):
+            return Verdict.RELEASED
         # Read now, since the hook's thread may be behind: a pause that was written before is always seen.
         self._refresh(table)
         unfinished: bool | None = None
@@ -96,8 +96,8 @@ class Gate:
                 known = self._known.get(table)
                 flags = known.flags if known else ConsumptionFlags(False, frozenset())
                 if unfinished or segment.partition not in flags.paused_partitions:
-                    self._free.setdefault(table, set()).add(segment.name)
-                    return Verdict.FREE
+                    self._released.setdefault(table, set()).add(segment.name)
+                    return Verdict.RELEASED
             if unfinished is None:
                 unfinished = self._is_unfinished(table, segment)
                 if unfinished:
@@ -122,18 +122,18 @@ class Gate:
         """The table is gone."""
         with self._changed:
             self._known.pop(table, None)
-            self._free.pop(table, None)
+            self._released.pop(table, None)
             self._changed.notify_all()
 
-    def is_free(self, table: TableName, segment: str) -> bool:
+    def is_released(self, table: TableName, segment: str) -> bool:
         """Whether a segment was released."""
         with self._changed:
-            return segment in self._free.get(table, ())
+            return segment in self._released.get(table, ())
 
-    def keep_free(self, table: TableName, consuming: Collection[str]) -> None:
+    def keep_released(self, table: TableName, consuming: Collection[str]) -> None:
         """Forget released segments that are committed: not among those that should consume."""
         with self._changed:
-            self._free.get(table, set()).intersection_update(consuming)
+            self._released.get(table, set()).intersection_update(consuming)
 
     def _refresh(self, table: TableName) -> None:
         try:

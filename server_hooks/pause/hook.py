@@ -10,7 +10,7 @@ from typing import Any
 
 from controller_client.common.names import SegmentName, TableName, TableType
 from controller_client.consumption.partition_report import (
-    HoldReport,
+    PartitionReport,
     live_session,
     read_report,
     read_reports,
@@ -21,7 +21,7 @@ from controller_client.helix.ideal_state import IdealState, ideal_state_path, re
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.role_host import HostedServerView, TickingHook
 from server_hooks.pause.gate import Gate, TableFlags, Verdict
-from server_hooks.pause.limiter_0_11 import LimiterPlace
+from server_hooks.pause.limiter_0_11 import ConsumerLimiters
 
 __all__ = ["NAME", "PauseHook"]
 
@@ -39,7 +39,7 @@ class _Consumer:
     """
 
     def __init__(
-        self, acquired: Callable[[], AbstractContextManager[Any | None]], place: LimiterPlace
+        self, acquired: Callable[[], AbstractContextManager[Any | None]], place: ConsumerLimiters
     ) -> None:
         self._acquired = acquired
         self._place = place
@@ -69,18 +69,18 @@ class PauseHook(TickingHook[HostedServerView]):
     def __init__(self) -> None:
         super().__init__(NAME, pause_s=_TICK_S)
         self._store: PropertyStore | None = None
-        self._place: LimiterPlace | None = None
+        self._place: ConsumerLimiters | None = None
         self._gate = Gate(self._read_flags, self._on_read_error, self._is_unfinished)
         self._states: dict[TableName, IdealState] = {}
-        self._reported: HoldReport | None = None
-        self._last_life: HoldReport | None = None
+        self._reported: PartitionReport | None = None
+        self._last_life: PartitionReport | None = None
         self._inherited: dict[str, frozenset[str]] = {}
 
     def prepare(self, role: HostedServerView) -> None:
         """Stand in the consumers' way before there is one."""
         self._store = PropertyStore(role.zookeeper_address, role.cluster_name)
         self._last_life = read_report(self._store, role.instance_id)
-        self._place = LimiterPlace(self._on_batch)
+        self._place = ConsumerLimiters(self._on_batch)
 
     def _on_batch(self, thread_name: str) -> bool:
         """Whether the segment is free; called in a consumer's thread, which an exception would end."""
@@ -91,7 +91,7 @@ class PauseHook(TickingHook[HostedServerView]):
                 return False  # a Helix thread that catches up to the offset another replica committed
             table = segment.table
             consumer = _Consumer(partial(self._manager, table, segment.name), place)
-            return self._gate.ask(table, segment, consumer) is Verdict.FREE
+            return self._gate.ask(table, segment, consumer) is Verdict.RELEASED
         return False
 
     def tick(self) -> None:
@@ -111,7 +111,7 @@ class PauseHook(TickingHook[HostedServerView]):
             state = self._follow(store, table)
             if state is not None:
                 held[table] = self._seal(data_manager, table, state)
-        report = HoldReport(
+        report = PartitionReport(
             server.instance_id, session, {table: parts for table, parts in held.items() if parts}
         )
         if report != self._reported:
@@ -138,7 +138,7 @@ class PauseHook(TickingHook[HostedServerView]):
 
     def _seal(self, data_manager: Any, table: TableName, state: IdealState) -> dict[int, str]:
         """Have free segments of paused partitions committed; returns the held ones by partition."""
-        self._gate.keep_free(table, state.consuming)
+        self._gate.keep_released(table, state.consuming)
         held = {}
         for name, instances in state.consuming.items():
             segment = SegmentName.parse(name)
@@ -146,7 +146,7 @@ class PauseHook(TickingHook[HostedServerView]):
                 continue
             if segment.partition not in state.flags.paused_partitions:
                 continue
-            if self._gate.is_free(table, name):
+            if self._gate.is_released(table, name):
                 self._force_commit(data_manager, table, name)
             elif self._is_consuming(table, name):
                 held[segment.partition] = name
@@ -214,7 +214,7 @@ class PauseHook(TickingHook[HostedServerView]):
             raise RuntimeError("before_start() comes first")
         return self._store
 
-    def _installed(self) -> LimiterPlace:
+    def _installed(self) -> ConsumerLimiters:
         if self._place is None:
             raise RuntimeError("before_start() comes first")
         return self._place

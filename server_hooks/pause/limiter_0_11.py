@@ -16,7 +16,7 @@ from jvm_bridge.changed_classes import ChangedClasses, changing
 from jvm_bridge.java import JavaSources, load_java
 from jvm_bridge.java_interface import overrides
 
-__all__ = ["LimiterPlace"]
+__all__ = ["ConsumerLimiters"]
 
 _REALTIME = "org.apache.pinot.core.data.manager.realtime"
 _MANAGER = f"{_REALTIME}.RealtimeConsumptionRateManager"
@@ -26,7 +26,7 @@ _LIMITER = f"{_PACKAGE}.PauseLimiter"
 _PREDICATE = "java.util.function.Predicate"
 
 
-class LimiterPlace:
+class ConsumerLimiters:
     """Puts ours before Pinot's limiters, and reaches into the data managers of consuming segments.
 
     To be made before the first consuming segment is.

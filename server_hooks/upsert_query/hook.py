@@ -9,7 +9,7 @@ from controller_client.zookeeper import PropertyStore
 from jvm_bridge.role_host import HostedBrokerView, TickingHook
 from server_hooks.upsert_query.broker_0_11 import install, routed_segments
 from server_hooks.upsert_query.queries import check_multistage, version_of_query
-from server_hooks.upsert_query.routing_state import Knowledge
+from server_hooks.upsert_query.routing_state import RoutingState
 
 __all__ = ["NAME", "UpsertQueryHook"]
 
@@ -24,12 +24,12 @@ class UpsertQueryHook(TickingHook[HostedBrokerView]):
 
     def __init__(self) -> None:
         super().__init__(NAME, pause_s=_TICK_S, thread_name="upsert-marks")
-        self._knowledge: Knowledge | None = None
+        self._knowledge: RoutingState | None = None
 
     def prepare(self, role: HostedBrokerView) -> None:
         """Stand in the way of queries before there is one."""
         store = PropertyStore(role.zookeeper_address, role.cluster_name, timeout_s=_ZOOKEEPER_TIMEOUT_S)
-        self._knowledge = knowledge = Knowledge(store, self._routed, self.wake)
+        self._knowledge = knowledge = RoutingState(store, self._routed, self.wake)
         install(partial(version_of_query, knowledge), partial(check_multistage, knowledge))
 
     def tick(self) -> None:

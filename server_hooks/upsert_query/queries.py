@@ -9,7 +9,7 @@ from typing import Protocol
 from controller_client.upsert.query_version import version_for
 from controller_client.upsert.rewriting import RefusedQueryError, rewrite
 from controller_client.upsert.tables import VersionOptions
-from server_hooks.upsert_query.routing_state import Knowledge
+from server_hooks.upsert_query.routing_state import RoutingState
 
 __all__ = ["Request", "check_multistage", "version_of_query"]
 
@@ -35,7 +35,7 @@ class Request(Protocol):
         ...
 
 
-def version_of_query(routing_state: Knowledge, name: str, request: Request | None) -> int | None:
+def version_of_query(routing_state: RoutingState, name: str, request: Request | None) -> int | None:
     """Return the version at which a query sees its table; None where it sees all rows.
 
     Args:
@@ -67,7 +67,7 @@ def version_of_query(routing_state: Knowledge, name: str, request: Request | Non
     return version
 
 
-def check_multistage(routing_state: Knowledge, request: Request) -> None:
+def check_multistage(routing_state: RoutingState, request: Request) -> None:
     """Refuse a query for the multi-stage engine that names an upsert table.
 
     Raises:
@@ -85,7 +85,7 @@ def check_multistage(routing_state: Knowledge, request: Request) -> None:
     rewrite(request.sql, refuse, exists=routing_state.may_be_table)
 
 
-def _refuse_partitioned(routing_state: Knowledge, request: Request) -> None:
+def _refuse_partitioned(routing_state: RoutingState, request: Request) -> None:
     """Servers compile the query in IN_PARTITIONED_SUBQUERY, where no condition is added."""
     if VersionOptions.of(request.options()).skip:
         return

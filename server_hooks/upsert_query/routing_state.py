@@ -18,7 +18,7 @@ from controller_client.upsert.tables import TABLES_PATH, QueriedTable, TableName
 from controller_client.upsert.version_ends import VersionEnds
 from controller_client.zookeeper import PropertyStore
 
-__all__ = ["Knowledge"]
+__all__ = ["RoutingState"]
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class _Mark:
     version: int
 
 
-class Knowledge:
+class RoutingState:
     """Kept up to date by one thread (:meth:`refresh`), asked by those that compile queries.
 
     What was not asked before is read at once. What was, is taken as it was read last: ZooKeeper's watches

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.contract.plain_files import write_avro
 from tests.contract.segment_child import SegmentChild
 from tests.contract.tables import schema_of, table_config
-from tests.contract.test_arrow_equals_pinot_reader import write_avro
 
 pytestmark = pytest.mark.jvm
 

@@ -13,17 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.contract.plain_files import expected_row, write_csv, write_json
 from tests.contract.segment_child import SegmentChild
 from tests.contract.tables import METRIC_TYPES, schema_of, table_config
-from tests.contract.test_arrow_equals_pinot_reader import (
-    CONFIG,
-    ROWS,
-    SCHEMA,
-    WRITERS,
-    expected_row,
-    write_csv,
-    write_json,
-)
+from tests.contract.test_arrow_equals_pinot_reader import CONFIG, ROWS, SCHEMA, WRITERS
 
 pytestmark = pytest.mark.jvm
 

@@ -169,10 +169,11 @@ class PinotCluster:
         """Have Helix forget the jobs that are over; does nothing where it knows no such jobs.
 
         At each change it reads every job that it knows: with a hundred of them that is what a controller and
-        ZooKeeper spend most of their time on.
+        ZooKeeper spend most of their time on. Where Helix writes of a job at that moment, the call fails, and
+        the job goes with the next ones.
         """
         if task_type in _get(self.controller_url, "tasks/tasktypes"):
-            requests.put(f"{self.controller_url}/tasks/{task_type}/cleanup", timeout=60).raise_for_status()
+            requests.put(f"{self.controller_url}/tasks/{task_type}/cleanup", timeout=_REST_TIMEOUT_S)
 
     def kill(self, role: str) -> None:
         """End a role with SIGKILL; its disk stays."""

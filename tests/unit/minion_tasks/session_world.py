@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,6 @@ from minion_tasks.file_ingestion.engine.staging_builder import StagingBuilder
 from minion_tasks.file_ingestion.params.stores import TaskStores
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.ingested import TableContents
-from minion_tasks.file_ingestion.plan.provenance import Provenance
 from minion_tasks.file_ingestion.run import cleaning, publish, resuming, source_view, steps
 from minion_tasks.file_ingestion.run.steps import LockedRun
 from minion_tasks.file_ingestion.run.types import RunReport, RunTools
@@ -35,81 +34,20 @@ from minion_tasks.file_ingestion.session.model import Session
 from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import MemoryPropertyStore
+from tests.unit.minion_tasks.happenings import (
+    SOURCE,
+    Content,
+    Happenings,
+    ProcessDiedError,
+    Row,
+    Subtask,
+    info,
+    name_of,
+    rows_of,
+)
 from tests.unit.minion_tasks.samples import TABLE
 
-SOURCE, STAGING = "file:///in", "file:///out"
 _CONFIG = f"/CONFIGS/TABLE/{TABLE}"
-Row = tuple[str, int, int]
-
-
-class ProcessDiedError(BaseException):
-    """The process is gone: no handler of the code under test may see it."""
-
-
-def info(name: str, version: int) -> FileInfo:
-    return FileInfo(f"{SOURCE}/{name}", 10 + 20 * (version % 3), version)
-
-
-def name_of(uri: str) -> str:
-    return uri.rpartition("/")[2]
-
-
-def rows_of(name: str, version: int) -> list[Row]:
-    """What a version of a file holds: none, one, two or three rows."""
-    return [(name, version, row) for row in range(version % 4)]
-
-
-@dataclass(frozen=True)
-class Content:
-    """A segment: where it says that it came from, and its rows."""
-
-    custom: Mapping[str, str]
-    rows: tuple[Row, ...]
-
-    def files(self, name: str) -> tuple[FileInfo, ...] | None:
-        provenance = Provenance.from_custom_map(self.custom, segment=name)
-        return provenance.inputs if provenance is not None else None
-
-
-@dataclass
-class Happenings:
-    """What goes wrong in one trigger.
-
-    Attributes:
-        run_dies_at: The run is killed before write, subtask or push number N.
-        run_dies_waiting: The run is killed when its subtasks are submitted, before one of them began.
-        subtasks: What becomes of the subtasks, in turn: ``ok``; ``lost`` (never runs); ``twice`` (Helix gave
-            it to two minions); a number: its minion dies before that write or file.
-        leftovers_at: Subtasks that an earlier run left continue before that step of the run.
-        rewritten: Files that are rewritten while they are read.
-    """
-
-    run_dies_at: int | None = None
-    run_dies_waiting: bool = False
-    subtasks: list[str | int] = field(default_factory=list)
-    leftovers_at: int | None = None
-    rewritten: set[str] = field(default_factory=set)
-    lock_lost: bool = False
-    quota_exceeded: bool = False
-    no_minion: bool = False
-
-    @property
-    def is_smooth(self) -> bool:
-        """Whether each subtask runs once and to its end, and so does the run."""
-        return (
-            self.run_dies_at is None
-            and not self.run_dies_waiting
-            and self.leftovers_at is None
-            and all(each == "ok" for each in self.subtasks)
-            and not (self.lock_lost or self.quota_exceeded or self.no_minion)
-        )
-
-
-@dataclass(frozen=True)
-class Subtask:
-    session_id: str
-    attempt: int
-    groups: tuple[int, ...]
 
 
 class WorldStores(TaskStores):

@@ -27,16 +27,9 @@ from minion_tasks.file_ingestion.session.model import (
 from minion_tasks.file_ingestion.session.naming import is_session_id
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore, sessions_path
 from tests.unit.memory_zookeeper import MemoryPropertyStore
+from tests.unit.minion_tasks.happenings import SOURCE, STAGING, Happenings, ProcessDiedError, rows_of
 from tests.unit.minion_tasks.samples import TABLE, file, make_session, make_store, segment
-from tests.unit.minion_tasks.session_world import (
-    SOURCE,
-    STAGING,
-    Happenings,
-    ProcessDiedError,
-    World,
-    WorldStores,
-    rows_of,
-)
+from tests.unit.minion_tasks.session_world import World, WorldStores
 
 ROOT = sessions_path(TABLE)
 SESSION, GROUP, PAGE = f"{ROOT}/s1", f"{ROOT}/s1/groups/00000", f"{ROOT}/s1/from/00000"

@@ -7,11 +7,10 @@ files are read and what queries see afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
-from hypothesis import Phase, currently_in_test_context, note, settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -26,130 +25,31 @@ from controller_client.errors import PinotPluginError, SourceError
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.provenance import Provenance
 from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport
-from minion_tasks.file_ingestion.session.model import FileStatus, IngestionMode, Session, SessionState
-from tests.unit.minion_tasks.session_world import (
+from minion_tasks.file_ingestion.session.model import FileStatus, Session, SessionState
+from tests.unit.minion_tasks.happenings import (
     SOURCE,
     STAGING,
     Content,
     Happenings,
     ProcessDiedError,
-    World,
     name_of,
     rows_of,
 )
-
-APPEND, SYNC, SWAP = IngestionMode.APPEND, IngestionMode.SYNC, IngestionMode.SWAP
-Versions = Mapping[str, int]
-names = st.sampled_from("abcdef")
-
-
-@dataclass(frozen=True)
-class Ledger:
-    """A session's files, by what became of them."""
-
-    staged: Versions = field(default_factory=dict)
-    skipped: Versions = field(default_factory=dict)
-    unread: frozenset[str] = frozenset()
-    together: frozenset[frozenset[str]] = frozenset()
-
-    @property
-    def known(self) -> frozenset[str]:
-        return self.unread.union(self.staged, self.skipped)
-
-
-@dataclass(frozen=True)
-class TableModel:
-    """What queries see: the version of each file, and whether segments of others are there.
-
-    Attributes:
-        together: Files that are in one segment, since they were read together.
-    """
-
-    files: Versions = field(default_factory=dict)
-    together: frozenset[frozenset[str]] = frozenset()
-    foreign: frozenset[str] = frozenset()
-
-    def mates(self, name: str) -> frozenset[str]:
-        return frozenset().union(*(each for each in self.together if name in each))
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a trigger has to do with the files of its session.
-
-    Attributes:
-        kept: Staged already, and stays so.
-        skipped: Stays skipped.
-        to_read: All others of the session.
-    """
-
-    kept: Versions
-    skipped: Versions
-    to_read: frozenset[str]
-    is_nothing: bool
-
-
-def seed_plan(mode: IngestionMode, ledger: Ledger, listed: Versions, table: TableModel) -> Plan:
-    """Say what a trigger reads: the seed's scenes 2 to 6, and, for a new session, its modes."""
-    gone = [each for each in ledger.together if not each.issubset(listed)]
-    kept = {
-        name: version
-        for name, version in ledger.staged.items()
-        if name in listed and not any(name in each for each in gone)
-    }
-    skipped = {name: version for name, version in ledger.skipped.items() if listed.get(name) == version}
-    differing = {name for name, version in listed.items() if table.files.get(name) != version}
-    deleted = set(table.files).difference(listed)
-    if mode is APPEND:
-        wanted = set(listed).difference(table.files)
-    elif mode is SYNC:
-        moving = differing.union(deleted, kept, ledger.unread.intersection(listed))
-        wanted = differing.union(*(each for each in table.together if moving.intersection(each)))
-    else:
-        wanted = set(listed) if ledger.known or differing or deleted or table.foreign else set()
-    to_read = wanted.union(ledger.known).intersection(listed).difference(kept, skipped)
-    removes = (bool(deleted) and mode is not APPEND) or (bool(table.foreign) and mode is SWAP)
-    return Plan(kept, skipped, frozenset(to_read), not to_read and not removes)
-
-
-def seed_table(
-    mode: IngestionMode, staged: Versions, listed: Versions, table: TableModel, ledger: Ledger
-) -> TableModel:
-    """Say what queries see when a session with these files is done."""
-    if mode is APPEND:
-        files, foreign = {**table.files, **staged}, table.foreign
-    elif mode is SYNC:
-        kept = {name: version for name, version in table.files.items() if name in listed}
-        files, foreign = {**kept, **staged}, table.foreign
-    else:
-        files, foreign = dict(staged), frozenset()
-    left = {name for name in files if name not in staged}
-    together = {each for each in table.together if each.issubset(left)}
-    return TableModel(files, frozenset(together.union(ledger.together)), foreign)
-
-
-def cannot_replace(staged: Versions, listed: Versions, table: TableModel) -> bool:
-    """Say whether sync would have to give up rows of a file that the session could not read."""
-    return any(
-        any(name in staged or name not in listed for name in each)
-        and any(name in listed and name not in staged for name in each)
-        for each in table.together
-    )
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What queries see when a session's switch is finished, and which segments of others went."""
-
-    table: TableModel
-    session_id: str
-    foreign_then: frozenset[str]
-
-
-def _note(text: str) -> None:
-    if currently_in_test_context():
-        note(text)
-
+from tests.unit.minion_tasks.session_rules import (
+    APPEND,
+    SYNC,
+    Expected,
+    Ledger,
+    Plan,
+    TableModel,
+    Versions,
+    cannot_replace,
+    explain,
+    names,
+    seed_plan,
+    seed_table,
+)
+from tests.unit.minion_tasks.session_world import World
 
 subtask_fates = st.lists(st.sampled_from(["ok", "ok", "lost", "twice"]) | st.integers(1, 9), max_size=3)
 rough = st.builds(
@@ -325,11 +225,11 @@ class TableLife(RuleBasedStateMachine):
         try:
             report = self.world.trigger(self.params, happenings)
         except ProcessDiedError:
-            _note("the run was killed")
+            explain("the run was killed")
             smooth = False
         except PinotPluginError as raised:
             error = raised
-        _note(f"{report.outcome if report else error!r}"[:300])
+        explain(f"{report.outcome if report else error!r}"[:300])
         after = self.world.sessions.latest()
         if before is not None and before.state is SessionState.SWITCH:
             self._after_switch(before)
@@ -353,7 +253,7 @@ class TableLife(RuleBasedStateMachine):
         start = self.at_listing[0] if resumed else Ledger()
         plan = seed_plan(self.params.mode, start, listed, self.table)
         read = {name for name, _ in self.world.reads[self.reads_before :]}
-        _note(f"{plan=} {read=}")
+        explain(f"{plan=} {read=}")
         assert read <= plan.to_read, "a file was read that is staged, or that is nobody's business"
         if after is not None and (after.is_open or after != before):
             self._check_kept(after, plan, listed, resumed)

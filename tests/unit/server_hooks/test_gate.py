@@ -103,14 +103,14 @@ def store() -> Store:
     return Store()
 
 
-def test_a_free_segment_is_read_once_and_stays_free(store: Store) -> None:
+def test_a_released_segment_is_read_once_and_stays_released(store: Store) -> None:
     gate = store.gate()
-    assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.FREE
+    assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.RELEASED
     store.flags = _flags(0, version=1)
     gate.update(TABLE, store.flags)
-    assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.FREE
+    assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.RELEASED
     assert store.reads == 1
-    assert gate.is_free(TABLE, _segment(0).name)
+    assert gate.is_released(TABLE, _segment(0).name)
 
 
 def test_the_next_segment_of_a_paused_partition_waits_until_it_is_resumed(store: Store) -> None:
@@ -118,9 +118,9 @@ def test_the_next_segment_of_a_paused_partition_waits_until_it_is_resumed(store:
     store.flags = _flags(0)
     asking = Asking(gate, _segment(0, 1))
     assert asking.held()
-    assert gate.ask(TABLE, _segment(1), FakeConsumer()) is Verdict.FREE
+    assert gate.ask(TABLE, _segment(1), FakeConsumer()) is Verdict.RELEASED
     gate.update(TABLE, _flags(1, version=1))
-    assert asking.ended() is Verdict.FREE
+    assert asking.ended() is Verdict.RELEASED
 
 
 @pytest.mark.parametrize("told", ["stop", "commit"])
@@ -131,7 +131,7 @@ def test_pinot_ends_a_wait(store: Store, told: str) -> None:
     assert asking.held()
     setattr(asking.consumer, told, True)
     assert asking.ended() is Verdict.LET_THROUGH
-    assert not gate.is_free(TABLE, _segment(0).name)
+    assert not gate.is_released(TABLE, _segment(0).name)
 
 
 def test_a_pause_of_the_table_seals_a_held_segment(store: Store) -> None:
@@ -151,30 +151,30 @@ def test_what_is_newer_counts_whoever_read_it(store: Store) -> None:
     asking = Asking(gate, _segment(0))
     assert asking.held()
     gate.forget(TABLE)
-    assert asking.ended() is Verdict.FREE
+    assert asking.ended() is Verdict.RELEASED
 
 
 def test_when_the_state_cannot_be_read_what_is_known_counts(store: Store) -> None:
     gate = store.gate()
     store.error = OSError("ZooKeeper is away")
-    assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.FREE
+    assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.RELEASED
     gate.update(TABLE, _flags(1))
     asking = Asking(gate, _segment(1))
     assert asking.held()
     assert store.complaints == [store.error] * 2
     gate.update(TABLE, _flags())
-    assert asking.ended() is Verdict.FREE
+    assert asking.ended() is Verdict.RELEASED
 
 
 def test_a_segment_that_a_restart_found_half_paused_goes_free_to_be_sealed(store: Store) -> None:
     gate = store.gate()
     store.flags = _flags(0)
     store.unfinished.add(_segment(0))
-    assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.FREE
+    assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.RELEASED
     asking = Asking(gate, _segment(0, 1))
     assert asking.held()
     gate.forget(TABLE)
-    assert asking.ended() is Verdict.FREE
+    assert asking.ended() is Verdict.RELEASED
 
 
 class GateMachine(RuleBasedStateMachine):
@@ -211,7 +211,7 @@ class GateMachine(RuleBasedStateMachine):
             assert asking.held()
             self.waiting.add(partition)
         else:
-            assert asking.ended() is Verdict.FREE
+            assert asking.ended() is Verdict.RELEASED
         self.asking[partition] = asking
 
     @rule(partition=st.integers(0, 2))
@@ -220,11 +220,11 @@ class GateMachine(RuleBasedStateMachine):
         if asking is None:
             return
         asking.consumer.stop = True
-        assert asking.ended() is (Verdict.LET_THROUGH if partition in self.waiting else Verdict.FREE)
+        assert asking.ended() is (Verdict.LET_THROUGH if partition in self.waiting else Verdict.RELEASED)
         self.waiting.discard(partition)
         self.sequence[partition] += 1
         consuming = [each.segment.name for each in self.asking.values()]
-        self.gate.keep_free(TABLE, consuming)
+        self.gate.keep_released(TABLE, consuming)
 
     @invariant()
     def who_waits_waits_until_the_gate_knows_of_a_resume(self) -> None:
@@ -232,15 +232,15 @@ class GateMachine(RuleBasedStateMachine):
             asking = self.asking[partition]
             if partition in self.known:
                 assert asking.held()
-                assert not self.gate.is_free(TABLE, asking.segment.name)
+                assert not self.gate.is_released(TABLE, asking.segment.name)
             else:
-                assert asking.ended() is Verdict.FREE
+                assert asking.ended() is Verdict.RELEASED
         self.waiting &= self.known
 
     @invariant()
-    def who_went_free_stays_free(self) -> None:
+    def who_was_released_stays_so(self) -> None:
         for partition in self.asking.keys() - self.waiting:
-            assert self.gate.is_free(TABLE, self.asking[partition].segment.name)
+            assert self.gate.is_released(TABLE, self.asking[partition].segment.name)
 
     def teardown(self) -> None:
         for asking in self.asking.values():

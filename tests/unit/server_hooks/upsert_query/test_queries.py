@@ -16,7 +16,7 @@ from controller_client.upsert.record import PartitionProgress, ServerRecord, wri
 from controller_client.upsert.rewriting import RefusedQueryError
 from controller_client.zookeeper import PropertyStore
 from server_hooks.upsert_query.queries import check_multistage, version_of_query
-from server_hooks.upsert_query.routing_state import Knowledge
+from server_hooks.upsert_query.routing_state import RoutingState
 from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
 
 CUSTOM = {
@@ -108,7 +108,7 @@ class World:
         self.store.connection = self.zookeeper
         self.woken = 0
         self.routed: set[str] = set()
-        self.knowledge = Knowledge(self.store, lambda _table: self.routed, self._wake)
+        self.knowledge = RoutingState(self.store, lambda _table: self.routed, self._wake)
         self.zookeeper.table("u_REALTIME", **CUSTOM)
         self.zookeeper.table("other_REALTIME")
         self.zookeeper.put("EXTERNALVIEW/u_REALTIME", mapFields={"u__0__0__x": {"A": "CONSUMING"}})

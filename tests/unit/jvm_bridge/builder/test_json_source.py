@@ -1,0 +1,46 @@
+"""What of JSON lines Arrow is given to read, and what it must not see."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from jvm_bridge.builder.json_source import NullLineGuard, open_json
+from jvm_bridge.builder.planning import Field, TablePlan, Unsuitable
+
+_TABLE = TablePlan((Field("s", "STRING", True, 512),), None, True)
+
+
+def _read(text: str, block: int) -> bytes:
+    guard = NullLineGuard(io.BytesIO(text.encode()))
+    return b"".join(iter(lambda: guard.read(block), b""))
+
+
+@pytest.mark.parametrize("block", [1, 3, 100])
+@pytest.mark.parametrize(
+    "text",
+    ["", '{"s":null}\n', '{"s":"null"}\n{"s": null}\n', '{"s":"a"}null', "\n \t\n[null]\nnul", "x null\n"],
+)
+def test_other_lines_pass(text: str, block: int) -> None:
+    assert _read(text, block) == text.encode()
+
+
+@pytest.mark.parametrize("block", [1, 3, 100])
+@pytest.mark.parametrize(
+    "text", ["null", '{"s":"a"}\nnull\n', "\r\n \t null", "{}\r\n\r\nnull{}", " " * 300 + "null"]
+)
+def test_a_line_that_is_null_is_refused(text: str, block: int) -> None:
+    with pytest.raises(Unsuitable, match="a row is null"):
+        _read(text, block)
+
+
+@pytest.mark.parametrize(
+    "text", [b"\n\nnull", b'{"s":"a"}\n' * 30_000 + b"null\n" * 1_000_000], ids=["last line", "second block"]
+)
+def test_arrow_does_not_see_a_null(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "rows.json"
+    path.write_bytes(text)
+    with pytest.raises(Unsuitable, match="a row is null"):
+        list(open_json(path, _TABLE).batches)

@@ -1,0 +1,127 @@
+"""The seed's rules, read naively: what a trigger reads, and what the table has afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hypothesis import currently_in_test_context, note
+from hypothesis import strategies as st
+
+from minion_tasks.file_ingestion.session.model import IngestionMode
+
+APPEND, SYNC, SWAP = IngestionMode.APPEND, IngestionMode.SYNC, IngestionMode.SWAP
+
+
+Versions = Mapping[str, int]
+
+
+names = st.sampled_from("abcdef")
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A session's files, by what became of them."""
+
+    staged: Versions = field(default_factory=dict)
+    skipped: Versions = field(default_factory=dict)
+    unread: frozenset[str] = frozenset()
+    together: frozenset[frozenset[str]] = frozenset()
+
+    @property
+    def known(self) -> frozenset[str]:
+        return self.unread.union(self.staged, self.skipped)
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """What queries see: the version of each file, and whether segments of others are there.
+
+    Attributes:
+        together: Files that are in one segment, since they were read together.
+    """
+
+    files: Versions = field(default_factory=dict)
+    together: frozenset[frozenset[str]] = frozenset()
+    foreign: frozenset[str] = frozenset()
+
+    def mates(self, name: str) -> frozenset[str]:
+        return frozenset().union(*(each for each in self.together if name in each))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a trigger has to do with the files of its session.
+
+    Attributes:
+        kept: Staged already, and stays so.
+        skipped: Stays skipped.
+        to_read: All others of the session.
+    """
+
+    kept: Versions
+    skipped: Versions
+    to_read: frozenset[str]
+    is_nothing: bool
+
+
+def seed_plan(mode: IngestionMode, ledger: Ledger, listed: Versions, table: TableModel) -> Plan:
+    """Say what a trigger reads: the seed's scenes 2 to 6, and, for a new session, its modes."""
+    gone = [each for each in ledger.together if not each.issubset(listed)]
+    kept = {
+        name: version
+        for name, version in ledger.staged.items()
+        if name in listed and not any(name in each for each in gone)
+    }
+    skipped = {name: version for name, version in ledger.skipped.items() if listed.get(name) == version}
+    differing = {name for name, version in listed.items() if table.files.get(name) != version}
+    deleted = set(table.files).difference(listed)
+    if mode is APPEND:
+        wanted = set(listed).difference(table.files)
+    elif mode is SYNC:
+        moving = differing.union(deleted, kept, ledger.unread.intersection(listed))
+        wanted = differing.union(*(each for each in table.together if moving.intersection(each)))
+    else:
+        wanted = set(listed) if ledger.known or differing or deleted or table.foreign else set()
+    to_read = wanted.union(ledger.known).intersection(listed).difference(kept, skipped)
+    removes = (bool(deleted) and mode is not APPEND) or (bool(table.foreign) and mode is SWAP)
+    return Plan(kept, skipped, frozenset(to_read), not to_read and not removes)
+
+
+def seed_table(
+    mode: IngestionMode, staged: Versions, listed: Versions, table: TableModel, ledger: Ledger
+) -> TableModel:
+    """Say what queries see when a session with these files is done."""
+    if mode is APPEND:
+        files, foreign = {**table.files, **staged}, table.foreign
+    elif mode is SYNC:
+        kept = {name: version for name, version in table.files.items() if name in listed}
+        files, foreign = {**kept, **staged}, table.foreign
+    else:
+        files, foreign = dict(staged), frozenset()
+    left = {name for name in files if name not in staged}
+    together = {each for each in table.together if each.issubset(left)}
+    return TableModel(files, frozenset(together.union(ledger.together)), foreign)
+
+
+def cannot_replace(staged: Versions, listed: Versions, table: TableModel) -> bool:
+    """Say whether sync would have to give up rows of a file that the session could not read."""
+    return any(
+        any(name in staged or name not in listed for name in each)
+        and any(name in listed and name not in staged for name in each)
+        for each in table.together
+    )
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What queries see when a session's switch is finished, and which segments of others went."""
+
+    table: TableModel
+    session_id: str
+    foreign_then: frozenset[str]
+
+
+def explain(text: str) -> None:
+    if currently_in_test_context():
+        note(text)

@@ -1,0 +1,165 @@
+"""Sources that were emptied, patterns that leave all out; without Pinot, see ``session_world``."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_client.errors import SourceError
+from minion_tasks.file_ingestion.run.types import RunOutcome
+from minion_tasks.file_ingestion.session.model import SessionState
+from tests.unit.minion_tasks.happenings import SOURCE, Content
+from tests.unit.minion_tasks.life import APPEND, FIT_1, SWAP, SYNC, Life
+from tests.unit.minion_tasks.session_world import World
+
+IN_PLACE = {"enableSync": "true"}
+
+
+@pytest.mark.parametrize("configs", [SYNC, SWAP], ids=["sync", "swap"])
+def test_a_source_that_was_emptied_empties_the_table_where_that_is_allowed(
+    world: World, configs: dict[str, str]
+) -> None:
+    life = Life(world, {**configs, "allowEmptySource": "true"})
+    life.write("F1", "F2")
+    life.trigger()
+    life.delete("F1")
+    life.delete("F2")
+    report = life.trigger()
+    assert (life.read, life.seen, report.segments) == ([], {}, 1)
+    assert life.trigger().outcome is RunOutcome.NOTHING_NEW
+    life.write("F3")
+    life.trigger()
+    assert life.seen == world.source
+    assert len(world.table) == 1, "what stood for nothing is not needed any more"
+
+
+@pytest.mark.parametrize("configs", [SYNC, SWAP, IN_PLACE], ids=["sync", "swap", "in place"])
+def test_a_source_that_was_emptied_is_refused(world: World, configs: dict[str, str]) -> None:
+    life = Life(world, configs)
+    assert life.trigger().outcome is RunOutcome.NOTHING_NEW, "a table without rows loses nothing"
+    life.write("F1", "F2")
+    life.trigger()
+    before = life.seen
+    for name in ("F1", "F2"):
+        life.delete(name)
+    refused = life.fails()
+    assert isinstance(refused, SourceError)
+    assert "there is no file below file:///in, and all " in str(refused)
+    assert "allowEmptySource" in str(refused)
+    assert (life.seen, life.read, life.session.state) == (before, [], SessionState.DONE)
+
+
+@pytest.mark.parametrize("configs", [SYNC, SWAP, IN_PLACE], ids=["sync", "swap", "in place"])
+def test_patterns_that_leave_out_all_files_are_refused_with_some_of_them(
+    world: World, configs: dict[str, str]
+) -> None:
+    life = Life(world, configs)
+    life.write(*FIT_1)
+    said = "the patterns leave out all 5"
+    assert said in str(life.fails(includeFileNamePattern="glob:**/*.csv")), "also into a table without rows"
+    assert life.trigger(excludeFileNamePattern="glob:**/F1").left_out == 1
+    before = life.seen
+    for pattern in ({"includeFileNamePattern": "glob:**/*.csv"}, {"excludeFileNamePattern": "glob:**"}):
+        refused = life.fails(None, **pattern)
+        assert isinstance(refused, SourceError)
+        for text in (
+            said,
+            "segments would be deleted",
+            *pattern.values(),
+            "/in/F1, /in/F2, /in/F3",
+            "allowEmptySource",
+        ):
+            assert text in str(refused)
+        assert (life.seen, life.read) == (before, [])
+    emptied = life.trigger(includeFileNamePattern="glob:**/*.csv", allowEmptySource="true")
+    assert (life.seen, emptied.left_out) == ({}, 5)
+    assert [file.uri for file in emptied.left_out_first] == [f"{SOURCE}/F{n}" for n in (1, 2, 3)]
+
+
+def test_a_session_that_goes_on_is_kept_while_its_source_is_refused(world: World) -> None:
+    life = Life(world, SYNC)
+    life.write("F1")
+    life.trigger()
+    life.write("F1", "F2")
+    life.spoil("F2")
+    life.fails()
+    for pattern in ("glob:**/*.csv", "glob:**/*.json"):
+        assert isinstance(life.fails(includeFileNamePattern=pattern), SourceError)
+    assert (life.session.is_open, life.session.retry_count) == (True, 0)
+    life.spoil()
+    life.trigger()
+    assert life.seen == world.source
+
+
+def test_an_append_source_in_which_nothing_matches_is_an_error_that_counts_as_no_retry(world: World) -> None:
+    life = Life(world, APPEND)
+    assert isinstance(life.fails(), SourceError)
+    life.write("F1")
+    life.spoil("F1")
+    life.fails()
+    life.delete("F1")
+    assert isinstance(life.fails(), SourceError)
+    assert (life.session.is_open, life.session.retry_count) == (True, 0)
+
+
+def test_a_swap_takes_what_others_pushed_away(world: World) -> None:
+    life = Life(world, SWAP)
+    life.write("F1")
+    life.trigger()
+    world.table["theirs"] = Content({}, ())
+    life.trigger()
+    assert life.read == ["F1"]
+    assert "theirs" not in world.table
+    assert life.trigger().outcome is RunOutcome.NOTHING_NEW
+
+
+def test_a_swap_whose_retry_finds_the_source_as_the_table_is_loses_no_file(world: World) -> None:
+    life = Life(world, SWAP)
+    life.write("F1", "F2")
+    life.trigger()
+    moved_away = life.delete("F2")
+    life.spoil("F1")
+    life.fails()
+    life.spoil()
+    world.source["F2"] = moved_away
+    life.trigger()
+    assert life.seen == world.source
+
+
+def test_sync_reads_again_what_shares_a_segment_also_when_it_was_put_back(world: World) -> None:
+    together = {"desiredSegmentSize": "1K", "maxNumRecordsPerSegment": "10"}
+    before = Life(world, {**APPEND, **together})
+    before.write("F1", "F2")
+    before.trigger()
+    assert len(world.table) == 1
+    life = Life(world, SYNC)
+    old = dict(world.source)
+    life.write("F1")
+    life.spoil("F2")
+    life.fails()
+    assert life.read == ["F1", "F2"]
+    # F2 leaves the session; when it is back, neither it nor F1 differs from the table.
+    life.delete("F2")
+    life.write("F3")
+    life.spoil("F3")
+    life.fails()
+    life.spoil()
+    world.source |= old
+    life.delete("F3")
+    life.trigger()
+    life.trigger()
+    assert life.seen == world.source
+
+
+@pytest.mark.parametrize("configs", [SYNC, SWAP], ids=["sync", "swap"])
+def test_when_all_files_are_skipped_what_is_gone_goes_still(world: World, configs: dict[str, str]) -> None:
+    life = Life(world, {**configs, "skipFileIfFailToInitReader": "true"})
+    life.write("F1")
+    life.trigger()
+    life.delete("F1")
+    life.write("F2")
+    world.faults = {"F2": "no header"}
+    report = life.trigger()
+    assert (life.seen, report.skipped, report.segments) == ({}, (f"{SOURCE}/F2",), 1)
+    world.faults = {}
+    life.trigger()
+    assert life.seen == world.source
