@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from controller_client.errors import DataError, NotAppliedError
+from controller_client.errors import NotAppliedError
 from controller_client.filestore import FileInfo, FileStore, SourceChangedError
 from controller_client.publishing.quota import QuotaExceededError
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.zookeeper import ZNRecord
-from jvm_bridge.builder import BuiltSegment, FilesBuilt, UnreadableFileError
 from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError
 from minion_tasks.file_ingestion.engine.minion import NoMinionError
 from minion_tasks.file_ingestion.engine.staging_builder import StagingBuilder
@@ -39,12 +38,11 @@ from tests.unit.minion_tasks.happenings import (
     Content,
     Happenings,
     ProcessDiedError,
-    Row,
     Subtask,
     info,
     name_of,
-    rows_of,
 )
+from tests.unit.minion_tasks.rows_builder import RowsBuilder
 from tests.unit.minion_tasks.samples import TABLE
 
 _CONFIG = f"/CONFIGS/TABLE/{TABLE}"
@@ -86,10 +84,9 @@ class World:
         self._steps = 0
         self._in_subtask = False
         self._subtask_steps: int | None = None
-        self._built: dict[Path, Content] = {}
-        self._names = count()
         self._patches = ExitStack()
         self._work_dir = Path(self._patches.enter_context(tempfile.TemporaryDirectory()))
+        self._builder = RowsBuilder(self._work_dir, lambda: self.faults)
         self._replace_seams()
         self.create_table()
 
@@ -234,7 +231,7 @@ class World:
 
     def upload(self, path: Path, uri: str) -> None:
         self._step()
-        self.staged[uri] = self._built[path]
+        self.staged[uri] = self._builder.built[path]
 
     def delete_tree(self, directory_uri: str) -> int:
         self._step()
@@ -242,52 +239,6 @@ class World:
         for uri in below:
             del self.staged[uri]
         return len(below)
-
-    # The segment builder of a subtask.
-
-    def from_files(
-        self,
-        paths: Sequence[Path],
-        _file_format: object,
-        segment_name: Callable[[int], str],
-        *,
-        max_rows: int,
-        reader_config: object,
-        custom_metadata: Callable[[Sequence[int]], Mapping[str, str]],
-    ) -> FilesBuilt:
-        assert reader_config is None
-        failures: dict[int, DataError] = {}
-        rows: list[Row] = []
-        for index, path in enumerate(paths):
-            name, version = path.parts
-            fault = self.faults.get(name)
-            if fault is not None:
-                failures[index] = UnreadableFileError(fault) if fault == "no header" else DataError(fault)
-                continue
-            rows.extend(rows_of(name, int(version)))
-        good = [index for index in range(len(paths)) if index not in failures]
-        if not good:
-            return FilesBuilt((), failures)
-        custom = custom_metadata(good)
-        starts = range(0, max(1, len(rows)), max_rows)
-        segments = [
-            self._segment(segment_name(part), custom, rows[start : start + max_rows])
-            for part, start in enumerate(starts)
-        ]
-        return FilesBuilt(tuple(segments), failures)
-
-    def from_file(
-        self, path: Path, _file_format: object, name: str, *, custom_metadata: Mapping[str, str]
-    ) -> BuiltSegment:
-        assert path.stat().st_size == 0
-        return self._segment(name, custom_metadata, [])
-
-    def _segment(self, name: str, custom: Mapping[str, str], rows: Sequence[Row]) -> BuiltSegment:
-        folder = self._work_dir / f"built{next(self._names)}"
-        tar, metadata = folder / f"{name}.tar.gz", folder / f"{name}.metadata.tar.gz"
-        self._built[tar] = self._built[metadata] = Content(custom, tuple(rows))
-        size = 30 * len(rows)
-        return BuiltSegment(name, len(rows), tar, size, metadata, size, 1, None, None, None, "arrow")
 
     # The minions: an Engine.
 
@@ -344,7 +295,7 @@ class World:
         """Do what the executor does; overlapped, the whole of it once more while it builds."""
         assert self._params is not None
         session = self.sessions.load(subtask.session_id)
-        builder = StagingBuilder(session, self._params, self, self._work_dir, self.clock)  # type: ignore[arg-type]
+        builder = StagingBuilder(session, self._params, self._builder, self._work_dir, self.clock)  # type: ignore[arg-type]
         asked = 0
 
         class Build:
