@@ -294,6 +294,7 @@ class Refused:
         pytest.param(
             Refused("ZooKeeper does not accept connections", 1, properties={"pinot.zk.server": f"{HOST}:9"}),
             id="not a ZooKeeper",
+            marks=FULL,
         ),
         pytest.param(
             Refused("does not start", 1, properties={"pinot.cluster.name": "NoSuchCluster"}),
