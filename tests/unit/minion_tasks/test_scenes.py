@@ -105,7 +105,8 @@ def test_key_point_3_retries_are_counted_in_the_session(life: Life) -> None:
     life.write("F1")
     life.spoil("F1")
     for retry in range(4):
-        life.fails()
+        told = str(life.fails())
+        assert ("it starts over" if retry == 3 else f"(retries left: {3 - retry})") in told
         assert life.session.retry_count == retry
         assert len(life.session.attempts_ms) == retry + 1
 

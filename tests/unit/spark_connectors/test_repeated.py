@@ -1,0 +1,14 @@
+"""What counts as committed when a write comes again."""
+
+from __future__ import annotations
+
+from controller_client.rest.lineage import LineageEntry, LineageState
+from spark_connectors.write.repeated import committed_names
+
+
+def test_only_completed_replacements_have_brought_their_segments() -> None:
+    entries = [
+        LineageEntry(str(number), state, ("old",), (f"{state.lower()}_1", f"{state.lower()}_2"), number)
+        for number, state in enumerate(LineageState)
+    ]
+    assert committed_names(entries) == ["completed_1", "completed_2"]
