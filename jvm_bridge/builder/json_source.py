@@ -26,7 +26,8 @@ _PEEK_BYTES = 256 << 10
 _UNREADABLE: tuple[type[Exception], ...] = (pa.ArrowException, OSError, *CORRUPT_GZIP)
 _INTEGER_MAX = 2**31 - 1
 _BLANKS = b" \t\r"
-_NULL_LINE = re.compile(rb"(?:\A|\n)[ \t\r]*null")
+# Begins with one byte, which is searched for twenty times as fast as one of several beginnings.
+_NULL_LINE = re.compile(rb"\n[ \t\r]*null")
 
 _NUMBER_TYPES = {"INT": pa.int32(), "FLOAT": pa.float64(), "DOUBLE": pa.float64()}
 _TEXT_BY_NATURE = frozenset(["STRING", "BYTES", "JSON", "BIG_DECIMAL"])
@@ -124,15 +125,15 @@ def _reader(stream: IO[bytes], types: Mapping[str, pa.DataType]) -> Any:
 class NullLineGuard:
     """Gives Arrow what a stream has, and raises :class:`Unsuitable` at a line that is ``null``.
 
-    Where such a line is the first of a block, Arrow takes the process down with it (seen with 26).
+    Where such a line is the first of a block, Arrow 26 ends the process.
     """
 
     closed = False
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-        self._line = b""
-        """How the line begins that was not read to its end: enough of it to know it for a null."""
+        self._line = b"\n"
+        """The line break before the next byte, and how that line begins: enough of it to recognise a null."""
 
     def read(self, size: int) -> bytes:
         """Read bytes; called by Arrow."""
@@ -140,11 +141,11 @@ class NullLineGuard:
         text = self._line + read
         if _NULL_LINE.search(text):
             raise Unsuitable("a row is null")
-        self._line = text[text.rfind(b"\n") + 1 :].lstrip(_BLANKS)[: len(b"null")]
+        self._line = b"\n" + text[text.rfind(b"\n") + 1 :].lstrip(_BLANKS)[: len(b"null")]
         return read
 
     def close(self) -> None:
-        """Leave the stream to who has opened it; called by Arrow."""
+        """Leave the stream to whoever opened it; called by Arrow."""
 
 
 def _values_type(source: pa.DataType) -> pa.DataType:

@@ -45,7 +45,7 @@ def load_java(sources: JavaSources) -> None:
             f"The JVM of this process has no folder for the classes of {sources.package}",
             remedy="Start it by jvm_bridge.jvm.start_jvm_with() before anything else starts one.",
         )
-    with _no_space_is_told(sources, folder):
+    with _making_classes(sources, folder):
         names = _write_classes(sources, jars, folder)
     loader = jpype.JClass("java.lang.ClassLoader").getSystemClassLoader()
     for name in names:
@@ -75,7 +75,7 @@ def load_java_apart(sources: JavaSources) -> Mapping[str, Any]:
             remedy="Start it by jvm_bridge.jvm.start_jvm() before anything else starts one.",
         )
     with scratch_folder("pinot-classes-") as folder:
-        with _no_space_is_told(sources, folder):
+        with _making_classes(sources, folder):
             names = _write_classes(sources, jars, folder)
         url = jpype.JClass("java.io.File")(str(folder)).toURI().toURL()
         parent = jpype.JClass("java.lang.ClassLoader").getSystemClassLoader()
@@ -87,7 +87,7 @@ def load_java_apart(sources: JavaSources) -> Mapping[str, Any]:
 
 
 @contextmanager
-def _no_space_is_told(sources: JavaSources, folder: Path) -> Iterator[None]:
+def _making_classes(sources: JavaSources, folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -79,10 +79,11 @@ def test_a_whole_life(cluster: Cluster) -> None:
         if process.returncode:
             assert "at this moment" in errors
     assert sorted(codes) in ([0, 0], [0, 1])
-    addresses = cluster.up()
-    assert addresses["controller"] == f"http://127.0.0.1:{cluster.base + 1}"
     first = cluster.pids()
     assert sorted(first) == sorted(ROLES)
+    addresses = cluster.up()
+    assert addresses["controller"] == f"http://127.0.0.1:{cluster.base + 1}"
+    assert cluster.pids() == first
 
     instances = cluster.rest("GET", "instances")["instances"]
     assert {name.split("_")[0] for name in instances} == {"Controller", "Broker", "Server", "Minion"}

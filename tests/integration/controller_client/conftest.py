@@ -38,6 +38,15 @@ class BuiltSegment:
     rows: list[dict[str, Any]]
 
 
+def names(segments: list[BuiltSegment]) -> list[str]:
+    return [segment.name for segment in segments]
+
+
+def push(client: ControllerClient, table: TableName, segments: list[BuiltSegment]) -> None:
+    for segment in segments:
+        client.segments.upload_tar(table, segment.tar)
+
+
 def schema_document(name: str) -> dict[str, Any]:
     return {
         "schemaName": name,

@@ -20,8 +20,7 @@ from controller_client.publishing.lineage_repair import repair
 from controller_client.publishing.replacement import SegmentReplacement
 from controller_client.rest.lineage import LineageState
 from controller_client.zookeeper import PropertyStore, ZNRecord
-from tests.integration.controller_client.conftest import BuiltSegment, Content
-from tests.integration.controller_client.test_replacement import names, push
+from tests.integration.controller_client.conftest import BuiltSegment, Content, names, push
 from tests.support.cluster import PinotCluster
 from tests.support.wait import wait_for
 

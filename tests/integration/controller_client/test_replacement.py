@@ -23,19 +23,10 @@ from controller_client.publishing.examine_lineage import examine_lineage
 from controller_client.publishing.replacement import SegmentReplacement
 from controller_client.rest.lineage import LineageState
 from controller_client.zookeeper import PropertyStore
-from tests.integration.controller_client.conftest import BuiltSegment, Content, content_of
+from tests.integration.controller_client.conftest import BuiltSegment, Content, content_of, names, push
 from tests.support.cluster import PinotCluster
 
 pytestmark = pytest.mark.cluster
-
-
-def names(segments: list[BuiltSegment]) -> list[str]:
-    return [segment.name for segment in segments]
-
-
-def push(client: ControllerClient, table: TableName, segments: list[BuiltSegment]) -> None:
-    for segment in segments:
-        client.segments.upload_tar(table, segment.tar)
 
 
 class Watcher:

@@ -18,7 +18,7 @@ from controller_client.errors import WaitTimeoutError
 from controller_client.publishing.replacement import SegmentReplacement
 from controller_client.publishing.routing import wait_routed
 from controller_client.zookeeper import PropertyStore
-from tests.integration.controller_client.conftest import BuiltSegment, Content, content_of
+from tests.integration.controller_client.conftest import BuiltSegment, Content, content_of, names
 from tests.integration.jvm_bridge.brokers import BrokerProcess
 from tests.integration.jvm_bridge.servers import JAVA_OPTS
 from tests.support.cluster import PinotCluster
@@ -26,10 +26,6 @@ from tests.support.service import Program
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster
-
-
-def names(segments: list[BuiltSegment]) -> list[str]:
-    return [segment.name for segment in segments]
 
 
 def test_after_the_wait_queries_see_the_replacement(

@@ -12,8 +12,9 @@ pytestmark = pytest.mark.cluster
 
 
 def test_a_reader_sees_the_old_or_the_new_rows_and_nothing_between(
-    ingestion_table: IngestionTable, shared_folder: Path
+    ingestion_table: IngestionTable, shared_folder: Path, full: bool
 ) -> None:
+    polls = 1000 if full else 300
     table = ingestion_table.create(replication=2)
     for n in range(6):
         write_numbers(shared_folder, f"first-{n}.csv", n * 1000, 1000)
@@ -25,9 +26,9 @@ def test_a_reader_sees_the_old_or_the_new_rows_and_nothing_between(
         for n in range(6, 12):
             write_numbers(shared_folder, f"second-{n}.csv", n * 1000, 1000)
         report = table.run().report
-        reader.poll_until(max(300, reader.polls + 100))
+        reader.poll_until(max(polls, reader.polls + 100))
     assert (report["files"], report["rows"], report["segments"]) == (6, 6000, 3)
-    assert reader.polls >= 300
+    assert reader.polls >= polls
     assert (reader.errors, reader.partials) == ([], [])
     assert [(int(count), float(total)) for count, total in reader.seen] == [
         old,

@@ -135,11 +135,11 @@ def test_a_table_is_made_of_the_dataframe_once(
 def test_what_is_refused_before_the_job(spark: SparkSession, make_table: MakeTable, tmp_path: Path) -> None:
     table = make_table(SCHEMA)
     frame = spark.range(3).selectExpr("id", "id Name", "current_date() x")
+    columns_told = (
+        r"(?s)Name: the table has no such column, did you mean 'name'.*x: date cannot be stored as DOUBLE"
+    )
     for options, told in (
-        (
-            {},
-            r"(?s)Name: the table has no such column, did you mean 'name'.*date cannot be stored as DOUBLE",
-        ),
+        ({}, columns_told),
         ({"table": f"{table.name}_REALTIME"}, "is a REALTIME table"),
         ({"segmentRows": "3"}, "unknown option 'segmentrows'"),
         ({"reportPath": str(tmp_path / "missing" / "report.json")}, "in a folder that does not exist"),
