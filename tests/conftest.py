@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import uuid
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from tests.support.kafka import Kafka
 from tests.support.missing_tool import without
 from tests.support.s3 import S3Access
 from tests.support.s3_program import S3UnavailableError
+from tests.support.seed import SeedPlugin, choose_seed
 from tests.support.session import Session, chosen_backend
 from tests.support.summary import SummaryPlugin
 from tests.support.timings import TimingPlugin
@@ -58,15 +58,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-# Before hypothesis' own plugin, which takes its seed from there. Processes of pytest-xdist get the options.
+# Before hypothesis' own plugin, which takes its seed from there.
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    if config.option.seed is None and config.option.full:
-        config.option.seed = random.SystemRandom().getrandbits(32)
+    config.option.seed = choose_seed(config)
     settings.load_profile("repeatable" if config.option.seed is None else "exploring")
     if config.option.seed is not None:
         config.option.hypothesis_seed = config.option.seed
     config.pluginmanager.register(FullPlugin())
+    config.pluginmanager.register(SeedPlugin())
     config.pluginmanager.register(SummaryPlugin())
     config.pluginmanager.register(TimingPlugin())
     # A run in the background is started with Ctrl-C ignored, and programs under test would inherit that.

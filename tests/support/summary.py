@@ -12,7 +12,7 @@ from tests.support.reader_polls import TALLY
 __all__ = ["SUMMARY", "SummaryPlugin"]
 
 SUMMARY: list[Callable[[pytest.Config], str]] = []
-"""Makers of lines; a folder's conftest adds its own. They run where the tests do."""
+"""Makers of lines (empty: nothing to say); a folder's conftest adds its own. They run where the tests do."""
 
 _LINES = "pinot_plugins_lines"
 _TALLY = "pinot_plugins_tally"
@@ -25,7 +25,7 @@ class SummaryPlugin:
         self._lines: list[str] = []
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        lines = [make(session.config) for make in SUMMARY]
+        lines = [line for make in SUMMARY if (line := make(session.config))]
         output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
         if output is None:
             self._lines += lines

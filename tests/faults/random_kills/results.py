@@ -23,10 +23,10 @@ class Results:
     triggers: Counter[int] = field(default_factory=Counter)
 
     def line(self) -> str:
-        """Say it in one line."""
+        """Say it in one line; empty, where none was made."""
         count = sum(self.triggers.values())
         if not count:
-            return "random kills: none; with --full"
+            return ""
         needed = ", ".join(f"{self.triggers[number]} after {number}" for number in sorted(self.triggers))
         return (
             f"random kills: {count}, {self.pairs} of them of two roles at once ({_text(self.roles)});"
