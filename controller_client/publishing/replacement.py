@@ -144,6 +144,8 @@ class SegmentReplacement:
             OutcomeUnknownError: The reply was lost and the lineage does not show it yet: call ``end`` again.
         """
         entry_id = self._require_started()
+        if self.state is LineageState.COMPLETED:
+            return  # Pinot's retention may have removed the entry since then
         for attempt in range(1, _ATTEMPTS + 1):
             if self._is_completed():
                 break

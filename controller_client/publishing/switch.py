@@ -22,7 +22,7 @@ from controller_client.publishing.replacement import SegmentReplacement
 from controller_client.publishing.routing import wait_routed
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.rest.client import RestClient
-from controller_client.rest.lineage import LineageState
+from controller_client.rest.lineage import LineageEntry, LineageState
 from controller_client.zookeeper import PropertyStore
 
 logger = logging.getLogger(__name__)
@@ -72,8 +72,19 @@ def switch(
         OutcomeUnknownError: The controller's last word is not known; run the switch again.
     """
     names = [segment.name for segment in segments]
-    gone = _still_there(client, table, names, replaced)
     pushing = _Pushing(client, table, segments, staging, push_mode)
+    earlier = _entry_of(client, table, names)
+    if earlier is not None:
+        gone = earlier.segments_from
+    else:
+        visible = set(client.segments.list(table, exclude_replaced=True))
+        # Since the plan, somebody (Pinot's own retention among them) may have deleted a segment.
+        gone = tuple(name for name in replaced if name in visible)
+        if not gone and pushing.is_in(visible):
+            # Retention takes a completed entry away; of any other entry, it first deletes the new segments.
+            logger.info("the segments of %s had been switched already; their lineage entry is gone", table)
+            _wait_for_brokers(client, table, segments, replaced)
+            return len(replaced)
     with SegmentReplacement(
         client, table, gone, names, store=store, push_again=pushing.push, keep_on_error=keep_on_error
     ) as replacement:
@@ -97,20 +108,17 @@ def _wait_for_brokers(
         logger.warning("%s: the rows are there, but brokers may not see them yet: %s", table, error)
 
 
-def _still_there(
-    client: RestClient, table: TableName, names: Sequence[str], replaced: Sequence[str]
-) -> Sequence[str]:
-    """Return what an open entry of these names replaces, or what of the list queries still see.
-
-    Between the plan and the entry, somebody (Pinot's own retention among them) may have deleted a segment.
-    """
-    for entry in client.lineage.list(table):
-        if entry.live and names and set(entry.segments_to) == set(names):
-            return entry.segments_from
-    if not replaced:
-        return ()
-    visible = set(client.segments.list(table, exclude_replaced=True))
-    return [name for name in replaced if name in visible]
+def _entry_of(client: RestClient, table: TableName, names: Sequence[str]) -> LineageEntry | None:
+    """Find the live entry of an earlier run that brings segments of these names."""
+    wanted = set(names)
+    return next(
+        (
+            entry
+            for entry in client.lineage.list(table)
+            if entry.live and wanted and set(entry.segments_to) == wanted
+        ),
+        None,
+    )
 
 
 def push_one_by_one(
@@ -167,6 +175,12 @@ class _Pushing:
         self._segments = segments
         self._staging = staging
         self._push_mode = push_mode
+
+    def is_in(self, names: Collection[str]) -> bool:
+        """Return whether there are segments, and all of them are among a table's of these names."""
+        if not self._segments or not all(segment.name in names for segment in self._segments):
+            return False
+        return all(self._is_the_same(segment) for segment in self._segments)
 
     def push_missing(self) -> None:
         """Push what the table does not have."""

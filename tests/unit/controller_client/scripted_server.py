@@ -86,6 +86,8 @@ def silence(handler: _Handler) -> None:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Else each answer waits 40 ms for the acknowledgement of its header.
+    disable_nagle_algorithm = True
     owner: ScriptedServer
 
     def setup(self) -> None:

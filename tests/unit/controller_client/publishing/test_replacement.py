@@ -179,6 +179,16 @@ def test_a_segment_that_was_not_pushed_is_named(world: World) -> None:
         replacement.end()
 
 
+def test_a_completed_entry_may_go_before_the_end(world: World) -> None:
+    """As Pinot's retention takes it away."""
+    world.lineage.add_entry("COMPLETED", OLD, NEW)
+    replacement = world.replacement()
+    assert replacement.start() is LineageState.COMPLETED
+    world.lineage.entries.clear()
+    replacement.end()
+    assert world.lineage.calls == []
+
+
 def test_an_interrupted_run_is_gone_on_with(world: World) -> None:
     entry_id = world.lineage.add_entry("IN_PROGRESS", OLD, NEW[::-1])
     world.push(["new_1"])
