@@ -309,6 +309,12 @@ class LockedRun:
                     exhausted = "its retries are exhausted: " if self._params.max_retries else ""
                     self._cleaning.discard(saved.session, exhausted + reason)
             except PinotPluginError as second:
+                if isinstance(second, ConflictError) and isinstance(error, FilesFailedError):
+                    # It cancelled the subtasks and may have changed the table, so "unchanged" would be wrong.
+                    raise ConflictError(
+                        f"another run took over {self._table} while subtasks ran: {second.message}",
+                        remedy="see what that run brought, or run the task again",
+                    ) from error
                 # The first error matters to the caller; the next run clears what is left.
                 logger.warning("session %s could not be saved or discarded: %s", session.session_id, second)
             raise

@@ -1,0 +1,29 @@
+"""A run that has lost its lock without having noticed, and another that took its table; see ``session_world``."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+from controller_client.errors import ConflictError
+from minion_tasks.file_ingestion.session.model import abandon
+from tests.unit.minion_tasks.life import APPEND, Life
+from tests.unit.minion_tasks.session_world import World
+
+
+def test_subtasks_that_the_other_run_cancelled_are_no_failure_of_the_files(world: World) -> None:
+    life = Life(world, APPEND)
+    life.write("F1", "F2")
+
+    def taken_over(task_name: str, *_: object) -> None:
+        world.cancel(task_name)
+        latest = world.sessions.latest()
+        assert latest is not None
+        world.sessions.save(abandon(latest, "a new run began", int(world.clock.now() * 1000)))
+
+    with mock.patch.object(world, "wait", taken_over):
+        failed = life.fails()
+    assert isinstance(failed, ConflictError)
+    assert "another run took over t_OFFLINE while subtasks ran" in str(failed)
+    assert "unchanged" not in str(failed)
+    life.trigger()
+    assert life.seen == world.source
