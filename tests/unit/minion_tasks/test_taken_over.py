@@ -1,4 +1,4 @@
-"""A run that has lost its lock without having noticed, and another that took its table; see ``session_world``."""
+"""A run that lost its lock without having noticed, and another that took its table; see ``session_world``."""
 
 from __future__ import annotations
 
