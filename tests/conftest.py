@@ -17,6 +17,7 @@ from tests.support.kafka import Kafka
 from tests.support.missing_tool import without
 from tests.support.s3 import S3Access
 from tests.support.s3_program import S3UnavailableError
+from tests.support.scheduling import SchedulingPlugin
 from tests.support.seed import SeedPlugin, choose_seed
 from tests.support.session import Session, chosen_backend
 from tests.support.summary import SummaryPlugin
@@ -66,6 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.seed is not None:
         config.option.hypothesis_seed = config.option.seed
     config.pluginmanager.register(FullPlugin())
+    config.pluginmanager.register(SchedulingPlugin())
     config.pluginmanager.register(SeedPlugin())
     config.pluginmanager.register(SummaryPlugin())
     config.pluginmanager.register(TimingPlugin())

@@ -17,6 +17,7 @@ import requests
 
 from jvm_bridge.local_cluster import HOST, ClusterPorts, LocalCluster
 from jvm_bridge.local_cluster.processes import find_processes
+from tests.support.full import FULL
 from tests.support.local_ports import free_base, is_free
 from tests.support.pinotctl import pinotctl
 from tests.support.wait import wait_for
@@ -149,6 +150,7 @@ def test_a_whole_life(cluster: Cluster) -> None:
     assert cluster.run("status")[0] == 1
 
 
+@FULL
 def test_a_killed_launcher_is_continued(cluster: Cluster) -> None:
     launcher = cluster.start("up", "--port-base", str(cluster.base))
     wait_for(lambda: "controller" in cluster.pids(), "the controller's process")

@@ -1,4 +1,7 @@
-"""In which modes and on which engines the scenes are played."""
+"""In which modes and on which engines the scenes are played.
+
+Without a cluster, ``tests/unit/minion_tasks/test_scenes.py`` plays them in all modes.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from dataclasses import dataclass
 
 from tests.integration.file_ingestion.scenes.scene import APPEND, APPEND_SHARED, SWAP, SYNC
 
-__all__ = ["MODES", "EngineAndMode", "chosen_rows"]
+__all__ = ["MODES", "SCENES", "EngineAndMode", "chosen_rows"]
 
 MODES = {
     "append, a file a subtask": APPEND,
@@ -14,7 +17,15 @@ MODES = {
     "sync": SYNC,
     "swap": SWAP,
 }
-_SPARK_ALWAYS = ("append, a file a subtask",)
+SCENES = range(1, 7)
+
+_ALWAYS = {
+    ("minion", "append, a file a subtask"): SCENES,
+    ("minion", "append, files share segments"): (5,),
+    ("minion", "sync"): (4,),
+    ("minion", "swap"): (4,),
+    ("spark", "append, a file a subtask"): (3,),
+}
 
 
 @dataclass(frozen=True)
@@ -29,11 +40,11 @@ class EngineAndMode:
         return f"{self.engine}: {self.mode}"
 
 
-def chosen_rows(*, full: bool) -> list[EngineAndMode]:
-    """All rows, or those that are always tested: with Spark, a part."""
+def chosen_rows(scene: int, *, full: bool) -> list[EngineAndMode]:
+    """All rows of a scene, or those that are always tested: all scenes once, and each row with a scene."""
     return [
         EngineAndMode(engine, mode)
         for engine in ("minion", "spark")
         for mode in MODES
-        if full or engine == "minion" or mode in _SPARK_ALWAYS
+        if full or scene in _ALWAYS.get((engine, mode), ())
     ]
