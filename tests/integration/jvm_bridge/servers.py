@@ -223,7 +223,12 @@ class ServerProcess:
         with self.pinot.client() as client:
             if self.instance in client.instances.list():
                 wait_for(lambda: not self.is_live(), f"the session of {self.instance} to end")
-                client.instances.drop(self.instance)
+
+                def dropped() -> bool:
+                    client.instances.drop(self.instance)  # refused until it serves none of the deleted tables
+                    return True
+
+                wait_for(dropped, f"{self.instance} to be dropped")
 
 
 def with_path(*folders: Path) -> dict[str, str]:
