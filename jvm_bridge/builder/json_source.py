@@ -19,15 +19,17 @@ import pyarrow.json as pajson
 from jvm_bridge.builder.planning import Field, TablePlan, Unsuitable, plan_column
 from jvm_bridge.builder.source import CORRUPT_GZIP, Batch, Source, open_bytes
 
-__all__ = ["NullLineGuard", "first_keys", "open_json"]
+__all__ = ["NullRowGuard", "first_keys", "open_json"]
 
 _BLOCK_BYTES = 4 << 20
 _PEEK_BYTES = 256 << 10
 _UNREADABLE: tuple[type[Exception], ...] = (pa.ArrowException, OSError, *CORRUPT_GZIP)
 _INTEGER_MAX = 2**31 - 1
 _BLANKS = b" \t\r"
-# Begins with one byte, which is searched for twenty times as fast as one of several beginnings.
+# Each begins with one byte, which is searched for twenty times as fast as one of several beginnings. What the
+# second finds may be within a text: then Pinot reads what Arrow could have read.
 _NULL_LINE = re.compile(rb"\n[ \t\r]*null")
+_NULL_AFTER_OBJECT = re.compile(rb"\}[ \t\r]*null")
 
 _NUMBER_TYPES = {"INT": pa.int32(), "FLOAT": pa.float64(), "DOUBLE": pa.float64()}
 _TEXT_BY_NATURE = frozenset(["STRING", "BYTES", "JSON", "BIG_DECIMAL"])
@@ -112,7 +114,7 @@ def _batches(path: Path, table: TablePlan, types: Mapping[str, pa.DataType]) -> 
 
 def _reader(stream: IO[bytes], types: Mapping[str, pa.DataType]) -> Any:
     return pajson.open_json(
-        pa.PythonFile(NullLineGuard(stream), mode="r"),
+        pa.PythonFile(NullRowGuard(stream), mode="r"),
         read_options=pajson.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
         parse_options=pajson.ParseOptions(
             explicit_schema=pa.schema(list(types.items())),
@@ -122,26 +124,29 @@ def _reader(stream: IO[bytes], types: Mapping[str, pa.DataType]) -> Any:
     )
 
 
-class NullLineGuard:
-    """Gives Arrow what a stream has, and raises :class:`Unsuitable` at a line that is ``null``.
+class NullRowGuard:
+    """Gives Arrow what a stream has, and raises :class:`Unsuitable` at a row that is ``null``.
 
-    Where such a line is the first of a block, Arrow 26 ends the process.
+    Where such a line is the first of a block, Arrow 26 ends the process. Behind an object, it is a row
+    without values for Arrow, and an error for Pinot.
     """
 
     closed = False
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-        self._line = b"\n"
-        """The line break before the next byte, and how that line begins: enough of it to recognise a null."""
+        self._begun = b"\n"
+        """What may be the beginning of a null, from the line break or brace before it on; else nothing."""
 
     def read(self, size: int) -> bytes:
         """Read bytes; called by Arrow."""
         read = self._stream.read(size)
-        text = self._line + read
-        if _NULL_LINE.search(text):
+        text = self._begun + read
+        if b"null" in text and (_NULL_LINE.search(text) or _NULL_AFTER_OBJECT.search(text)):
             raise Unsuitable("a row is null")
-        self._line = b"\n" + text[text.rfind(b"\n") + 1 :].lstrip(_BLANKS)[: len(b"null")]
+        last = max(text.rfind(b"\n"), text.rfind(b"}"))
+        behind = text[last + 1 :].lstrip(_BLANKS)
+        self._begun = text[last : last + 1] + behind if last >= 0 and b"null".startswith(behind) else b""
         return read
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -18,7 +18,7 @@ from controller_client.errors import WaitTimeoutError
 from controller_client.publishing.replacement import SegmentReplacement
 from controller_client.publishing.routing import wait_routed
 from controller_client.zookeeper import PropertyStore
-from tests.integration.controller_client.conftest import BuiltSegment, Content, content_of, names
+from tests.integration.controller_client.conftest import BuiltSegment, Content, content_of, names, push
 from tests.integration.jvm_bridge.brokers import BrokerProcess
 from tests.integration.jvm_bridge.servers import JAVA_OPTS
 from tests.support.cluster import PinotCluster
@@ -41,6 +41,33 @@ def test_after_the_wait_queries_see_the_replacement(
             client.segments.upload_tar(table, segment.tar)
         with pytest.raises(WaitTimeoutError, match="queries 2 old segments and not 3 new ones"):
             wait_routed(client, table, present=names(new), absent=names(filled), timeout_s=0)
+    wait_routed(client, table, present=names(new), absent=names(filled), timeout_s=300)
+    assert content.seen() == content_of(new)
+
+
+def test_a_broker_that_is_not_told_is_asked_to_look_again(
+    pinot: PinotCluster,
+    client: ControllerClient,
+    table: TableName,
+    content: Content,
+    built: list[BuiltSegment],
+    filled: list[BuiltSegment],
+) -> None:
+    """A controller that died after it completed the entry, and before it told the brokers."""
+    new = built[2:5]
+    entry_id = client.lineage.start(table, names(filled), names(new))
+    push(client, table, new)
+    client.segments.wait_online(table, names(new), 300)
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        path = f"/SEGMENT_LINEAGE/{table}"
+        found = store.get(path)
+        assert found is not None
+        before = found.record.list_fields
+        words = ["COMPLETED" if word == "IN_PROGRESS" else word for word in before[entry_id]]
+        lists = {**before, entry_id: words}
+        store.set(path, replace(found.record, list_fields=lists), found.version)
+    with pytest.raises(WaitTimeoutError, match="queries 2 old segments and not 3 new ones"):
+        wait_routed(client, table, present=names(new), absent=names(filled), timeout_s=1)
     wait_routed(client, table, present=names(new), absent=names(filled), timeout_s=300)
     assert content.seen() == content_of(new)
 

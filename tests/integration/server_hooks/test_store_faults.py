@@ -11,10 +11,11 @@ from dataclasses import replace
 
 import pytest
 
+from controller_client.publishing.loading import SegmentLoading
 from controller_client.zookeeper import ZNRecord
 from tests.integration.deepstore.conftest import Audit, Run, audit, run
 from tests.integration.server_hooks.commits import FLUSH, fill, objects_of, urls
-from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable, ask_controller
+from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable
 from tests.support.faulty_http import FaultyHttp
 from tests.support.pinot_services import COMMITS_FOLDER
 from tests.support.wait import wait_for
@@ -164,7 +165,10 @@ def test_a_peer_is_killed_while_it_serves(
     pinot.start("hosted_1")
     wait_for(lambda: view(table.full_name)[segment].get(hosted[0]) == "ONLINE", "the peer", _TIMEOUT_S)
     assert _repair(run, table, 0)[segment]["source"] == hosted[0]
-    ask_controller(table, "POST", f"segments/{table.full_name}/{segment}/reset")
+    # After a reset by hand alone, Helix may leave it OFFLINE.
+    SegmentLoading(table.client, table.full_name, table.store, lambda _names: None).wait(
+        [segment], _TIMEOUT_S
+    )
     table.wait_served(replicas=2)
     away.lift()
     assert audit(table.full_name, "--read-tars", "--min-copies", "3") == {}
