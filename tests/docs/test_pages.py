@@ -34,6 +34,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/upsert-servers.md": (),
     "docs/benchmarks.md": (),
     "docs/faults.md": (),
+    "docs/test-runs.md": (),
 }
 WRITTEN_BY_THE_COMMANDS = "docs/cli.md"
 
