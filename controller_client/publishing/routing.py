@@ -110,7 +110,7 @@ def _rebuild(client: RestClient, url: str, table: TableName) -> None:
     logger.info("%s has not heard of the new segments of %s: it is asked to look again", url, table)
     try:
         with closing(_transport(client, url)) as transport:
-            transport.request("PUT", path_of("routing", table))
+            transport.request("PUT", path_of("routing", table), headers={"Accept": "text/plain"})
     except PinotPluginError as error:
         logger.warning("%s does not build its routing of %s anew: %s", url, table, error.message)
 
