@@ -22,6 +22,7 @@ from controller_client.common.counted_text import counted_text
 from controller_client.common.redaction import masked
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError, NotFoundError
+from controller_client.zookeeper import TableLock, process_name
 from minion_tasks.cli.plan import plan, purge
 from minion_tasks.cli.session import session
 from minion_tasks.cli.tools import column_fields, run_tools, show_progress
@@ -33,6 +34,9 @@ from minion_tasks.file_ingestion.session.progress import SessionProgress, read_p
 from minion_tasks.file_ingestion.session.store import SessionStore
 
 _FILES_NOTED = 10
+
+_IDLE_POLLS = 2
+"""More than one: a run gives its lock back before its session is read again."""
 
 
 @click.group()
@@ -150,8 +154,11 @@ def run(
 def watch(cli: CliContext, table: str, follow: bool) -> None:
     """Show how far the table's last session is: files, rows and bytes of each subtask."""
     name = offline_table(cli.client(), table)
-    sessions = SessionStore(cli.property_store(), name)
+    store = cli.property_store()
+    sessions = SessionStore(store, name)
+    lock = TableLock(store, name, TASK_TYPE, process_name())
     clock = SystemClock()
+    idle_polls = 0
     with cli.out.progress("reading files", unit="files") as progress:
         while True:
             latest = sessions.latest()
@@ -163,6 +170,9 @@ def watch(cli: CliContext, table: str, follow: bool) -> None:
             show_progress(progress, now)
             if not follow or not latest.is_open:
                 break
+            idle_polls = 0 if lock.holder() else idle_polls + 1
+            if idle_polls == _IDLE_POLLS:
+                cli.out.note(f"no run of {name} is under way; the next one takes the session up")
             clock.sleep(1.0)
     _show_progress(cli, now)
 

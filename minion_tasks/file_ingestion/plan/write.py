@@ -20,12 +20,24 @@ class SavedSession:
 
     def __init__(self, sessions: SessionStore, session: Session) -> None:
         self._sessions = sessions
+        self._writing: Session | None = None
         self.session = session
 
     def save(self, session: Session) -> Session:
         """Write it by compare-and-set."""
+        self._writing = session
         self.session = self._sessions.save(session)
+        self._writing = None
         return self.session
+
+    def settle(self) -> None:
+        """Read the session back after a write whose answer did not come: Ctrl-C, or an unknown outcome."""
+        writing, self._writing = self._writing, None
+        if writing is None:
+            return
+        found = self._sessions.load(writing.session_id)
+        if found == replace(writing, version=writing.version + 1):
+            self.session = found
 
 
 def group_bounds(files: Sequence[FileInfo], params: FileIngestionParams, slots: int) -> tuple[int, int]:

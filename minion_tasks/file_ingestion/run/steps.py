@@ -301,7 +301,10 @@ class LockedRun:
         except (PinotPluginError, KeyboardInterrupt) as error:
             reason = str(error) or type(error).__name__
             try:
-                if session.atomic and session.retry_count < self._params.max_retries:
+                saved.settle()
+                if saved.session.state is SessionState.SWITCH:
+                    logger.info("session %s is in its switch: the next run ends it", session.session_id)
+                elif session.atomic and session.retry_count < self._params.max_retries:
                     saved.save(replace(saved.session, message=reason, updated_ms=self._tools.now_ms))
                     if not isinstance(error, FilesFailedError) and saved.session.task_name is not None:
                         self._tools.engine.cancel(saved.session.task_name)

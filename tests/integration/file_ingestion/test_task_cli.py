@@ -12,8 +12,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from controller_client.cli import cli
+from controller_client.common.names import TableName
+from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
-from tests.integration.file_ingestion.ingestion import IngestionTable, ended, write_numbers
+from minion_tasks.file_ingestion.session.model import IngestionMode, Session, SessionState, abandon
+from minion_tasks.file_ingestion.session.naming import new_session_id
+from minion_tasks.file_ingestion.session.store import SessionStore
+from tests.integration.file_ingestion.ingestion import IngestionTable, ended, start_pinotctl, write_numbers
 from tests.integration.file_ingestion.secrecy import assert_hidden
 from tests.support.cluster import PinotCluster
 from tests.support.wait import wait_for
@@ -198,8 +203,37 @@ def test_ctrl_c_leaves_the_table_as_it_was_and_the_next_run_takes_all(
     running.send_signal(signal.SIGINT)
     ran = ended(running)
     assert ran.code == 130, ran
-    assert "abandoned" in pinotctl("task", "watch", table.name).stderr
+    assert "abandoned" in pinotctl("task", "watch", table.name, "--once").stderr
     assert table.segments() == []
     assert table.run().report["rows"] == 80_000
     assert table.value("select sum(id) from {t}") == sum(range(80_000))
     assert [path for path in staging.rglob("*") if path.is_file()] == []
+
+
+def test_watch_says_that_no_run_is_under_way(pinot: PinotCluster, ingestion_table: IngestionTable) -> None:
+    """As after a run that was killed while it wrote its plan."""
+    table = ingestion_table.create()
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        sessions = SessionStore(store, TableName(table.with_type))
+        killed = sessions.create(
+            Session(
+                session_id=new_session_id(1_700_000_000_000),
+                table=table.with_type,
+                state=SessionState.INIT,
+                created_ms=1_700_000_000_000,
+                updated_ms=1_700_000_000_000,
+                owner="killed",
+                mode=IngestionMode.APPEND,
+                atomic=True,
+                source="file:///in",
+                staging_uri="file:///staging",
+            )
+        )
+        watching = start_pinotctl(pinot.controller_url, "task", "watch", table.name)
+        assert watching.stderr is not None
+        said = next(line for line in watching.stderr if "no run of" in line)
+        assert said == f"no run of {table.with_type} is under way; the next one takes the session up\n"
+        sessions.save(abandon(killed, "it is over", 1_700_000_000_001))
+        ran = ended(watching)
+    assert ran.code == 0, ran
+    assert "INIT (abandoned)" in ran.err

@@ -1,0 +1,61 @@
+"""A run that Ctrl-C ends between a write of its session and the answer; see ``session_world``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from unittest import mock
+
+import pytest
+
+from minion_tasks.file_ingestion.session.model import Session, SessionState
+from minion_tasks.file_ingestion.session.store import SessionStore
+from tests.unit.minion_tasks.life import APPEND, Life
+from tests.unit.minion_tasks.session_world import World
+
+_ONCE = {**APPEND, "consistentPushMaxRetries": "0"}
+
+
+def _interrupt(life: Life, when: Callable[[Session], bool], *, is_written: bool) -> None:
+    """Have a trigger end by Ctrl-C at the first write that fits, before or after ZooKeeper has it."""
+    own, is_sent = SessionStore.save, False
+
+    def save(store: SessionStore, session: Session) -> Session:
+        nonlocal is_sent
+        if not when(session) or is_sent:
+            return own(store, session)
+        is_sent = True
+        if is_written:
+            own(store, session)
+        raise KeyboardInterrupt
+
+    with mock.patch.object(SessionStore, "save", save), pytest.raises(KeyboardInterrupt):
+        life.trigger()
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+@pytest.mark.parametrize("configs", [_ONCE, APPEND])
+def test_an_interrupt_while_the_subtasks_are_noted(
+    world: World, configs: dict[str, str], is_written: bool
+) -> None:
+    life = Life(world, configs)
+    life.write("F1", "F2")
+    _interrupt(life, lambda session: session.task_name is not None, is_written=is_written)
+    assert life.session.abandoned == (configs is _ONCE)
+    assert life.session.message == "KeyboardInterrupt"
+    assert life.seen == {}
+    life.trigger()
+    assert life.seen == world.source
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+@pytest.mark.parametrize("configs", [_ONCE, APPEND])
+def test_an_interrupt_while_the_switch_is_begun(
+    world: World, configs: dict[str, str], is_written: bool
+) -> None:
+    life = Life(world, configs)
+    life.write("F1", "F2")
+    _interrupt(life, lambda session: session.state is SessionState.SWITCH, is_written=is_written)
+    assert life.session.abandoned == (configs is _ONCE and not is_written)
+    assert life.session.state is (SessionState.SWITCH if is_written else SessionState.IN_PROGRESS)
+    life.trigger()
+    assert life.seen == world.source
