@@ -95,6 +95,7 @@ def files_table(make_table: MakeTable, folder: Path) -> SparkTable:
     return table
 
 
+@FULL
 def test_rows_and_files_come_from_two_workers_once(
     pinot: PinotCluster, cluster: SparkCluster, make_table: MakeTable, tmp_path: Path
 ) -> None:

@@ -92,6 +92,8 @@ class Program:
         self._clock = SteeredClock(self._next_command)
         self._stop = threading.Event()
         self._table = ""
+        self._read: Mapping[TableName, str] | None = None
+        """The schedules, since the last command: days go by in steps, and each would read all tables."""
         self._lock_wait_s = 0.0
         self._runs: list[dict[str, Any]] = []
         self._unanswered = False
@@ -109,7 +111,9 @@ class Program:
         ).serve(self._stop)
 
     def _schedules(self) -> Mapping[TableName, str]:
-        return {name: cron for name, cron in read_schedules(self._client).items() if name == self._table}
+        if self._read is None:
+            self._read = read_schedules(self._client)
+        return {name: cron for name, cron in self._read.items() if name == self._table}
 
     def _run(self, table: TableName, scheduled_s: float) -> None:
         run: dict[str, Any] = {"at": self._clock.now()}
@@ -133,6 +137,7 @@ class Program:
             runs, self._runs = self._runs, []
             self._answer({"runs": runs})
         line = sys.stdin.readline()
+        self._read = None
         if not line:
             self._stop.set()
             self._clock.let_go(self._clock.now() + 1)

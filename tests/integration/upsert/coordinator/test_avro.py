@@ -70,11 +70,10 @@ def _understand(header: bytes) -> Callable[[Message], Record | None]:
     return understand
 
 
-@pytest.mark.parametrize(
-    "confluent", [pytest.param(False, id="plain"), pytest.param(True, id="confluent", marks=FULL)]
-)
+@FULL
+@pytest.mark.parametrize("confluent", [False, True], ids=["plain", "confluent"])
 def test_the_users_rank_decides_and_a_lost_checkpoint_is_made_up_for(
-    make_table: MakeTable, confluent: bool, full: bool
+    make_table: MakeTable, confluent: bool
 ) -> None:
     header = b"\x00\x00\x00\x00\x09" if confluent else b""
     stream = {"stream.kafka.decoder.class.name": f"{_AVRO}.SimpleAvroMessageDecoder"}
@@ -95,8 +94,6 @@ def test_the_users_rank_decides_and_a_lost_checkpoint_is_made_up_for(
     assert before.details["heldBack"] == "false"
     assert check_versions(table.replay(), records_of(table.input(), _understand(header))) >= 3
 
-    if not full:
-        return
     shutil.rmtree(table.folder / "checkpoint")
     _feed(table, header, 300, seed=2)
     table.once("--max-rows-per-version=300")

@@ -57,7 +57,7 @@ class Size:
 
 # Flush rows are for all partitions of a server: segments are sealed at a fourth of them.
 _REDUCED = Size(keys=5_000, chunk=5_000, rows_per_segment=12_000, before_too=False)
-_FULL = Size(keys=500_000, chunk=360_000, rows_per_segment=400_000, before_too=True)
+_FULL = Size(keys=500_000, chunk=500_000, rows_per_segment=400_000, before_too=True)
 
 
 def _size_of(config: pytest.Config) -> Size:
@@ -73,12 +73,9 @@ def _line(config: pytest.Config) -> str:
 SUMMARY.append(_line)
 
 
-def _undecodable(place: Place, size: Size) -> None:
-    place.feed.update(size.keys, size.chunk, broken=0.01)
-
-
-def _in_transactions(place: Place, size: Size) -> None:
-    place.feed.update_in_transactions(size.keys, size.chunk)
+def _undecodable_and_in_transactions(place: Place, size: Size) -> None:
+    place.feed.update(size.keys, size.chunk // 2, broken=0.01)
+    place.feed.update_in_transactions(size.keys, size.chunk // 2)
 
 
 def _server_killed(place: Place, size: Size) -> None:
@@ -87,15 +84,11 @@ def _server_killed(place: Place, size: Size) -> None:
     place.pinot.start("hosted_1")
 
 
-def _coordinator_killed(place: Place, size: Size) -> None:
+def _coordinator_and_broker_killed(place: Place, size: Size) -> None:
     place.kill_coordinator()
-    place.feed.update(size.keys, size.chunk)
-    place.start_coordinator()
-
-
-def _broker_killed(place: Place, size: Size) -> None:
     place.pinot.kill("broker")
     place.feed.update(size.keys, size.chunk)
+    place.start_coordinator()
     place.pinot.start("broker")
 
 
@@ -112,11 +105,9 @@ def _kafka_killed(place: Place, size: Size) -> None:
 
 
 _FAULTS = (
-    _undecodable,
-    _in_transactions,
+    _undecodable_and_in_transactions,
     _server_killed,
-    _coordinator_killed,
-    _broker_killed,
+    _coordinator_and_broker_killed,
     _session_expired,
     _kafka_killed,
 )
