@@ -94,8 +94,6 @@ _CI_KILLS = {
     ("append", 2, "after group 0"),
     ("append", 2, "before entry id"),
     ("sync", 2, "after from page 0"),
-    ("sync", 0, "after entry id"),
-    ("swap", 0, "before session SWITCH"),
     ("swap", 2, "before session DONE"),
 }
 _CI_RETRY_KILLS = {"after task name"}
@@ -208,7 +206,6 @@ _CI_CALL_FAULTS = {
     ("POST push", "reply lost"),
     ("POST push", "503"),
     ("POST endReplaceSegments", "reply lost"),
-    ("POST endReplaceSegments", "connection dropped"),
 }
 
 
@@ -354,7 +351,7 @@ _CI_S3 = {
     ("a source file's get", "body cut", None),
     ("a staged segment's put", "reply lost", 1),
     ("a staged segment's get", "body cut", None),
-    ("the deletion of staging", "503", None),
+    ("the deletion of staging", "503", 1),
 }
 
 
