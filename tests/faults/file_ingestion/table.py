@@ -90,7 +90,6 @@ CALLS = (
 )
 
 _CI_KILLS = {
-    ("append", 0, "before session IN_PROGRESS"),
     ("append", 2, "after group 0"),
     ("append", 2, "before entry id"),
     ("sync", 2, "after from page 0"),

@@ -94,7 +94,6 @@ def _kills() -> Iterator[Row]:
                 mode,
                 KilledInCall(key),
                 applied=key == END,
-                ci=(mode, key) == ("overwrite", END),
             )
     for step in ("POST push", "POST endReplaceSegments"):
         yield Row(

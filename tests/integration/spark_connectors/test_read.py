@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
@@ -72,10 +72,10 @@ def in_order(frame: DataFrame) -> list[Row]:
     return sorted(frame.collect(), key=lambda row: row.id)
 
 
-def at_once(check: Callable[[str], None]) -> None:
-    """Check all ways of reading, side by side."""
-    with ThreadPoolExecutor(len(WAYS)) as pool:
-        for _ in pool.map(check, WAYS):
+def at_once(check: Callable[[str], None], ways: Sequence[str] = WAYS) -> None:
+    """Check ways of reading, side by side."""
+    with ThreadPoolExecutor(len(ways)) as pool:
+        for _ in pool.map(check, ways):
             pass
 
 
@@ -128,7 +128,9 @@ WITH_ONE_MORE = {
 }
 
 
-def test_filter_columns_limit_schema_and_query(spark: SparkSession, make_table: MakeTable) -> None:
+def test_filter_columns_limit_schema_and_query(
+    spark: SparkSession, make_table: MakeTable, full: bool
+) -> None:
     table = make_table(SMALL)
     empty = read(spark, table)
     assert empty.columns == ["id", "n", "x"]
@@ -149,7 +151,7 @@ def test_filter_columns_limit_schema_and_query(spark: SparkSession, make_table: 
         with pytest.raises(PySparkException, match="nowhere"):
             read(spark, table, readFrom=way, filter="nowhere = 1").collect()
 
-    at_once(check)
+    at_once(check, WAYS if full else ("segments",))
     totals = read(spark, table, query=f"select count(*) as c, sum(x) total, max(id) from {table.name}")
     assert totals.dtypes == [("c", "bigint"), ("total", "double"), ("max(id)", "double")]
     assert [tuple(row) for row in totals.collect()] == [(1000, 249750.0, 999.0)]
@@ -162,7 +164,7 @@ def test_filter_columns_limit_schema_and_query(spark: SparkSession, make_table: 
     with pytest.raises(PySparkException, match="no column y"):
         read(spark, table, schema="y int").collect()
     table.write(frame.where("id < 5"), "overwrite")
-    for way in ("servers", "segments"):
+    for way in ("servers", "segments") if full else ("servers",):
         assert [row.id for row in in_order(read(spark, table, readFrom=way))] == [0, 1, 2, 3, 4], way
     table.client.schemas.update(Schema.from_json({"schemaName": table.name, **WITH_ONE_MORE}))
     with pytest.raises(PySparkException, match="reload the table's segments"):
@@ -174,7 +176,7 @@ def test_filter_columns_limit_schema_and_query(spark: SparkSession, make_table: 
     def check_empty(way: str) -> None:
         assert read(spark, table, readFrom=way).collect() == [], way
 
-    at_once(check_empty)
+    at_once(check_empty, WAYS if full else ("servers",))
 
 
 def test_secrets_are_in_no_error(spark: SparkSession) -> None:

@@ -24,7 +24,6 @@ _ALWAYS = {
     ("minion", "append, files share segments"): (5,),
     ("minion", "sync"): (4,),
     ("minion", "swap"): (4,),
-    ("spark", "append, a file a subtask"): (3,),
 }
 
 
@@ -41,7 +40,7 @@ class EngineAndMode:
 
 
 def chosen_rows(scene: int, *, full: bool) -> list[EngineAndMode]:
-    """All rows of a scene, or those that are always tested: all scenes once, and each row with a scene."""
+    """All rows of a scene, or those that are always tested: all scenes once, and each mode with a scene."""
     return [
         EngineAndMode(engine, mode)
         for engine in ("minion", "spark")
