@@ -18,7 +18,7 @@ from controller_client.upsert.columns import NIL
 from controller_client.upsert.update_message import Events, VersionEnd, decode, encode_end, encode_events
 from server_hooks.upsert.events import EventColumns, earlier
 from server_hooks.upsert.offset_runs import OffsetRuns
-from server_hooks.upsert.partition import Rows
+from server_hooks.upsert.partition import Complete, Rows
 from server_hooks.upsert.sealed_rows import SealedRows
 from server_hooks.upsert.table_state import TableState
 from server_hooks.upsert.updates_log import Message
@@ -276,3 +276,16 @@ class TableMachine(RuleBasedStateMachine):
 
 TestTable = TableMachine.TestCase
 TestTable.settings = settings(max_examples=80, stateful_step_count=40)
+
+
+def test_the_mark_goes_back_only_where_that_is_allowed(tmp_path: Path) -> None:
+    """A partition that comes later has no complete version yet."""
+    state = TableState(tmp_path, FakeClock(), lambda _version: None)
+    state.follow([0])
+    ends = [(number, encode_end(VersionEnd(number, 0, 0, 10 * number))) for number in range(3)]
+    state.take(0, [(number, value, decode(value, where="the topic")) for number, value in ends])
+    assert state.mark() == Complete(2, 20)
+    state.follow([0, 1])
+    assert state.mark() == Complete(2, 20)
+    state.allow_lower_mark()
+    assert state.mark().version == NIL
