@@ -67,6 +67,7 @@ class Rule:
         key: Such a pattern for the key.
         times: How often at most; None for no bound.
         every: 5: each fifth request that matches.
+        since: Not before this one was hit.
         hits: How often it has.
     """
 
@@ -77,6 +78,7 @@ class Rule:
     every: int = 1
     status: int = 0
     body_bytes: int = 0
+    since: Rule | None = None
     hits: int = 0
     _matched: int = 0
     _hit: threading.Event = field(default_factory=threading.Event)
@@ -84,6 +86,8 @@ class Rule:
 
     def takes(self, request: Request) -> bool:
         if self._lifted.is_set() or (self.times is not None and self.hits >= self.times):
+            return False
+        if self.since is not None and not self.since.was_hit:
             return False
         if not (fnmatchcase(request.operation, self.operation) and fnmatchcase(request.key, self.key)):
             return False
@@ -167,10 +171,17 @@ class FaultyHttp:
                 connection.shutdown(socket.SHUT_RDWR)
 
     def answer(
-        self, status: int, operation: str, key: str, *, times: int | None = None, every: int = 1
+        self,
+        status: int,
+        operation: str,
+        key: str,
+        *,
+        times: int | None = None,
+        every: int = 1,
+        since: Rule | None = None,
     ) -> Rule:
-        """Answer such requests with a status."""
-        return self._add(Rule(Fault.ANSWER, operation, key, times, every, status))
+        """Answer such requests with a status; with ``since``, from that rule's hit on."""
+        return self._add(Rule(Fault.ANSWER, operation, key, times, every, status, since=since))
 
     def hold(self, operation: str, key: str, *, times: int | None = 1) -> Rule:
         """Keep such requests from the server until the rule is lifted."""

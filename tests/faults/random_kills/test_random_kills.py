@@ -11,8 +11,9 @@ from tests.faults.random_kills.conftest import Arena, ArenaOf
 from tests.faults.random_kills.plan import RUN, Kill
 from tests.faults.random_kills.results import RESULTS
 from tests.integration.file_ingestion.ingestion import Reader
+from tests.support.full import FULL
 
-pytestmark = [pytest.mark.cluster, pytest.mark.s3]
+pytestmark = [FULL, pytest.mark.cluster, pytest.mark.s3]
 
 _MOST_TRIGGERS = 6
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -141,12 +140,7 @@ def _kills_in_the_making() -> Iterator[Row]:
 def _lost_and_blind(proxy: FaultyHttp, raw: str) -> Rule:
     """The reply of the end is lost, and from then on the lineage cannot be read."""
     rule = proxy.drop_reply("POST", END.format(raw=raw))
-
-    def blind() -> None:
-        rule.wait_hit()
-        proxy.answer(503, "GET", f"segments/{raw}/lineage")
-
-    threading.Thread(target=blind, daemon=True).start()
+    proxy.answer(503, "GET", f"segments/{raw}/lineage", since=rule)
     return rule
 
 
