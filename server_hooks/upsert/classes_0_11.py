@@ -11,6 +11,8 @@ BaseTableDataManager.addSegment(segment)        we are asked before Pinot takes 
 RealtimeTableDataManager.addSegment(name, ...)  we are told of the consuming segment that was made
 BaseTableDataManager ``removeSegment``          we are told that a segment is gone
 ``ServerQueryExecutorV1Impl.start``             we are asked before the server takes queries
+``ServerQueryExecutorV1Impl.processQuery``      a query waits for its version, before Pinot takes segments for
+                                                it, leaves some out and counts the rows of the others
 ``TimestampIndexGranularity``                   Pinot reads our columns of a sealed segment: it skips names
                                                 that begin with ``$``, but for those that this class knows
 ==============================================  ==============================================================
@@ -33,6 +35,7 @@ _TABLE = f"{_DATA_MANAGERS}.BaseTableDataManager"
 _REALTIME_TABLE = f"{_DATA_MANAGERS}.realtime.RealtimeTableDataManager"
 _CONSUMING = f"{_DATA_MANAGERS}.realtime.LLRealtimeSegmentDataManager"
 _EXECUTOR = "org.apache.pinot.core.query.executor.ServerQueryExecutorV1Impl"
+_REQUEST = "org.apache.pinot.core.query.request.ServerQueryRequest"
 _SEGMENT = "org.apache.pinot.segment.spi.ImmutableSegment"
 _KEPT_COLUMNS = "org.apache.pinot.spi.config.table.TimestampIndexGranularity"
 
@@ -91,6 +94,9 @@ def install(listener: Listener) -> None:
         )
         executor = classes.get(_EXECUTOR)
         _method(executor, "start").insertBefore(f"{_EVENTS}.beforeOpen();")
+        _method(executor, "processQuery", _REQUEST).insertBefore(
+            f"{PACKAGE}.VersionFilters.waitForVersion($1.getQueryContext());"
+        )
         realtime = classes.get(_REALTIME_TABLE)
         _method(realtime, "addSegment", "java.lang.String", 3).insertAfter(f"{_EVENTS}.consuming(this, $1);")
         for each in (base, consuming, realtime, executor):

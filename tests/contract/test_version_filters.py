@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,12 @@ class Model:
 
     def asked(self, where: str) -> list[int] | str:
         answer = self._program.ask({"do": "ask", "where": where})
+        found: list[int] | str = answer.get("error") or answer["rows"]
+        return found
+
+    def asked_meanwhile(self, where: str, orders: list[dict[str, Any]]) -> list[int] | str:
+        """Ask; the orders are obeyed when the query waits for its version."""
+        answer = self._program.ask({"do": "ask meanwhile", "where": where, "orders": orders})
         found: list[int] | str = answer.get("error") or answer["rows"]
         return found
 
@@ -156,3 +163,22 @@ def test_a_version_that_is_not_complete_here_is_refused(tmp_path: Path) -> None:
         # It may fall: a server that was let through is behind again.
         model.complete(NIL)
         assert "complete up to version -1" in model.asked(visible_at(0))
+
+
+def test_a_query_that_waited_sees_the_rows_that_came_meanwhile(tmp_path: Path) -> None:
+    """Pinot counts a segment's rows before it makes the filter, in which the query waited."""
+    with _model("consuming", tmp_path) as model:
+        model.add([0, 1])
+        model.write(VALID_FROM, {0: 1, 1: 1})
+        model.complete(1)
+        orders: list[dict[str, Any]] = [
+            {"do": "add", "values": [2]},
+            {"do": "write", "column": VALID_UNTIL, "versions": [[0, 2]]},
+            {"do": "write", "column": VALID_FROM, "versions": [[2, 2]]},
+            {"do": "tell", "version": 2},
+            {"do": "complete", "version": 2},
+        ]
+        assert model.asked_meanwhile(visible_at(2), orders) == [1, 2]
+        model.complete(1)
+        model.complete(2)
+        assert model.asked(visible_at(2)) == [1, 2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,6 +26,8 @@ _NAME = "u__0__0__20260101T0000Z"
 _PLANS = "org.apache.pinot.core.plan"
 _QUERIES = "org.apache.pinot.core.query.request.context.utils.QueryContextConverterUtils"
 _WAIT_MS = 50
+_LONG_WAIT_MS = 300_000
+_JAVA = "io.pinotplugins.v0_11.upsert.VersionFilters"
 _LOCAL = "org.apache.pinot.segment.local"
 
 
@@ -147,13 +150,39 @@ def _obey(order: Mapping[str, Any], segment: _Segment, filters: VersionFilters) 
             filters.wrote(TABLE, order["version"])
         case "ask":
             return _ask(segment.pinot, order["where"])
+        case "ask meanwhile":
+            return _ask_meanwhile(order, segment, filters)
     return {name: filters.count(name) for name in COUNTERS}
+
+
+def _ask_meanwhile(order: Mapping[str, Any], segment: _Segment, filters: VersionFilters) -> dict[str, Any]:
+    """Ask, and obey other orders once the query waits for its version."""
+    jpype.JClass(_JAVA).install(_LONG_WAIT_MS)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(_ask, segment.pinot, order["where"])
+        while not asked.done() and not _is_waiting():
+            pass
+        for each in order["orders"]:
+            _obey(each, segment, filters)
+        answer = asked.result()
+    jpype.JClass(_JAVA).install(_WAIT_MS)
+    return answer
+
+
+def _is_waiting() -> bool:
+    """Whether a query waits for its version: a frame of that is in some thread."""
+    return any(
+        str(frame.getMethodName()) == "await" and "TableVersions" in str(frame.getClassName())
+        for frames in jpype.JClass("java.lang.Thread").getAllStackTraces().values()
+        for frame in frames
+    )
 
 
 def _ask(segment: Any, where: str) -> dict[str, Any]:
     """The rows that a condition finds, and their number by the way that Pinot takes for a count."""
     query = jpype.JClass(_QUERIES).getQueryContext(f"SELECT a FROM {TABLE} WHERE {where}")
     try:
+        jpype.JClass(_JAVA).waitForVersion(query)  # as ServerQueryExecutorV1Impl.processQuery does
         operator = jpype.JClass(f"{_PLANS}.FilterPlanNode")(segment, query).run()
     except jpype.JException as error:
         return {"error": str(error)}

@@ -41,6 +41,40 @@ public final class VersionFilters {
         TABLES.remove(table);
     }
 
+    /** Returns when the table is complete up to the version of a query, or refuses the query. */
+    public static void waitForVersion(QueryContext query) {
+        if (query.getFilter() != null) {
+            awaitVersion(query.getTableName(), query.getFilter());
+        }
+    }
+
+    private static void awaitVersion(String table, FilterContext filter) {
+        if (filter.getType() == FilterContext.Type.AND) {
+            for (FilterContext child : filter.getChildren()) {
+                awaitVersion(table, child);
+            }
+            return;
+        }
+        Long version = conditionOf(filter);
+        if (version != null) {
+            of(table).await(version, waitMs);
+        }
+    }
+
+    /** The version of the condition that a query was given: NOT (NOT ($validFrom ...)); else null. */
+    private static Long conditionOf(FilterContext filter) {
+        if (filter.getType() != FilterContext.Type.NOT) {
+            return null;
+        }
+        FilterContext once = filter.getChildren().get(0);
+        if (once.getType() != FilterContext.Type.NOT) {
+            return null;
+        }
+        RangePredicate range = versionRange(once.getChildren().get(0));
+        boolean isOurs = range != null && range.getLhs().getIdentifier().equals(SystemColumns.VALID_FROM);
+        return isOurs ? Long.valueOf(range.getUpperBound()) : null;
+    }
+
     /** The operator of a filter that begins with NOT or is a predicate; null where the filter is Pinot's. */
     public static BaseFilterOperator operator(
             IndexSegment segment, QueryContext query, FilterContext filter, int rows) {
@@ -58,9 +92,10 @@ public final class VersionFilters {
             String column = range.getLhs().getIdentifier();
             long version = Long.parseLong(range.getUpperBound());
             TableVersions table = of(query.getTableName());
-            // NOT (NOT ...) is in the condition of a query that was rewritten, for a version of its table.
+            // NOT (NOT ...) is in the condition of a query that was rewritten, for a version of its table. It
+            // was waited for; to wait here would be too late, since the rows are counted.
             if (column.equals(SystemColumns.VALID_FROM) && filter != inner && !isNegated) {
-                table.await(version, waitMs);
+                table.await(version, 0);
             }
             return operator(table.bitmap(segment, column, version, rows), isNegated, rows);
         } catch (BadQueryRequestException refused) {
