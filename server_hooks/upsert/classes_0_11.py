@@ -95,7 +95,7 @@ def install(listener: Listener) -> None:
         executor = classes.get(_EXECUTOR)
         _method(executor, "start").insertBefore(f"{_EVENTS}.beforeOpen();")
         _method(executor, "processQuery", _REQUEST).insertBefore(
-            f"{PACKAGE}.VersionFilters.waitForVersion($1.getQueryContext());"
+            f"{PACKAGE}.VersionFilters.awaitVersion($1.getQueryContext());"
         )
         realtime = classes.get(_REALTIME_TABLE)
         _method(realtime, "addSegment", "java.lang.String", 3).insertAfter(f"{_EVENTS}.consuming(this, $1);")

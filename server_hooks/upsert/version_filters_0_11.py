@@ -6,8 +6,8 @@ mark. Two things are added to that.
 *A server that is not complete up to the version does not answer.* Brokers learn at a time of their own that a
 server is there, or there again, so one may be asked at a version that was taken while it was away. It waits
 for the version for a moment, and refuses the query when it does not come: the answer would lack rows. It
-waits before Pinot takes segments, leaves some out and counts the rows of the others (``classes_0_11``): what
-comes meanwhile belongs to the version.
+waits before Pinot takes segments, leaves some out and counts the rows of the others (``classes_0_11``): rows
+that arrive in the meantime belong to the version.
 
 *Bitmaps in the place of a scan.* Pinot would read both columns for every query, row by row, and with them all
 other conditions. But what a version has inserted and deleted does not change once it is complete, so it is

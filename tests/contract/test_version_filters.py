@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -62,14 +62,10 @@ class Model:
         if above is None:
             assert found["count"] is not None, "Pinot does not count by the bitmaps"
 
-    def asked(self, where: str) -> list[int] | str:
-        answer = self._program.ask({"do": "ask", "where": where})
-        found: list[int] | str = answer.get("error") or answer["rows"]
-        return found
-
-    def asked_meanwhile(self, where: str, orders: list[dict[str, Any]]) -> list[int] | str:
-        """Ask; the orders are obeyed when the query waits for its version."""
-        answer = self._program.ask({"do": "ask meanwhile", "where": where, "orders": orders})
+    def asked(self, where: str, *, meanwhile: Sequence[Mapping[str, Any]] = ()) -> list[int] | str:
+        """Ask; other orders are obeyed once the query waits for its version."""
+        do = "ask meanwhile" if meanwhile else "ask"
+        answer = self._program.ask({"do": do, "where": where, "orders": meanwhile})
         found: list[int] | str = answer.get("error") or answer["rows"]
         return found
 
@@ -166,19 +162,19 @@ def test_a_version_that_is_not_complete_here_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_query_that_waited_sees_the_rows_that_came_meanwhile(tmp_path: Path) -> None:
-    """Pinot counts a segment's rows before it makes the filter, in which the query waited."""
+    """Pinot counts a segment's rows before it makes the filter."""
     with _model("consuming", tmp_path) as model:
         model.add([0, 1])
         model.write(VALID_FROM, {0: 1, 1: 1})
         model.complete(1)
-        orders: list[dict[str, Any]] = [
+        orders: list[Mapping[str, Any]] = [
             {"do": "add", "values": [2]},
             {"do": "write", "column": VALID_UNTIL, "versions": [[0, 2]]},
             {"do": "write", "column": VALID_FROM, "versions": [[2, 2]]},
             {"do": "tell", "version": 2},
             {"do": "complete", "version": 2},
         ]
-        assert model.asked_meanwhile(visible_at(2), orders) == [1, 2]
+        assert model.asked(visible_at(2), meanwhile=orders) == [1, 2]
         model.complete(1)
         model.complete(2)
         assert model.asked(visible_at(2)) == [1, 2]

@@ -20,6 +20,7 @@ from server_hooks.upsert import classes_0_11
 from server_hooks.upsert.sealed_rows import map_column
 from server_hooks.upsert.version_filters_0_11 import COUNTERS, VersionFilters
 from tests.contract.tables import schema_of, table_config
+from tests.support.wait import wait_for
 
 TABLE = "u_REALTIME"
 _NAME = "u__0__0__20260101T0000Z"
@@ -160,8 +161,7 @@ def _ask_meanwhile(order: Mapping[str, Any], segment: _Segment, filters: Version
     jpype.JClass(_JAVA).install(_LONG_WAIT_MS)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(_ask, segment.pinot, order["where"])
-        while not asked.done() and not _is_waiting():
-            pass
+        wait_for(lambda: asked.done() or _is_waiting(), "the query to wait for its version")
         for each in order["orders"]:
             _obey(each, segment, filters)
         answer = asked.result()
@@ -182,7 +182,7 @@ def _ask(segment: Any, where: str) -> dict[str, Any]:
     """The rows that a condition finds, and their number by the way that Pinot takes for a count."""
     query = jpype.JClass(_QUERIES).getQueryContext(f"SELECT a FROM {TABLE} WHERE {where}")
     try:
-        jpype.JClass(_JAVA).waitForVersion(query)  # as ServerQueryExecutorV1Impl.processQuery does
+        jpype.JClass(_JAVA).awaitVersion(query)  # as ServerQueryExecutorV1Impl.processQuery does
         operator = jpype.JClass(f"{_PLANS}.FilterPlanNode")(segment, query).run()
     except jpype.JException as error:
         return {"error": str(error)}

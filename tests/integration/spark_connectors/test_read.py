@@ -163,6 +163,8 @@ def test_filter_columns_limit_schema_and_query(
         read(spark, table, query=f"select id from {table.name}").collect()
     with pytest.raises(PySparkException, match="no column y"):
         read(spark, table, schema="y int").collect()
+    with pytest.raises(PySparkException, match="id: string, but the column is read as bigint"):
+        read(spark, table, schema="id string").collect()
     table.write(frame.where("id < 5"), "overwrite")
     for way in ("servers", "segments") if full else ("servers",):
         assert [row.id for row in in_order(read(spark, table, readFrom=way))] == [0, 1, 2, 3, 4], way

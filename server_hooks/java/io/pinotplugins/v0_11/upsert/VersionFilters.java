@@ -42,7 +42,7 @@ public final class VersionFilters {
     }
 
     /** Returns when the table is complete up to the version of a query, or refuses the query. */
-    public static void waitForVersion(QueryContext query) {
+    public static void awaitVersion(QueryContext query) {
         if (query.getFilter() != null) {
             awaitVersion(query.getTableName(), query.getFilter());
         }
@@ -63,14 +63,13 @@ public final class VersionFilters {
 
     /** The version of the condition that a query was given: NOT (NOT ($validFrom ...)); else null. */
     private static Long conditionOf(FilterContext filter) {
-        if (filter.getType() != FilterContext.Type.NOT) {
-            return null;
+        boolean isNegated = false;
+        FilterContext inner = filter;
+        while (inner.getType() == FilterContext.Type.NOT) {
+            inner = inner.getChildren().get(0);
+            isNegated = !isNegated;
         }
-        FilterContext once = filter.getChildren().get(0);
-        if (once.getType() != FilterContext.Type.NOT) {
-            return null;
-        }
-        RangePredicate range = versionRange(once.getChildren().get(0));
+        RangePredicate range = filter == inner || isNegated ? null : versionRange(inner);
         boolean isOurs = range != null && range.getLhs().getIdentifier().equals(SystemColumns.VALID_FROM);
         return isOurs ? Long.valueOf(range.getUpperBound()) : null;
     }
@@ -92,10 +91,8 @@ public final class VersionFilters {
             String column = range.getLhs().getIdentifier();
             long version = Long.parseLong(range.getUpperBound());
             TableVersions table = of(query.getTableName());
-            // NOT (NOT ...) is in the condition of a query that was rewritten, for a version of its table. It
-            // was waited for; to wait here would be too late, since the rows are counted.
-            if (column.equals(SystemColumns.VALID_FROM) && filter != inner && !isNegated) {
-                table.await(version, 0);
+            if (conditionOf(filter) != null) {
+                table.await(version, 0); // to wait here would be too late: the rows are counted
             }
             return operator(table.bitmap(segment, column, version, rows), isNegated, rows);
         } catch (BadQueryRequestException refused) {
