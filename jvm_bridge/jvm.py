@@ -10,14 +10,15 @@ import shlex
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib.resources import files
 from pathlib import Path
 
 import psutil
 
 from controller_client.common.folders import scratch_folder
-from controller_client.errors import ConfigError, SetupError
+from controller_client.errors import ConfigError, PinotPluginError, SetupError
+from controller_client.rest.capabilities import PinotVersion, warn_if_untested
 from jvm_bridge.jars import JarSet, pinot_jars
 from jvm_bridge.jdk import find_java, module_flags
 
@@ -129,6 +130,8 @@ def _start(make_flags: Callable[[], list[str]], *, is_role: bool = False) -> Non
                 "or a wrong option, is the usual cause.",
             ) from error
         _started, _class_folder = jars, next(iter(folders), None)
+        with suppress(PinotPluginError):  # a build of one's own may have any version
+            warn_if_untested(PinotVersion.parse(jars.version))
         logger.info("JVM started: Java %s, Pinot %s (%s)", java.version_text, jars.version, jars.origin)
 
 

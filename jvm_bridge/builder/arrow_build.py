@@ -13,8 +13,16 @@ from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_confi
 from jvm_bridge.builder.pinot_classes import java_class
 from jvm_bridge.builder.planning import ColumnPlan, Conversion, Unsuitable
 from jvm_bridge.builder.row_file import RowFileFull, RowFileWriter
-from jvm_bridge.builder.row_reader import file_order, null_defaults, pipeline_for, row_reader, sub_schema
+from jvm_bridge.builder.row_reader import (
+    file_order,
+    null_defaults,
+    pipeline_for,
+    replaces_special_values,
+    row_reader,
+    sub_schema,
+)
 from jvm_bridge.builder.source import Batch, Source
+from jvm_bridge.builder.special_values import nan_as_null, without_negative_zeros
 from jvm_bridge.builder.statistics import (
     can_be_summarised,
     collected_statistics,
@@ -114,6 +122,7 @@ class _SegmentRows:
         self._plans = plans
         self._with_nulls = table.plan().with_nulls
         self._defaults = null_defaults(table.config, table.schema, plans)
+        self._replaces_special_values = replaces_special_values()
         self._summaries = _summaries(plans)
         self._offsets_path = target.build_dir / "rows.offsets"
         self._data_path = target.build_dir / "rows.data"
@@ -122,15 +131,21 @@ class _SegmentRows:
     def add(self, plans: Sequence[ColumnPlan], batch: Batch) -> None:
         """Write rows; after :class:`RowFileFull` none of them is written."""
         names = [plan.field.name for plan in plans]
-        columns = [
-            store(plan, batch.columns.get(name), batch.rows, self._defaults[name])
-            for name, plan in zip(names, plans, strict=True)
-        ]
+        columns = [self._stored(plan, batch) for plan in plans]
         self._writer.write(columns, batch.rows)
         for name, column in zip(names, columns, strict=True):
             if name in self._summaries:
                 self._summaries[name].add(column)
         self.count += batch.rows
+
+    def _stored(self, plan: ColumnPlan, batch: Batch) -> StoredColumn:
+        name = plan.field.name
+        source = batch.columns.get(name)
+        if not self._replaces_special_values:
+            return store(plan, source, batch.rows, self._defaults[name])
+        if source is not None:
+            source = nan_as_null(plan.field, source)
+        return without_negative_zeros(store(plan, source, batch.rows, self._defaults[name]))
 
     def build(self) -> Path:
         """Build the segment and return its folder; the row file is gone then."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import jpype
@@ -10,7 +11,7 @@ import jpype
 from controller_client.clock import Clock, SystemClock
 from controller_client.errors import DataError
 from jvm_bridge.builder.model import UnreadableFileError
-from jvm_bridge.builder.pinot_classes import java_class, root_causes
+from jvm_bridge.builder.pinot_classes import has_method, java_class, root_causes
 from jvm_bridge.builder.record_reader import open_reader
 from jvm_bridge.builder.source_file import SourceFile
 
@@ -23,6 +24,7 @@ _OTHER_DATES = (
     "dates in another form need a transform in the table config, such as fromDateTime({}_text, 'dd.MM.yyyy'),"
     " and a column of that other name in the file"
 )
+_PIPELINE = "org.apache.pinot.segment.local.segment.creator.TransformPipeline"
 _ROW_CLASSES = ("RecordReader", "RecordReaderFactory", "RecordExtractor", "TransformPipeline", "Transformer")
 
 
@@ -69,10 +71,7 @@ def _is_of_a_row(error: Any) -> bool:
 
 
 def _scan(file: SourceFile, config: Any, reader: Any, clock: Clock) -> DataError | None:
-    pipeline = java_class("org.apache.pinot.segment.local.segment.creator.TransformPipeline")(
-        config.getTableConfig(), config.getSchema()
-    )
-    result = java_class("org.apache.pinot.segment.local.segment.creator.TransformPipeline$Result")()
+    transform = _transform(config)
     record = java_class("org.apache.pinot.spi.data.readers.GenericRow")()
     deadline = clock.monotonic() + _SCAN_LIMIT_S
     row = 0
@@ -91,10 +90,22 @@ def _scan(file: SourceFile, config: Any, reader: Any, clock: Clock) -> DataError
             )
         before = record.copy()
         try:
-            pipeline.processRow(record, result)
+            transform(record)
         except jpype.JException as error:
             return _row_error(file, row, before, config.getSchema(), error)
     return None
+
+
+def _transform(config: Any) -> Callable[[Any], object]:
+    """Return what transforms a ``GenericRow`` as the driver does."""
+    pipeline_class = java_class(_PIPELINE)
+    pipeline = pipeline_class(config.getTableConfig(), config.getSchema())
+    if has_method(
+        pipeline_class, "processRow", "org.apache.pinot.spi.data.readers.GenericRow", f"{_PIPELINE}$Result"
+    ):
+        result = java_class(f"{_PIPELINE}$Result")()  # until 1.3
+        return lambda record: pipeline.processRow(record, result)
+    return lambda record: pipeline.processRow(record)
 
 
 def _row_error(file: SourceFile, row: int, record: Any, schema: Any, error: Any) -> DataError:

@@ -24,7 +24,7 @@ from jvm_bridge.builder.planning import CsvPlan, TablePlan, Unsuitable, plan_col
 from jvm_bridge.builder.source import CORRUPT_GZIP, Batch, Source, open_bytes
 from jvm_bridge.builder.source_file import SourceFile
 
-__all__ = ["QuoteGuard", "check_widths", "open_csv", "read_header"]
+__all__ = ["QuoteGuard", "check_widths", "header_names", "open_csv", "read_header"]
 
 _BLOCK_BYTES = 4 << 20
 _HEADER_BYTES = 1 << 20
@@ -97,6 +97,18 @@ def read_header(path: Path, delimiter: str) -> list[str]:
     Raises:
         Unsuitable: There is none, or a name comes twice.
     """
+    names = header_names(path, delimiter)
+    if len(set(names)) != len(names):
+        raise Unsuitable("a column name comes twice in the header")
+    return names
+
+
+def header_names(path: Path, delimiter: str) -> list[str]:
+    """Return the values of the first line that is not empty, whatever they are.
+
+    Raises:
+        Unsuitable: There is none.
+    """
     with closing(open_bytes(path)) as stream:
         try:
             text = stream.read(_HEADER_BYTES).decode("utf-8", errors="ignore")
@@ -109,8 +121,6 @@ def read_header(path: Path, delimiter: str) -> list[str]:
         raise Unsuitable(f"the header cannot be read: {error}") from error
     if names is None:
         raise Unsuitable("the file has no header")
-    if len(set(names)) != len(names):
-        raise Unsuitable("a column name comes twice in the header")
     return names
 
 

@@ -15,12 +15,19 @@ import jpype
 from controller_client.errors import ConfigError
 from jvm_bridge.builder.columns import SourceColumns
 from jvm_bridge.builder.model import BuiltSegment, Reader
-from jvm_bridge.builder.pinot_classes import java_class, root_causes
+from jvm_bridge.builder.pinot_classes import has_method, java_class, root_causes
 from jvm_bridge.builder.planning import TablePlan, Unsuitable
 from jvm_bridge.tar import create_metadata_tar, create_tar
 
 __all__ = ["PinotTable", "SegmentTarget", "generator_config", "pack", "run_driver"]
 
+_CREATOR = "org.apache.pinot.segment.local.segment.creator"
+_INIT_OF_ROLE = (
+    "org.apache.pinot.segment.spi.creator.SegmentGeneratorConfig",
+    "org.apache.pinot.segment.spi.creator.SegmentCreationDataSource",
+    f"{_CREATOR}.TransformPipeline",
+    "org.apache.pinot.spi.config.instance.InstanceType",
+)
 _CUSTOM_PREFIX = "custom."  # V1Constants.MetadataKeys.Segment.CUSTOM_SUBSET
 
 
@@ -99,10 +106,11 @@ def run_driver(config: Any, *source: Any) -> Path:
     Returns:
         The segment's folder.
     """
-    driver = java_class(
-        "org.apache.pinot.segment.local.segment.creator.impl.SegmentIndexCreationDriverImpl"
-    )()
-    driver.init(config, *source)
+    driver_class = java_class(f"{_CREATOR}.impl.SegmentIndexCreationDriverImpl")
+    driver = driver_class()
+    # Since 1.5, rows of a data source are told to be of no role: a minion's would be counted as one's.
+    of_no_role = [None] if len(source) > 1 and has_method(driver_class, "init", *_INIT_OF_ROLE) else []
+    driver.init(config, *source, *of_no_role)
     driver.build()
     return Path(str(driver.getOutputDirectory().getAbsolutePath()))
 

@@ -245,7 +245,8 @@ class _FilesBuild:
         config = generator_config(self._table.config, self._table.schema, target)
         config.setInputFilePath(str(rows.path))
         source = java_class(_DATA_SOURCE)(rows.reader(start, end))
-        return run_driver(config, source, pipeline_for(self._table.config, self._table.schema, rows.late))
+        pipeline = pipeline_for(self._table.config, self._table.schema, rows.late, special_values=False)
+        return run_driver(config, source, pipeline)
 
     def _each_alone(self, indexes: Sequence[int], targets: Iterator[SegmentTarget]) -> _BuiltSegments:
         for index, target in zip(indexes, targets, strict=False):

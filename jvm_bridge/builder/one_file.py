@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import jpype
+from jpype import JProxy
 
 from controller_client.errors import DataError
 from jvm_bridge.builder import pinot_classes
@@ -18,7 +19,7 @@ from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
 from jvm_bridge.builder.bad_row import find_bad_row
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, run_driver
 from jvm_bridge.builder.files import open_file
-from jvm_bridge.builder.model import FileFormat, Reader
+from jvm_bridge.builder.model import Reader
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.record_reader import open_reader
 from jvm_bridge.builder.source_file import SourceFile
@@ -96,11 +97,12 @@ def refused_by_arrow(file: SourceFile, reason: str | None) -> DataError:
 
 def build_without_rows(table: PinotTable, target: SegmentTarget) -> Path:
     """Build a segment without rows and return its folder."""
-    # An empty file cannot be mapped; as JSON lines it is no rows.
-    path = target.build_dir / "empty.json"
-    path.touch()
-    config = generator_config(table.config, table.schema, target)
-    return run_driver(config, open_reader(SourceFile(path, FileFormat.JSON), table.config, table.schema))
+    # A row file without rows cannot be mapped.
+    no_rows = JProxy(
+        "org.apache.pinot.spi.data.readers.RecordReader",
+        dict={"hasNext": lambda: False, "rewind": lambda: None, "close": lambda: None},
+    )
+    return run_driver(generator_config(table.config, table.schema, target), no_rows)
 
 
 def build_with_pinot(table: PinotTable, file: SourceFile, target: SegmentTarget) -> Path:

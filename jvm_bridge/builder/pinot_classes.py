@@ -20,6 +20,9 @@ from jvm_bridge.builder.model import FileFormat
 
 __all__ = [
     "fill_registries",
+    "has_class",
+    "has_constructor",
+    "has_method",
     "java_class",
     "java_file_format",
     "parse_schema",
@@ -39,6 +42,33 @@ def java_class(name: str) -> Any:
 
         start_jvm()
     return jpype.JClass(name)
+
+
+def has_class(name: str) -> bool:
+    """Return whether this Pinot has a class of that name."""
+    try:
+        java_class(name)
+    except TypeError:  # JPype's, of a class that is not found
+        return False
+    return True
+
+
+def has_method(cls: Any, name: str, *first_parameters: str) -> bool:
+    """Return whether a Java class has a public method of that name with these classes as first parameters."""
+    return any(
+        str(method.getName()) == name and _begins_with(method, first_parameters)
+        for method in cls.class_.getMethods()
+    )
+
+
+def has_constructor(cls: Any, *first_parameters: str) -> bool:
+    """Return whether a Java class has a public constructor with these classes as first parameters."""
+    return any(_begins_with(each, first_parameters) for each in cls.class_.getConstructors())
+
+
+def _begins_with(executable: Any, names: tuple[str, ...]) -> bool:
+    types = [str(each.getName()) for each in executable.getParameterTypes()]
+    return tuple(types[: len(names)]) == names
 
 
 def fill_registries() -> None:
@@ -91,6 +121,8 @@ def java_file_format(file_format: FileFormat) -> Any:
 def source_fields(table_config: Any, schema: Any) -> Any:
     """Return the names of the fields that a record reader must read (a Java set)."""
     utils = java_class("org.apache.pinot.segment.local.utils.IngestionUtils")
+    if has_method(utils, "getFieldsForRecordExtractor", "org.apache.pinot.spi.config.table.TableConfig"):
+        return utils.getFieldsForRecordExtractor(table_config, schema)  # since 1.3
     return utils.getFieldsForRecordExtractor(table_config.getIngestionConfig(), schema)
 
 

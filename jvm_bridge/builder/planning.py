@@ -1,9 +1,9 @@
 """Decides, without a JVM and without IO, whether Arrow gives the same segment as Pinot's own reader, and how.
 
-What is decided here was read in Pinot 0.11.0 (``CompositeTransformer``, ``DataTypeTransformer``,
-``PinotDataType``,
-the record readers and extractors) and is held by ``tests/contract``. Whatever is not known to be the same is
-:class:`Unsuitable`: the caller falls back to Pinot's reader, whose result or error is authoritative.
+What is decided here was read in Pinot 0.11.0 and 1.5.1 (``CompositeTransformer``, ``RecordTransformerUtils``,
+``DataTypeTransformer``, ``PinotDataType``, the record readers and extractors) and is held by
+``tests/contract``. Whatever is not known to be the same is :class:`Unsuitable`: the caller falls back to
+Pinot's reader, whose result or error is authoritative.
 """
 
 from __future__ import annotations
@@ -181,7 +181,9 @@ def _field(spec: Mapping[str, Any], steps: Mapping[str, int]) -> Field:
         raise Unsuitable(f"field {name} is derived from a map")
     if data_type not in _KNOWN_TYPES or (not single_value and data_type in _SINGLE_VALUE_ONLY):
         raise Unsuitable(f"field {name} is {'' if single_value else 'multi-value '}{data_type}")
-    if spec.get("maxLengthExceedStrategy") not in {None, "TRIM_LENGTH"}:
+    # Texts are cut in any case; JSON and BYTES since 1.2 where this asks for it.
+    strategy = spec.get("maxLengthExceedStrategy")
+    if strategy is not None and (data_type, strategy) != ("STRING", "TRIM_LENGTH"):
         raise Unsuitable(f"field {name} has a maxLengthExceedStrategy")
     max_length = int(spec.get("maxLength", _DEFAULT_MAX_LENGTH))
     return Field(name, data_type, single_value, max_length, steps.get(name))

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from jvm_bridge.builder.avro_file import check_avro
 from jvm_bridge.builder.columns import check_columns, mismatch_of
-from jvm_bridge.builder.csv_source import read_header
+from jvm_bridge.builder.csv_source import header_names
 from jvm_bridge.builder.driver import PinotTable
 from jvm_bridge.builder.json_source import first_keys
 from jvm_bridge.builder.model import FileFormat, UnreadableFileError
@@ -97,7 +97,7 @@ def _prepared_text(table: PinotTable, file: SourceFile, rules: InputRules, folde
     if found.copied:
         file = replace(file, path=copy, original=file.original or file.path)
     if file.file_format is FileFormat.CSV:
-        return Prepared(file, _checked(table, file, _header(file), rules))
+        return Prepared(file, _checked(table, file, _header(table, file), rules))
     return Prepared(file, _checked_keys(table, file, found.absent_keys, rules))
 
 
@@ -119,14 +119,25 @@ def _checked_keys(
     return mismatch
 
 
-def _header(file: SourceFile) -> Sequence[str]:
+def _header(table: PinotTable, file: SourceFile) -> Sequence[str]:
     """Return the names of a CSV file's columns; none where Pinot's reader must report why."""
     try:
         plan = plan_csv(file.reader_config)
-        names = plan.header or read_header(file.path, plan.delimiter)
+        names = list(plan.header or header_names(file.path, plan.delimiter))
     except (Unsuitable, OSError):
         return ()
-    return [name.strip() for name in names] if plan.no_edge_spaces else names
+    if plan.no_edge_spaces:
+        names = [name.strip() for name in names]
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    wanted = [name for name in twice if table.columns is None or name in table.columns.read]
+    if wanted:
+        # Since 1.1 Pinot's reader takes one of the two.
+        raise UnreadableFileError(
+            f"{file.name} cannot be read as CSV: its header has the name {wanted[0]!r} twice",
+            expected="each column once",
+            where=file.where,
+        )
+    return names
 
 
 def _checked(table: PinotTable, file: SourceFile, names: Sequence[str], rules: InputRules) -> ColumnMismatch:

@@ -15,7 +15,14 @@ import jpype
 from controller_client.errors import ConfigError
 from jvm_bridge.builder.csv_source import check_widths
 from jvm_bridge.builder.model import FileFormat
-from jvm_bridge.builder.pinot_classes import java_class, java_file_format, root_causes, source_fields
+from jvm_bridge.builder.pinot_classes import (
+    has_class,
+    has_method,
+    java_class,
+    java_file_format,
+    root_causes,
+    source_fields,
+)
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.changed_classes import changing
 from jvm_bridge.java import JavaSources, load_java_apart
@@ -24,6 +31,7 @@ from jvm_bridge.time_conversion import MILLI_NS
 __all__ = ["open_reader", "reader_config"]
 
 _READERS = "org.apache.pinot.spi.data.readers"
+_CSV_CONFIG = "org.apache.pinot.plugin.inputformat.csv.CSVRecordReaderConfig"
 _PACKAGE = "io.pinotplugins.reader"
 _lock = threading.Lock()
 
@@ -86,8 +94,23 @@ def _converting_class() -> Any:
         return _load_converting_class()
 
 
+def _spaces_kept() -> Any | None:
+    """Return a config that keeps spaces around values, where Pinot's own drops them (since 1.1)."""
+    if not has_class(_CSV_CONFIG):
+        return None
+    config_class = java_class(_CSV_CONFIG)
+    if not has_method(config_class, "setIgnoreSurroundingSpaces"):
+        return None
+    config = config_class()
+    config.setIgnoreSurroundingSpaces(False)
+    return config
+
+
 def reader_config(file: SourceFile) -> Any | None:
     """Return Pinot's ``RecordReaderConfig`` for a file, or None for Pinot's defaults.
+
+    Without a property, spaces around the values of a CSV file are kept, with any they are dropped, as Pinot
+    0.11 does it.
 
     Raises:
         ConfigError: Pinot's reader of that format does not know a property.
@@ -96,7 +119,7 @@ def reader_config(file: SourceFile) -> Any | None:
     if file.has_int96:
         config = {"useParquetAvroRecordReader": "false", **(config or {})}
     if config is None:
-        return None
+        return _spaces_kept() if file.file_format is FileFormat.CSV else None
     properties = java_class("java.util.HashMap")()
     for key, value in config.items():
         properties.put(key, value)

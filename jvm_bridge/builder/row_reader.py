@@ -7,13 +7,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from jvm_bridge.builder.pinot_classes import java_class
+from jvm_bridge.builder.pinot_classes import has_class, has_constructor, java_class
 from jvm_bridge.builder.planning import FIXED_WIDTH, ColumnPlan, Unsuitable
 
-__all__ = ["file_order", "null_defaults", "pipeline_for", "row_reader", "sub_schema"]
+__all__ = [
+    "file_order",
+    "null_defaults",
+    "pipeline_for",
+    "replaces_special_values",
+    "row_reader",
+    "sub_schema",
+]
 
 _TRANSFORMERS = "org.apache.pinot.segment.local.recordtransformer."
 _PIPELINE = "org.apache.pinot.segment.local.segment.creator.TransformPipeline"
+_SPECIAL_VALUES = _TRANSFORMERS + "SpecialValueTransformer"
 
 
 def file_order(plans: Sequence[ColumnPlan]) -> list[ColumnPlan]:
@@ -58,48 +66,63 @@ def sub_schema(schema: Any, names: Sequence[str]) -> Any:
     return part
 
 
-def pipeline_for(table_config: Any, schema: Any, late: Sequence[str]) -> Any:
-    """Return the transforms that the rows still need: none, or the data types of those late columns."""
+def pipeline_for(table_config: Any, schema: Any, late: Sequence[str], *, special_values: bool = True) -> Any:
+    """Return the transforms that the rows still need: none, or those of late columns.
+
+    Args:
+        table_config: Pinot's ``TableConfig``.
+        schema: Pinot's ``Schema``.
+        late: Columns that hold a text, or another form, of what they are to store.
+        special_values: Whether special values are still to be replaced.
+    """
     transformers = java_class("java.util.ArrayList")()
     if late:
-        transformers.add(_data_types(table_config, sub_schema(schema, late)))
+        of_late = _late_transformers(table_config, sub_schema(schema, late))
+        for transformer in of_late if special_values else of_late[:1]:
+            transformers.add(transformer)
     pipeline = java_class(_PIPELINE)
-    if _takes(pipeline, "org.apache.pinot.segment.local.recordtransformer.RecordTransformer"):
-        return pipeline(java_class(_TRANSFORMERS + "CompositeTransformer")(transformers), None)
-    return pipeline(table_config.getTableName(), transformers)
+    if has_constructor(pipeline, "java.lang.String", "java.util.List"):  # since 1.4
+        return pipeline(table_config.getTableName(), transformers)
+    return pipeline(java_class(_TRANSFORMERS + "CompositeTransformer")(transformers), None)
 
 
-def _takes(cls: Any, first_parameter: str) -> bool:
-    constructors = [list(each.getParameterTypes()) for each in cls.class_.getConstructors()]
-    return any(types and str(types[0].getName()) == first_parameter for types in constructors)
+def _late_transformers(table_config: Any, schema: Any) -> list[Any]:
+    data_types = java_class(_TRANSFORMERS + "DataTypeTransformer")
+    of_schema = has_constructor(data_types, "org.apache.pinot.spi.data.Schema")
+    transformers = [data_types(schema) if of_schema else data_types(table_config, schema)]
+    if replaces_special_values():
+        transformers.append(java_class(_SPECIAL_VALUES)(schema))
+    return transformers
 
 
-def _data_types(table_config: Any, schema: Any) -> Any:
-    transformer = java_class(_TRANSFORMERS + "DataTypeTransformer")
-    if _takes(transformer, "org.apache.pinot.spi.data.Schema"):
-        return transformer(schema)
-    return transformer(table_config, schema)
+def replaces_special_values() -> bool:
+    """Return whether Pinot puts null for NaN and zero for negative zero.
+
+    It does since 1.1, and since 1.4 it drops a BIG_DECIMAL's zeros at the end too.
+    """
+    return has_class(_SPECIAL_VALUES)
 
 
 def null_defaults(table_config: Any, schema: Any, plans: Sequence[ColumnPlan]) -> Mapping[str, Any]:
     """Return what Pinot's ``NullValueTransformer`` puts in place of nulls, as Python values by field name.
 
     For the time column that may be the present time. Of a multi-value field it is the one value, of a late
-    column the
-    text that Pinot turns into the default.
+    column the text that Pinot turns into the default.
 
     Raises:
         Unsuitable: The default of a late column is no such text.
     """
     row = java_class("org.apache.pinot.spi.data.readers.GenericRow")()
-    row = java_class(_TRANSFORMERS + "NullValueTransformer")(table_config, schema).transform(row)
+    # In place; since 1.4 it returns nothing.
+    java_class(_TRANSFORMERS + "NullValueTransformer")(table_config, schema).transform(row)
     defaults = {plan.field.name: _python_value(plan, row.getValue(plan.field.name)) for plan in plans}
     late = [plan.field.name for plan in plans if plan.is_late]
     if late:
         texts = java_class("org.apache.pinot.spi.data.readers.GenericRow")()
         for name in late:
             texts.putValue(name, java_class("java.lang.String")(defaults[name]))
-        _data_types(table_config, sub_schema(schema, late)).transform(texts)
+        for transformer in _late_transformers(table_config, sub_schema(schema, late)):
+            transformer.transform(texts)
         for name in late:
             if not row.getValue(name).equals(texts.getValue(name)):
                 raise Unsuitable(f"the default of column {name} is not what Pinot makes of its text")

@@ -42,8 +42,9 @@ from jvm_bridge.time_conversion import time_steps
 
 __all__ = ["SegmentBuilder"]
 
-# The contract tests compare both paths, byte for byte, on this version.
-_PROVEN = "0.11."
+# The contract tests compare both paths, byte for byte, on these versions: how a reader understands a file
+# cannot be asked of its class.
+_PROVEN = ("0.11.", "1.3.", "1.4.", "1.5.")
 _RULES = InputRules()
 
 
@@ -91,7 +92,8 @@ class SegmentBuilder:
             planned = reason
         jars = running_jars()
         if reader == "auto" and jars is not None and not jars.version.startswith(_PROVEN):
-            planned = Unsuitable(f"Pinot {jars.version}: Arrow's equality is proven for {_PROVEN}x only")
+            proven = ", ".join(f"{version}x" for version in _PROVEN)
+            planned = Unsuitable(f"Pinot {jars.version}: Arrow's equality is proven for {proven} only")
         java_config = pinot_classes.parse_table_config(table_config)
         java_schema = pinot_classes.parse_schema(schema)
         columns = pinot_classes.source_columns(java_config, java_schema, (table_config, schema))

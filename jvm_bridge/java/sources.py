@@ -14,26 +14,28 @@ __all__ = ["JavaSources"]
 
 @dataclass(frozen=True)
 class JavaSources:
-    """One Java package, which nothing else of this project is needed to compile.
+    """A Java package and those that it uses, which nothing else of this project is needed to compile.
 
     Attributes:
         package: Its name in Java.
-        files: Its ``.java`` files.
+        files: The ``.java`` files of all.
     """
 
     package: str
     files: tuple[Path, ...]
 
     @classmethod
-    def of(cls, room: str, package: str) -> Self:
+    def of(cls, room: str, package: str, *used: str) -> Self:
         """Return a package below the folder ``java`` of a Python package.
 
         Args:
             room: The Python package, e.g. ``server_hooks``.
             package: The Java package, e.g. ``io.pinotplugins.v0_11.pause``.
+            used: Those that it uses, of the same Python package.
         """
-        folder = Path(str(files(room))).joinpath("java", *package.split("."))
-        return cls(package, tuple(sorted(folder.glob("*.java"))))
+        root = Path(str(files(room))) / "java"
+        folders = [root.joinpath(*name.split(".")) for name in (package, *used)]
+        return cls(package, tuple(file for folder in folders for file in sorted(folder.glob("*.java"))))
 
     def digest(self, class_path: Iterable[Path]) -> str:
         """Return what changes whenever the compiled classes may be others.

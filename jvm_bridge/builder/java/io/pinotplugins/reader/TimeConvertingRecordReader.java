@@ -3,6 +3,7 @@ package io.pinotplugins.reader;
 import java.io.File;
 import java.io.IOException;
 import java.sql.Timestamp;
+import java.time.LocalDate;
 import java.util.Set;
 import org.apache.pinot.spi.data.readers.GenericRow;
 import org.apache.pinot.spi.data.readers.RecordReader;
@@ -94,6 +95,9 @@ public final class TimeConvertingRecordReader implements RecordReader {
         if (value instanceof Timestamp && perMilli[column] > 0) {
             // Where Pinot's reader heeds the file's unit itself.
             number = Math.multiplyExact(((Timestamp) value).getTime(), perMilli[column]);
+        } else if (value instanceof String && perMilli[column] == 0) {
+            // A date, which Pinot's Avro reader writes as text since 1.4.
+            number = LocalDate.parse((String) value).toEpochDay();
         } else if (value instanceof Long || value instanceof Integer) {
             number = ((Number) value).longValue();
         } else {
