@@ -219,6 +219,8 @@ def _configuration(settings: MinionSettings) -> Any:
         "pinot.cluster.name": settings.cluster_name,
         "pinot.minion.host": settings.host,
         "pinot.minion.port": str(settings.port),
+        # Since 1.5 Pinot writes it into the instance's config when it starts, over what was registered.
+        "pinot.minion.max.concurrent.tasks.per.instance": str(settings.concurrency),
         # Pinot empties this folder when it starts, so it must hold nothing else.
         "dataDir": str(settings.folder / "pinot-data"),
     }.items():

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any
 
 import jpype
 
 from controller_client.errors import NotFoundError
+from controller_client.rest.instances import DRAINED
 
 __all__ = ["Registration", "register"]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ def register(zookeeper_address: str, cluster_name: str, wanted: Registration) ->
     """Make or correct the minion's InstanceConfig.
 
     An instance that joins without one gets Pinot's default tag, and with it subtasks of types that only stock
-    minions know, which it would put into ERROR.
+    minions know, which it would put into ERROR. One that was drained (Pinot 1.5 and later) stays so.
 
     Raises:
         NotFoundError: There is no such cluster.
@@ -67,7 +71,15 @@ def register(zookeeper_address: str, cluster_name: str, wanted: Registration) ->
 def _fill(config: Any, wanted: Registration) -> None:
     config.setHostName(wanted.host)
     config.setPort(str(wanted.port))
-    for tag in list(config.getTags()):
+    config.setMaxConcurrentTask(wanted.concurrency)
+    tags = [str(tag) for tag in config.getTags()]
+    if DRAINED in tags:
+        logger.warning(
+            "%s is drained, and gets no subtask until it is enabled: PUT /instances/%s/state?state=ENABLE",
+            wanted.instance_id,
+            wanted.instance_id,
+        )
+        return
+    for tag in tags:
         config.removeTag(tag)
     config.addTag(wanted.tag)
-    config.setMaxConcurrentTask(wanted.concurrency)

@@ -2,9 +2,13 @@
 
 from jvm_bridge.role_host.hooks import (
     BrokerHook,
+    Dependents,
     HookFactory,
     HostedBrokerView,
+    HostedRoleView,
     HostedServerView,
+    KnowsDependents,
+    NeedsStarter,
     ServerHook,
     load_hooks,
 )
@@ -17,10 +21,14 @@ __all__ = [
     "BROKER",
     "SERVER",
     "BrokerHook",
+    "Dependents",
     "HookFactory",
     "HostedBrokerView",
     "HostedRole",
+    "HostedRoleView",
     "HostedServerView",
+    "KnowsDependents",
+    "NeedsStarter",
     "RoleKind",
     "ServerHook",
     "TickingHook",

@@ -1,7 +1,7 @@
-"""What a hook of a hosted role is, where the hooks of this installation come from, how they are called.
+"""What a hook of a hosted role is, and where the hooks of this installation come from.
 
 A hook runs inside a role that others rely on. Whatever it raises is logged and counted, and the role goes on
-as if it had not happened; only a role that needs its hooks does not start without them.
+as if it had not happened. But a role does not start without a hook that something depends on.
 """
 
 from __future__ import annotations
@@ -14,19 +14,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from controller_client.common.extras import missing_module
-from controller_client.errors import SetupError
 
 __all__ = [
+    "UNCAUGHT",
     "BrokerHook",
+    "Dependents",
     "HookErrors",
     "HookFactory",
-    "HookRunner",
     "HostedBrokerView",
     "HostedRoleView",
     "HostedServerView",
+    "KnowsDependents",
+    "NeedsStarter",
     "RoleHook",
     "ServerHook",
     "load_hooks",
@@ -55,13 +57,18 @@ class HookErrors:
         with self._lock:
             return self._counts[hook]
 
+    def add(self, hook: str) -> None:
+        """Count what a hook has raised; who calls this has told of it."""
+        with self._lock:
+            self._counts[hook] += 1
+
     @contextmanager
     def guard(self, hook: str, what: str) -> Iterator[None]:
         """Log and count whatever is raised within, ``sys.exit()`` too, and go on."""
         try:
             yield
         except (Exception, SystemExit):  # a border: a hook must not take the role down
-            self._add(hook)
+            self.add(hook)
             logger.exception("hook %s failed %s; the %s goes on", hook, what, self._role)
 
     def watch_threads(self) -> None:
@@ -72,13 +79,9 @@ class HookErrors:
         """Python's hook for threads; called in the thread that ends."""
         if isinstance(args.exc_value, SystemExit):
             return  # as in Python's own: a thread may end itself
-        self._add(UNCAUGHT)
+        self.add(UNCAUGHT)
         name = args.thread.name if args.thread else "(unknown)"
         logger.error("thread %s of a hook has ended", name, exc_info=args.exc_value)
-
-    def _add(self, hook: str) -> None:
-        with self._lock:
-            self._counts[hook] += 1
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,50 @@ ServerHook = RoleHook[HostedServerView]
 BrokerHook = RoleHook[HostedBrokerView]
 """A hook of brokers."""
 
+
+@runtime_checkable
+class NeedsStarter(Protocol):
+    """A hook whose role is to be started by a class of the hook's; it may be any kind of hook."""
+
+    def starter(self) -> str | None:
+        """Return the class, which extends Pinot's starter; None where Pinot's will do.
+
+        Called once, in the main thread, when the JVM runs.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Dependents:
+    """What depends on a hook that cannot do its work.
+
+    Attributes:
+        found: What does, in words, e.g. ``the upsert table t_REALTIME``; empty: nothing does.
+        way_out: What to do so that nothing depends on it any more.
+        later: What becomes of that which would depend on it later, while the role runs without it.
+    """
+
+    found: tuple[str, ...]
+    way_out: str
+    later: str
+
+
+@runtime_checkable
+class KnowsDependents(Protocol):
+    """A hook that can say what depends on it; it may be any kind of hook."""
+
+    def dependents(self, role: HostedRoleView, /) -> Dependents:
+        """Return what depends on it in this role.
+
+        Called once, in the main thread before the start, only where the hook cannot do its work; answered
+        from ZooKeeper and the configuration.
+
+        Raises:
+            PinotPluginError: It cannot be found out; the role does not start.
+        """
+        ...
+
+
 HookFactory = Callable[[], RoleHook[Any]]
 """Makes a hook; called once, in the main thread, when the JVM runs."""
 
@@ -190,66 +237,3 @@ def _make(point: importlib.metadata.EntryPoint) -> RoleHook[Any]:
     except ModuleNotFoundError as error:
         raise missing_module(error, f"the hook {point.name}", point.extras) from error
     return factory()
-
-
-class HookRunner:
-    """Calls the hooks of one role, each guarded.
-
-    Args:
-        factories: What makes them, by name.
-        errors: Counts what they raise.
-        needed: Whether one that cannot be made, or fails before the start, keeps the role from starting.
-
-    Raises:
-        SetupError: A hook that is needed cannot be made.
-    """
-
-    def __init__(
-        self, factories: Mapping[str, HookFactory], errors: HookErrors, *, needed: bool = False
-    ) -> None:
-        self.errors = errors
-        self.counted = (*factories, UNCAUGHT)
-        """Under what is counted: all hooks, also those that could not be made, and their threads."""
-        self._guard_of_start = _needed if needed else errors.guard
-        self._hooks: dict[str, RoleHook[Any]] = {}
-        for name, factory in factories.items():
-            with self._guard_of_start(name, "when it was made"):
-                self._hooks[name] = factory()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the hooks that were made."""
-        return tuple(self._hooks)
-
-    def before_start(self, role: HostedRoleView) -> None:
-        """Call all hooks.
-
-        Raises:
-            SetupError: A hook that is needed failed.
-        """
-        for name, hook in self._hooks.items():
-            with self._guard_of_start(name, "before the start"):
-                hook.before_start(role)
-
-    def started(self, role: HostedRoleView) -> None:
-        """Call all hooks."""
-        for name, hook in self._hooks.items():
-            with self.errors.guard(name, "after the start"):
-                hook.started(role)
-
-    def stopping(self, role: HostedRoleView) -> None:
-        """Call all hooks."""
-        for name, hook in self._hooks.items():
-            with self.errors.guard(name, "before the stop"):
-                hook.stopping(role)
-
-
-@contextmanager
-def _needed(hook: str, what: str) -> Iterator[None]:
-    try:
-        yield
-    except (Exception, SystemExit) as error:
-        raise SetupError(
-            f"the hook {hook} failed {what}: {error}",
-            remedy="mend what it says; without the hook, answers about tables that need it are wrong",
-        ) from error

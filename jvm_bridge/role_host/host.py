@@ -9,9 +9,12 @@ from functools import partial
 from typing import Any
 
 from controller_client.common.redaction import mask_text
-from controller_client.errors import SetupError
+from controller_client.errors import ConfigError, PinotPluginError, SetupError
+from controller_client.helix.failed_hooks import write_failed_hooks
+from controller_client.zookeeper import PropertyStore
 from jvm_bridge.jvm import start_jvm_with
-from jvm_bridge.role_host.hooks import HookErrors, HookFactory, HookRunner, HostedRoleView
+from jvm_bridge.role_host.hook_runner import HookRunner
+from jvm_bridge.role_host.hooks import HookErrors, HookFactory, HostedRoleView
 from jvm_bridge.role_host.kinds import RoleKind
 from jvm_bridge.zookeeper_address import check_reachable
 
@@ -79,16 +82,16 @@ class HostedRole:
         java_properties = jpype.JClass("java.util.HashMap")()
         for key, value in properties.items():
             java_properties.put(key, value)
-        name = str(properties.get(self._kind.starter_key, self._kind.starter))
+        errors = HookErrors(self._kind.name)
+        errors.watch_threads()
+        self._runner = HookRunner(self._factories, errors, needed=self._kind.needs_hooks)
+        name = self._starter_class(properties, self._runner.starters())
         try:
             starter = jpype.JClass(name)()
             starter.init(jpype.JClass("org.apache.pinot.spi.env.PinotConfiguration")(java_properties))
         except (jpype.JException, TypeError) as error:
             raise self._refused(error) from error
         self._starter = starter
-        errors = HookErrors(self._kind.name)
-        errors.watch_threads()
-        self._runner = HookRunner(self._factories, errors, needed=self._kind.needs_hooks)
         self._view = self._kind.view(
             instance_id=str(starter.getInstanceId()),
             cluster_name=cluster,
@@ -118,6 +121,8 @@ class HostedRole:
         self._is_running = True
         self._publish_errors(runner, view)
         runner.started(view)
+        if runner.left_out:
+            _tell_failed_hooks(view, runner.left_out)
         logger.info("%s runs with the hooks %s", view.instance_id, ", ".join(runner.names) or "(none)")
 
     def wait(self) -> None:
@@ -153,6 +158,21 @@ class HostedRole:
         except jpype.JException:
             logger.exception("%s may count as live until its session ends", self.instance_id)
 
+    def _starter_class(self, properties: Mapping[str, object], of_hooks: Mapping[str, str]) -> str:
+        """The class that starts the role: one that a hook needs, the configuration's, or Pinot's."""
+        configured = properties.get(self._kind.starter_key)
+        wanted = dict(of_hooks)
+        if configured is not None:
+            wanted[f"the property {self._kind.starter_key}"] = str(configured)
+        if len(set(wanted.values())) > 1:
+            raise ConfigError(
+                "the role is to be started by several classes: "
+                + ", ".join(f"{name} by {who}" for who, name in wanted.items()),
+                expected="one",
+                remedy="leave one of them out",
+            )
+        return next(iter(wanted.values()), self._kind.starter)
+
     def _prepared(self) -> tuple[HookRunner, HostedRoleView]:
         if self._runner is None or self._view is None:
             raise RuntimeError("prepare() comes first")
@@ -172,4 +192,15 @@ class HostedRole:
             where=" ".join(self._arguments),
             remedy="look at the lines above; the usual causes are a port that is taken, and an instance of "
             "the same name that still runs",
+        )
+
+
+def _tell_failed_hooks(view: HostedRoleView, reasons: Mapping[str, str]) -> None:
+    """Write down which hooks the role runs without: what would depend on them is refused where it is made."""
+    try:
+        with PropertyStore(view.zookeeper_address, view.cluster_name) as store:
+            write_failed_hooks(store, view.instance_id, reasons)
+    except PinotPluginError:
+        logger.exception(
+            "nobody is told that %s runs without %s: start it again", view.instance_id, ", ".join(reasons)
         )
