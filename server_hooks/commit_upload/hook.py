@@ -7,11 +7,13 @@ from functools import partial
 from pathlib import Path
 
 from controller_client.clock import SystemClock
+from controller_client.common.redaction import mask_text
 from controller_client.errors import ConfigError
 from controller_client.zookeeper import PropertyStore
-from jvm_bridge.role_host import HostedServerView
+from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView
+from server_hooks.commit_upload.pinot_store import PinotStore
+from server_hooks.commit_upload.place import take_place
 from server_hooks.commit_upload.registering import LateRegistrar
-from server_hooks.commit_upload.uploader_0_11 import copy_by_pinot, delete_by_pinot, install
 from server_hooks.commit_upload.uploads import CommitUploads, Outcome
 
 __all__ = ["NAME", "CommitUploadHook"]
@@ -38,16 +40,27 @@ class CommitUploadHook:
         if not store_uri:
             logger.info("%s: %s is not set, so commits upload nothing", NAME, _STORE_KEY)
             return
-        store = PropertyStore(server.zookeeper_address, server.cluster_name)
-        self._registrar = LateRegistrar(store, delete_by_pinot, SystemClock())
+        store = PinotStore()
+        records = PropertyStore(server.zookeeper_address, server.cluster_name)
+        self._registrar = LateRegistrar(records, store, SystemClock())
         self._uploads = CommitUploads(
-            copy_by_pinot,
+            store,
             self._registrar.add,
             store_uri=store_uri,
             folder=Path(server.configuration[_DATA_KEY]) / "pythonCommitUploads",
             wait_s=_wait_s(server.configuration.get(_WAIT_KEY, _DEFAULT_WAIT_MS)),
         )
-        install(partial(_guarded, server, self._uploads))
+        take_place(server.starter.getConfig(), store_uri, partial(_guarded, server, self._uploads))
+
+    def dependents(self, role: HostedRoleView) -> Dependents:
+        """The store, if there is one; see :class:`~jvm_bridge.role_host.KnowsDependents`."""
+        store_uri = role.configuration.get(_STORE_KEY)
+        return Dependents(
+            (f"the segment store, {mask_text(store_uri)} ({_STORE_KEY})",) if store_uri else (),
+            way_out="name the hooks that are to run (`--hook`), without this one: commits then wait for the "
+            "store as long as Pinot does",
+            later=f"It is needed once {_STORE_KEY} is set: the next start is refused then.",
+        )
 
     def started(self, server: HostedServerView) -> None:
         """Publish the counters beside Pinot's metrics."""
@@ -67,12 +80,12 @@ class CommitUploadHook:
 
 
 def _guarded(
-    server: HostedServerView, uploads: CommitUploads, file: Path, table: str, segment: str
-) -> str | None:
+    server: HostedServerView, uploads: CommitUploads, file: Path, table: str, segment: str, uri: str
+) -> bool:
     """Upload; whatever goes wrong in here is as a failed upload to the commit."""
     with server.errors.guard(NAME, f"for {segment}"):
-        return uploads.upload(file, table, segment)
-    return None
+        return uploads.upload(file, table, segment, uri)
+    return False
 
 
 def _wait_s(text: str) -> float:

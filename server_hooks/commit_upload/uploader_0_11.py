@@ -6,19 +6,18 @@ it is loaded, by the Javassist that is among Pinot's jars: ``uploadSegment`` cal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import uuid
 from pathlib import Path
 from typing import Any
 
 import jpype
 
-from controller_client.common.redaction import mask_text
 from jvm_bridge.changed_classes import ChangedClasses, changing
 from jvm_bridge.java import JavaSources, load_java
 from jvm_bridge.java_interface import overrides
+from server_hooks.commit_upload.uploads import Upload
 
-__all__ = ["copy_by_pinot", "delete_by_pinot", "install"]
+__all__ = ["install"]
 
 _REALTIME = "org.apache.pinot.core.data.manager.realtime"
 _INTERFACE = f"{_REALTIME}.SegmentUploader"
@@ -27,12 +26,12 @@ _PACKAGE = "io.pinotplugins.v0_11.upload"
 _UPLOADER = f"{_PACKAGE}.CommitUploader"
 
 
-def install(upload: Callable[[Path, str, str], str | None]) -> None:
+def install(store_uri: str, upload: Upload) -> None:
     """Have all uploads of commits done by a function; before Pinot loads its class.
 
     Args:
-        upload: Given the tar, the table without type and the segment's name, returns the uri or None; called
-            in the consumer thread of the segment; must not raise.
+        store_uri: Where commits upload to.
+        upload: Called in the consumer thread of the segment; must not raise.
 
     Raises:
         UnsupportedError: This Pinot is built otherwise, or the class is in use already.
@@ -43,54 +42,25 @@ def install(upload: Callable[[Path, str, str], str | None]) -> None:
         remedy="run the server without the hook commit-upload",
     ):
         load_java(JavaSources.of("server_hooks", _PACKAGE))
-        jpype.JClass(_UPLOADER).install(jpype.JObject(_Uploader(upload), jpype.JClass(_INTERFACE)))
+        uploader = _Uploader(store_uri.rstrip("/"), upload)
+        jpype.JClass(_UPLOADER).install(jpype.JObject(uploader, jpype.JClass(_INTERFACE)))
         classes = ChangedClasses(_INTERFACE)
         changed = classes.get(_CLASS)
         changed.getDeclaredMethod("uploadSegment").setBody(f"{{ return {_UPLOADER}.upload($1, $2); }}")
         classes.load(changed)
 
 
-def copy_by_pinot(file: Path, uri: str) -> None:
-    """Copy a file to a store with Pinot's own file system, as the server is configured for it.
-
-    Raises:
-        OSError: It failed; with Pinot's reason.
-    """
-    with _pinot_errors():
-        file_system, target = _file_system(uri)
-        file_system.copyFromLocalFile(jpype.JClass("java.io.File")(str(file)), target)
-
-
-def delete_by_pinot(uri: str) -> None:
-    """Delete an object of a store; errors as of :func:`copy_by_pinot`."""
-    with _pinot_errors():
-        file_system, target = _file_system(uri)
-        file_system.delete(target, True)
-
-
-def _file_system(uri: str) -> tuple[Any, Any]:
-    target = jpype.JClass("java.net.URI")(uri)
-    factory = jpype.JClass("org.apache.pinot.spi.filesystem.PinotFSFactory")
-    return factory.create(target.getScheme()), target
-
-
-@contextmanager
-def _pinot_errors() -> Iterator[None]:
-    try:
-        yield
-    except jpype.JException as error:
-        raise OSError(mask_text(str(error))) from error
-
-
 @jpype.JImplements(_INTERFACE, deferred=True)
 class _Uploader:
-    def __init__(self, upload: Callable[[Path, str, str], str | None]) -> None:
+    def __init__(self, store_uri: str, upload: Upload) -> None:
+        self._store_uri = store_uri
         self._upload = upload
 
     @overrides
     def uploadSegment(self, file: Any, name: Any) -> Any:  # noqa: N802  # Java's name
         """Upload; called by the commit in the segment's consumer thread."""
-        uri = self._upload(
-            Path(str(file.getAbsolutePath())), str(name.getTableName()), str(name.getSegmentName())
-        )
-        return None if uri is None else jpype.JClass("java.net.URI")(uri)
+        table, segment = str(name.getTableName()), str(name.getSegmentName())
+        uri = f"{self._store_uri}/{table}/{segment}{uuid.uuid4()}"
+        if not self._upload(Path(str(file.getAbsolutePath())), table, segment, uri):
+            return None
+        return jpype.JClass("java.net.URI")(uri)

@@ -10,7 +10,9 @@ yet: for the controller, the brokers, a restart and a rebalance it is like one w
 module             what
 =================  =====================================================================================
 ``gate``           which segments are paused and which are released; plain Python
-``limiter_0_11``   the place in Pinot 0.11 where consumers ask, and reflection; Java: ``v0_11.pause``
+``place``          where in Pinot consumers ask, by what it has
+``limiter_0_11``   the place in Pinot 0.11, and reflection; Java: ``v0_11.pause``
+``segments_1_5``   the place since Pinot 1.4; Java: ``v1_5.tables``
 ``hook``           the thread that follows the ideal states, seals what still consumes, and reports
 =================  =====================================================================================
 """

@@ -11,17 +11,18 @@ from typing import Any
 from controller_client.common.names import SegmentName, TableName, TableType
 from controller_client.consumption.partition_report import (
     PartitionReport,
-    live_session,
     read_report,
     read_reports,
     write_report,
 )
 from controller_client.errors import NotFoundError, PinotPluginError
+from controller_client.helix import live_session
 from controller_client.helix.ideal_state import IdealState, ideal_state_path, read_ideal_state
 from controller_client.zookeeper import PropertyStore
-from jvm_bridge.role_host import HostedServerView, TickingHook
+from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView, TickingHook
+from server_hooks.dependents import held_partitions
 from server_hooks.pause.gate import Gate, TableFlags, Verdict
-from server_hooks.pause.limiter_0_11 import ConsumerLimiters
+from server_hooks.pause.place import Place, take_place
 
 __all__ = ["NAME", "PauseHook"]
 
@@ -38,9 +39,7 @@ class _Consumer:
     is destroyed by whoever releases it last.
     """
 
-    def __init__(
-        self, acquired: Callable[[], AbstractContextManager[Any | None]], place: ConsumerLimiters
-    ) -> None:
+    def __init__(self, acquired: Callable[[], AbstractContextManager[Any | None]], place: Place) -> None:
         self._acquired = acquired
         self._place = place
         self._seen = False
@@ -69,7 +68,7 @@ class PauseHook(TickingHook[HostedServerView]):
     def __init__(self) -> None:
         super().__init__(NAME, pause_s=_TICK_S)
         self._store: PropertyStore | None = None
-        self._place: ConsumerLimiters | None = None
+        self._place: Place | None = None
         self._gate = Gate(self._read_flags, self._on_read_error, self._is_unfinished)
         self._states: dict[TableName, IdealState] = {}
         self._reported: PartitionReport | None = None
@@ -80,7 +79,19 @@ class PauseHook(TickingHook[HostedServerView]):
         """Stand in the consumers' way before there is one."""
         self._store = PropertyStore(role.zookeeper_address, role.cluster_name)
         self._last_life = read_report(self._store, role.instance_id)
-        self._place = ConsumerLimiters(self._on_batch)
+        self._place = take_place(role, self._on_batch)
+
+    def dependents(self, role: HostedRoleView) -> Dependents:
+        """The partitions to hold here; see :class:`~jvm_bridge.role_host.KnowsDependents`."""
+        store = PropertyStore(role.zookeeper_address, role.cluster_name)
+        with store:
+            found = held_partitions(store, role.instance_id)
+        return Dependents(
+            found,
+            way_out="release the partitions first (`pinotctl consumption resume TABLE --partition N`): "
+            "without the hook the server would consume them",
+            later="`pinotctl consumption pause --partition` is refused for tables of this server.",
+        )
 
     def _on_batch(self, thread_name: str) -> bool:
         """Whether the segment is free; called in a consumer's thread, which an exception would end."""
@@ -214,7 +225,7 @@ class PauseHook(TickingHook[HostedServerView]):
             raise RuntimeError("before_start() comes first")
         return self._store
 
-    def _installed(self) -> ConsumerLimiters:
+    def _installed(self) -> Place:
         if self._place is None:
             raise RuntimeError("before_start() comes first")
         return self._place

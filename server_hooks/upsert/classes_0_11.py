@@ -20,15 +20,16 @@ BaseTableDataManager ``removeSegment``          we are told that a segment is go
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import jpype
 
 from jvm_bridge.changed_classes import ChangedClasses, changing
-from jvm_bridge.java_interface import overrides
 from server_hooks.upsert.java_0_11 import PACKAGE, load
+from server_hooks.upsert.server_events import EVENTS, Listener, listen
+from server_hooks.upsert.server_events import PACKAGE as SHARED
 
-__all__ = ["Listener", "install"]
+__all__ = ["install"]
 
 _DATA_MANAGERS = "org.apache.pinot.core.data.manager"
 _TABLE = f"{_DATA_MANAGERS}.BaseTableDataManager"
@@ -39,28 +40,7 @@ _REQUEST = "org.apache.pinot.core.query.request.ServerQueryRequest"
 _SEGMENT = "org.apache.pinot.segment.spi.ImmutableSegment"
 _KEPT_COLUMNS = "org.apache.pinot.spi.config.table.TimestampIndexGranularity"
 
-_EVENTS = f"{PACKAGE}.ServerEvents"
 _OFFSET, _OFFSET_FIELD = f"{PACKAGE}.RowOffset", "pythonOffset"
-
-
-class Listener(Protocol):
-    """What is asked and told; in threads of Pinot's (Helix' transitions, commits), and it must not raise."""
-
-    def before_add(self, table: Any, segment: Any) -> None:
-        """Before a ``TableDataManager`` takes an ``ImmutableSegment``: queries do not see it yet."""
-        ...
-
-    def consuming(self, table: Any, segment: str) -> None:
-        """A consuming segment was made; it consumes, and its transition waits for the return."""
-        ...
-
-    def removed(self, table: Any, segment: str) -> None:
-        """A segment was taken out of the table."""
-        ...
-
-    def before_open(self) -> None:
-        """Before the server takes queries; in the main thread."""
-        ...
 
 
 def install(listener: Listener) -> None:
@@ -77,28 +57,28 @@ def install(listener: Listener) -> None:
         remedy="run the server without the hook upsert, or look whether another hook uses these classes",
     ):
         load()
-        jpype.JClass(_EVENTS).install(jpype.JObject(_Listener(listener), jpype.JClass(f"{_EVENTS}$Listener")))
+        listen(listener)
         classes = ChangedClasses("org.apache.pinot.spi.stream.MessageBatch")
         kept = classes.get(_KEPT_COLUMNS)
         _method(kept, "isValidTimeColumnWithGranularityName").insertBefore(
-            f"if ({PACKAGE}.SystemColumns.contains($1)) {{ return true; }}"
+            f"if ({SHARED}.SystemColumns.contains($1)) {{ return true; }}"
         )
         classes.load(kept)
         base = classes.get(_TABLE)
-        _method(base, "addSegment", _SEGMENT, 1).insertBefore(f"{_EVENTS}.beforeAdd(this, $1);")
-        _method(base, "removeSegment").insertAfter(f"{_EVENTS}.removed(this, $1);")
+        _method(base, "addSegment", _SEGMENT, 1).insertBefore(f"{EVENTS}.beforeAdd(this, $1);")
+        _method(base, "removeSegment").insertAfter(f"{EVENTS}.removed(this, $1);")
         consuming = classes.get(_CONSUMING)
         classes.add_field(consuming, f"private final {_OFFSET} {_OFFSET_FIELD} = new {_OFFSET}();")
         _method(consuming, "processStreamEvents").instrument(
             jpype.JClass(f"{PACKAGE}.OffsetEditor")(_OFFSET_FIELD)
         )
         executor = classes.get(_EXECUTOR)
-        _method(executor, "start").insertBefore(f"{_EVENTS}.beforeOpen();")
+        _method(executor, "start").insertBefore(f"{EVENTS}.beforeOpen();")
         _method(executor, "processQuery", _REQUEST).insertBefore(
             f"{PACKAGE}.VersionFilters.awaitVersion($1.getQueryContext());"
         )
         realtime = classes.get(_REALTIME_TABLE)
-        _method(realtime, "addSegment", "java.lang.String", 3).insertAfter(f"{_EVENTS}.consuming(this, $1);")
+        _method(realtime, "addSegment", "java.lang.String", 3).insertAfter(f"{EVENTS}.consuming(this, $1);")
         for each in (base, consuming, realtime, executor):
             classes.load(each)
 
@@ -113,27 +93,3 @@ def _method(owner: Any, name: str, first: str | None = None, count: int | None =
     if len(found) != 1:
         raise LookupError(f"{owner.getName()} has {len(found)} methods {name}({first or ''}...)")
     return found[0]
-
-
-@jpype.JImplements(f"{_EVENTS}$Listener", deferred=True)
-class _Listener:
-    """Called by Pinot's classes, through ``ServerEvents.java``."""
-
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
-
-    @overrides
-    def beforeAdd(self, table: Any, segment: Any) -> None:  # noqa: N802  # Java's name
-        self._listener.before_add(table, segment)
-
-    @overrides
-    def consuming(self, table: Any, segment: Any) -> None:
-        self._listener.consuming(table, str(segment))
-
-    @overrides
-    def removed(self, table: Any, segment: Any) -> None:
-        self._listener.removed(table, str(segment))
-
-    @overrides
-    def beforeOpen(self) -> None:  # noqa: N802  # Java's name
-        self._listener.before_open()

@@ -12,16 +12,18 @@ from typing import Any
 
 from controller_client.clock import SystemClock
 from controller_client.common.names import SegmentName, TableName, TableType
-from controller_client.errors import ConfigError, NotFoundError
+from controller_client.errors import ConfigError, NotFoundError, PinotPluginError
 from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.helix.table_config import read_table_config, table_config_path
 from controller_client.upsert.record import forget_server
 from controller_client.upsert.settings import is_upsert
 from controller_client.zookeeper import PropertyStore
-from jvm_bridge.role_host import HostedServerView, TickingHook
-from server_hooks.upsert.classes_0_11 import install
+from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView, TickingHook
+from server_hooks.dependents import upsert_tables
+from server_hooks.upsert import served_versions
+from server_hooks.upsert.counters import COUNTERS, count
+from server_hooks.upsert.place import Place, take_place
 from server_hooks.upsert.table_updater import TableUpdater
-from server_hooks.upsert.version_filters_0_11 import COUNTERS, VersionFilters
 
 __all__ = ["NAME", "UpsertHook"]
 
@@ -33,6 +35,7 @@ _FOLDER_KEY = "pinotPlugins.upsert.dir"
 _WAIT_KEY = "pinotPlugins.upsert.catchUpWaitMs"
 _DEFAULT_WAIT_MS = "600000"
 _TICK_S = 1.0
+_QUERY_WAIT_MS = 5_000
 
 
 class UpsertHook(TickingHook[HostedServerView]):
@@ -49,15 +52,34 @@ class UpsertHook(TickingHook[HostedServerView]):
         self._is_open = False
         self._lock = threading.Lock()
         self._tables: dict[TableName, TableUpdater | None] = {}
-        install(self)
-        self._filters = VersionFilters()
+        self._taken: Place | None = None
+        self._refusal: PinotPluginError | None = None
+        try:
+            self._taken = take_place(self)
+        except PinotPluginError as error:
+            self._refusal = error  # told before the start: who depends on it is known then
 
     def prepare(self, role: HostedServerView) -> None:
         """Read the configuration; segments come after this."""
+        if self._refusal:
+            raise self._refusal
         self._wait_s = _wait_s(role.configuration.get(_WAIT_KEY, _DEFAULT_WAIT_MS))
         default = str(Path(role.configuration[_DATA_KEY]) / "pythonUpsert")
         self._folder = Path(role.configuration.get(_FOLDER_KEY, default))
+        self._place.prepare(role)
+        served_versions.set_wait(_QUERY_WAIT_MS)
         self._store = PropertyStore(role.zookeeper_address, role.cluster_name)
+
+    def dependents(self, role: HostedRoleView) -> Dependents:
+        """The upsert tables of this server; see :class:`~jvm_bridge.role_host.KnowsDependents`."""
+        store = PropertyStore(role.zookeeper_address, role.cluster_name)
+        with store:
+            found = upsert_tables(store, role.instance_id)
+        return Dependents(
+            found,
+            way_out="move the tables to other servers first: no row of them becomes visible here without it",
+            later="`pinotctl upsert create` is refused for this server's tenant.",
+        )
 
     def started(self, role: HostedServerView) -> None:
         """Publish the counters beside Pinot's metrics."""
@@ -67,7 +89,7 @@ class UpsertHook(TickingHook[HostedServerView]):
         gauge(metrics, f"pythonHook.{NAME}.tables", lambda: len(self._updaters()))
         gauge(metrics, f"pythonHook.{NAME}.pendingEvents", self._pending)
         for name in COUNTERS:
-            gauge(metrics, f"pythonHook.{NAME}.{name}", partial(self._filters.count, name))
+            gauge(metrics, f"pythonHook.{NAME}.{name}", partial(count, name))
 
     def stopping(self, role: HostedServerView) -> None:
         """End the threads; what was written into segments is on the disk then."""
@@ -140,8 +162,7 @@ class UpsertHook(TickingHook[HostedServerView]):
             folder / str(created),
             wait_s=self._wait_s,
             guard=partial(server.errors.guard, NAME),
-            wrote=partial(self._filters.wrote, table),
-            complete=partial(self._filters.complete, table),
+            place=self._place,
             clock=SystemClock(),
         )
 
@@ -179,7 +200,7 @@ class UpsertHook(TickingHook[HostedServerView]):
                 updater = self._tables.pop(table, None)
             if updater is not None:
                 updater.stop()
-                self._filters.forget(table)
+                served_versions.forget(table)
                 self._clean(table)
 
     def _clean(self, table: TableName) -> None:
@@ -195,6 +216,12 @@ class UpsertHook(TickingHook[HostedServerView]):
 
     def _pending(self) -> int:
         return sum(updater.state.pending() for updater in self._updaters())
+
+    @property
+    def _place(self) -> Place:
+        if self._taken is None:
+            raise RuntimeError("before_start() comes first")
+        return self._taken
 
     def _connected(self) -> PropertyStore:
         if self._store is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jvm_bridge.java import JavaSources, load_java
+from server_hooks.upsert.server_events import PACKAGE as SHARED
 
 __all__ = ["PACKAGE", "load"]
 
@@ -12,4 +13,4 @@ PACKAGE = "io.pinotplugins.v0_11.upsert"
 
 def load() -> None:
     """Load them; errors as of :func:`jvm_bridge.java.load_java`."""
-    load_java(JavaSources.of("server_hooks", PACKAGE))
+    load_java(JavaSources.of("server_hooks", PACKAGE, SHARED))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from controller_client.clock import Clock
 from controller_client.common.names import SegmentName
-from controller_client.consumption.partition_report import live_session
+from controller_client.helix import live_session
 from controller_client.helix.ideal_state import IdealState
 from controller_client.helix.stream_segments import newest_by_partition, read_segment
 from controller_client.models import TableConfig
@@ -21,9 +22,10 @@ from controller_client.upsert.low_water_mark import read_mark
 from controller_client.upsert.record import ServerRecord, read_server, write_server
 from controller_client.upsert.settings import UpsertSettings
 from controller_client.zookeeper import PropertyStore
+from server_hooks.upsert import served_versions
 from server_hooks.upsert.consuming_rows import ConsumingRows
 from server_hooks.upsert.follower import Follower
-from server_hooks.upsert.pinot_segments import consuming_start, release_in_thread, segment_names
+from server_hooks.upsert.place import Place
 from server_hooks.upsert.sealed_rows import SealedRows
 from server_hooks.upsert.table_state import TableState
 from server_hooks.upsert.updates_topic import UpdatesTopic
@@ -33,6 +35,8 @@ __all__ = ["TableUpdater"]
 logger = logging.getLogger(__name__)
 
 _SESSION_S = 1.0
+
+_releasing = ThreadPoolExecutor(4, thread_name_prefix="upsert-release")
 
 
 class TableUpdater:
@@ -45,8 +49,7 @@ class TableUpdater:
         folder: For the table's logs.
         wait_s: How long a segment, or the start of the server, waits at most to be complete.
         guard: As of :class:`~server_hooks.upsert.follower.Follower`.
-        wrote: As of :class:`~server_hooks.upsert.partition.Partition`.
-        complete: Called with the version up to which this server is complete, before ZooKeeper is.
+        place: Where Pinot's segments are, and queries.
         clock: Time.
 
     Raises:
@@ -63,16 +66,15 @@ class TableUpdater:
         *,
         wait_s: float,
         guard: Callable[[str], AbstractContextManager[None]],
-        wrote: Callable[[int], None],
-        complete: Callable[[int], None],
+        place: Place,
         clock: Clock,
     ) -> None:
         self.table = config.name_with_type
-        self.state = TableState(folder, clock, wrote)
+        self.state = TableState(folder, clock, partial(served_versions.wrote, self.table))
         self._store = store
         self._instance = instance
         self._wait_s = wait_s
-        self._complete = complete
+        self._place = place
         self._clock = clock
         self._is_open = False
         self._missing: frozenset[str] = frozenset()
@@ -116,10 +118,10 @@ class TableUpdater:
         if manager is None:
             return
         try:
-            start = consuming_start(manager)
+            start = self._place.consuming_start(manager)
             if start is None:
                 return  # a sealed one: that came through before_add
-            part = ConsumingRows(table, manager, segment.name, segment.sequence, start, release_in_thread)
+            part = ConsumingRows(table, manager, segment.name, segment.sequence, start, _release_in_thread)
             self.state.attach_consuming(segment.partition, part)
         finally:
             table.releaseSegment(manager)
@@ -152,7 +154,7 @@ class TableUpdater:
 
     def reconcile(self, table: Any) -> None:
         """Compare with what Pinot has: take what did not come through, forget what is gone."""
-        names = segment_names(table)
+        names = self._place.segment_names(table)
         attached = self.state.segments()
         # One that comes or goes just now is on one side already, and about to be on the other.
         gone, self._gone = (attached - names) & self._gone, attached - names
@@ -183,7 +185,7 @@ class TableUpdater:
         if manager is None:
             return
         try:
-            if consuming_start(manager) is None:
+            if self._place.consuming_start(manager) is None:
                 self.state.attach_sealed(segment.partition, _sealed(segment, manager.getSegment()))
                 return
         finally:
@@ -231,7 +233,7 @@ class TableUpdater:
     def _publish(self) -> None:
         """Write the record where it changed; in the table's thread, and in one that opens the table."""
         mark = self.state.mark()
-        self._complete(mark.version)
+        served_versions.complete(self.table, mark.version)
         if not self._is_open:
             return
         progress = self.state.progress()
@@ -243,7 +245,9 @@ class TableUpdater:
         self._session_at = now + _SESSION_S
         if session is None or (reported == self._reported and session == self._session):
             return
-        record = ServerRecord(self._instance, session, mark.version, mark.at_ms, progress)
+        record = ServerRecord(
+            self._instance, session, mark.version, mark.at_ms, progress, self._place.cuts_by_option
+        )
         write_server(self._store, self.table, record)
         self._reported, self._session = reported, session
 
@@ -252,3 +256,8 @@ def _sealed(segment: SegmentName, pinot_segment: Any) -> SealedRows:
     metadata = pinot_segment.getSegmentMetadata()
     folder = Path(str(metadata.getIndexDir().getPath()))
     return SealedRows(segment.name, folder, int(metadata.getTotalDocs()))
+
+
+def _release_in_thread(table: Any, manager: Any) -> None:
+    """Release a segment in another thread: the last one to do so may wait for the segment's consumer."""
+    _releasing.submit(table.releaseSegment, manager)

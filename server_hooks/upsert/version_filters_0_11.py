@@ -21,26 +21,10 @@ Queries do not come through Python: what Pinot calls is ``VersionFilters.java``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any
-
-import jpype
-
 from jvm_bridge.changed_classes import ChangedClasses, changing
 from server_hooks.upsert.java_0_11 import PACKAGE, load
 
-__all__ = ["COUNTERS", "VersionFilters"]
-
-COUNTERS: Mapping[str, str] = MappingProxyType(
-    {
-        "versionHits": "HITS",
-        "versionScans": "SCANS",
-        "versionFailures": "FAILURES",
-        "queriesRefused": "REFUSED",
-    }
-)
-"""Names of the counters, and what ``Counter.java`` calls them."""
+__all__ = ["install_filters"]
 
 _PLAN = "org.apache.pinot.core.plan"
 _OPERATOR = "org.apache.pinot.core.operator.filter.BaseFilterOperator"
@@ -49,55 +33,20 @@ _FILTER = (
     f"{{ {_OPERATOR} ours = {_JAVA}.operator(this._indexSegment, this._queryContext, $1, $2);"
     " if (ours != null) { return ours; } }"
 )
-_WAIT_MS = 5_000
 
 
-class VersionFilters:
-    """Puts ours into Pinot's filters; before Pinot loads them.
-
-    Args:
-        wait_ms: How long queries wait for a version that is not complete here.
+def install_filters() -> None:
+    """Put ours into Pinot's filters; before Pinot loads them.
 
     Raises:
         UnsupportedError: This Pinot is built otherwise, or the class is in use already.
     """
-
-    def __init__(self, *, wait_ms: int = _WAIT_MS) -> None:
-        with changing(
-            "upsert tables cannot be queried in this version of Pinot",
-            remedy="run the server without the hook upsert, or see which other hook uses these classes",
-        ):
-            load()
-            jpype.JClass(_JAVA).install(wait_ms)
-            classes = ChangedClasses(f"{_PLAN}.PlanNode")
-            filters = classes.get(f"{_PLAN}.FilterPlanNode")
-            filters.getDeclaredMethod("constructPhysicalOperator").insertBefore(_FILTER)
-            classes.load(filters)
-        self._java: Any = jpype.JClass(_JAVA)
-        self._counter: Any = jpype.JClass(f"{PACKAGE}.Counter")
-
-    def wrote(self, table: str, version: int) -> None:
-        """Something was written about a version or later ones; to be called after it.
-
-        Args:
-            table: Name with type.
-            version: The least version that was written.
-        """
-        self._java.wrote(table, version)
-
-    def complete(self, table: str, version: int) -> None:
-        """The server is complete up to a version; to be called before anybody else is told.
-
-        Args:
-            table: Name with type.
-            version: The version.
-        """
-        self._java.complete(table, version)
-
-    def forget(self, table: str) -> None:
-        """A table is gone."""
-        self._java.forget(table)
-
-    def count(self, name: str) -> int:
-        """What one of :data:`COUNTERS` is at."""
-        return int(self._counter.valueOf(COUNTERS[name]).count())
+    with changing(
+        "upsert tables cannot be queried in this version of Pinot",
+        remedy="run the server without the hook upsert, or see which other hook uses these classes",
+    ):
+        load()
+        classes = ChangedClasses(f"{_PLAN}.PlanNode")
+        filters = classes.get(f"{_PLAN}.FilterPlanNode")
+        filters.getDeclaredMethod("constructPhysicalOperator").insertBefore(_FILTER)
+        classes.load(filters)

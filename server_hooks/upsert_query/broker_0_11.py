@@ -17,13 +17,13 @@ from typing import Any
 
 import jpype
 
-from controller_client.errors import PinotPluginError
 from controller_client.upsert.visibility import visible_at
 from jvm_bridge.changed_classes import ChangedClasses, changing
 from jvm_bridge.java import JavaSources, load_java
 from jvm_bridge.java_interface import overrides
+from server_hooks.upsert_query.refusal_text import refusal_text
 
-__all__ = ["BrokerRequest", "install", "routed_segments"]
+__all__ = ["BrokerRequest", "install"]
 
 _REWRITER = "org.apache.pinot.sql.parsers.rewriter.QueryRewriter"
 _FACTORY = "org.apache.pinot.sql.parsers.rewriter.QueryRewriterFactory"
@@ -103,22 +103,6 @@ def install(
             classes.load(each)
 
 
-def routed_segments(routing_manager: Any, table: str) -> set[str]:
-    """Return the segments of a table (with type) that this broker queries now."""
-    package = "org.apache.pinot.common.request"
-    source = jpype.JClass(f"{package}.DataSource")()
-    source.setTableName(table)
-    query = jpype.JClass(f"{package}.PinotQuery")()
-    query.setDataSource(source)
-    query.setQueryOptions(jpype.JClass("java.util.HashMap")())
-    request = jpype.JClass("org.apache.pinot.sql.parsers.CalciteSqlCompiler").convertToBrokerRequest(query)
-    routing = routing_manager.getRoutingTable(request)
-    if routing is None:
-        return set()
-    servers = routing.getServerInstanceToSegmentsMap()
-    return {str(name) for names in servers.values() for name in names}
-
-
 @jpype.JImplements(_POLICY, deferred=True)
 class _Policy:
     def __init__(
@@ -137,7 +121,7 @@ class _Policy:
             version = self._version_of(str(table), None if request is None else BrokerRequest(request))
         except Exception as error:
             # Whatever went wrong, the query must not pass as it is.
-            raise self._refused(_text(error)) from error
+            raise self._refused(refusal_text(error)) from error
         return None if version is None else visible_at(version)
 
     @overrides
@@ -146,9 +130,5 @@ class _Policy:
         try:
             self._check(BrokerRequest(request))
         except Exception as error:  # noqa: BLE001  # whatever went wrong, the query must not pass as it is
-            return _text(error)
+            return refusal_text(error)
         return None
-
-
-def _text(error: Exception) -> str:
-    return str(error) if isinstance(error, PinotPluginError) else f"the hook upsert failed: {error!r}"

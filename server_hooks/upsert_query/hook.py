@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
 
 from controller_client.zookeeper import PropertyStore
-from jvm_bridge.role_host import HostedBrokerView, TickingHook
-from server_hooks.upsert_query.broker_0_11 import install, routed_segments
-from server_hooks.upsert_query.queries import check_multistage, version_of_query
+from jvm_bridge.role_host import Dependents, HostedBrokerView, HostedRoleView, TickingHook
+from server_hooks.dependents import upsert_tables
+from server_hooks.table_managers import have_plug_in_point
+from server_hooks.upsert_query import broker_0_11, broker_1_5
+from server_hooks.upsert_query.queries import check_multistage, version_of_query, versions_of_query
+from server_hooks.upsert_query.routed import routed_segments
 from server_hooks.upsert_query.routing_state import RoutingState
 
 __all__ = ["NAME", "UpsertQueryHook"]
@@ -25,12 +28,34 @@ class UpsertQueryHook(TickingHook[HostedBrokerView]):
     def __init__(self) -> None:
         super().__init__(NAME, pause_s=_TICK_S, thread_name="upsert-marks")
         self._knowledge: RoutingState | None = None
+        self._has_plug_in_point = have_plug_in_point()
+
+    def starter(self) -> str | None:
+        """The starter that it needs, see :class:`~jvm_bridge.role_host.NeedsStarter`."""
+        if not self._has_plug_in_point:
+            return None
+        broker_1_5.install(self._versions_option)
+        return broker_1_5.STARTER
 
     def prepare(self, role: HostedBrokerView) -> None:
         """Stand in the way of queries before there is one."""
         store = PropertyStore(role.zookeeper_address, role.cluster_name, timeout_s=_ZOOKEEPER_TIMEOUT_S)
-        self._knowledge = knowledge = RoutingState(store, self._routed, self.wake)
-        install(partial(version_of_query, knowledge), partial(check_multistage, knowledge))
+        self._knowledge = knowledge = RoutingState(
+            store, self._routed, self.wake, by_option=self._has_plug_in_point
+        )
+        if not self._has_plug_in_point:
+            broker_0_11.install(partial(version_of_query, knowledge), partial(check_multistage, knowledge))
+
+    def dependents(self, role: HostedRoleView) -> Dependents:
+        """All upsert tables; see :class:`~jvm_bridge.role_host.KnowsDependents`."""
+        store = PropertyStore(role.zookeeper_address, role.cluster_name)
+        with store:
+            found = upsert_tables(store)
+        return Dependents(
+            found,
+            way_out="ask for upsert tables through the client, and run a stock broker for the others",
+            later="`pinotctl upsert create` is refused while this broker runs.",
+        )
 
     def tick(self) -> None:
         """Read again what has changed."""
@@ -45,3 +70,8 @@ class UpsertQueryHook(TickingHook[HostedBrokerView]):
     def _routed(self, table: str) -> Collection[str]:
         manager = self.role.routing_manager()
         return set() if manager is None else routed_segments(manager, table)
+
+    def _versions_option(self, sql: str, options: Mapping[str, str]) -> str | None:
+        if self._knowledge is None:
+            raise RuntimeError("before_start() comes first")
+        return versions_of_query(self._knowledge, sql, options)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Protocol
 
 from controller_client.upsert.query_version import version_for
 from controller_client.upsert.rewriting import RefusedQueryError, rewrite
-from controller_client.upsert.tables import VersionOptions
+from controller_client.upsert.tables import QueriedTable, VersionOptions
+from controller_client.upsert.version_option import option_text, queried_tables, versions_at
 from server_hooks.upsert_query.routing_state import RoutingState
 
-__all__ = ["Request", "check_multistage", "version_of_query"]
+__all__ = ["Request", "check_multistage", "version_of_query", "versions_of_query"]
 
 _PARTITIONED = re.compile(r"in_?partitioned_?subquery", re.IGNORECASE)
 _WORD = re.compile(r"[\w$]+")
@@ -83,6 +84,38 @@ def check_multistage(routing_state: RoutingState, request: Request) -> None:
             table.check(name, {"useMultistageEngine": "true"})
 
     rewrite(request.sql, refuse, exists=routing_state.may_be_table)
+
+
+def versions_of_query(routing_state: RoutingState, sql: str, options: Mapping[str, str]) -> str | None:
+    """Return the query option by which servers of Pinot 1.5 leave the rows of a version.
+
+    Args:
+        routing_state: Of the broker.
+        sql: The query.
+        options: Its options, from wherever they were given.
+
+    Returns:
+        ``orders_REALTIME:17,users_REALTIME:4``; None where it reads no upsert table, or asks for all rows.
+
+    Raises:
+        PinotPluginError: The query is refused.
+    """
+    asked = VersionOptions.of(options)
+
+    def table_of(name: str) -> QueriedTable | None:
+        return routing_state.table(name) if routing_state.may_be_table(name) else None
+
+    def version_of(table: QueriedTable) -> int:
+        mark = routing_state.mark(table.table)
+        if asked.version is None and asked.timestamp_ms is None:
+            return mark
+        found: int = routing_state.with_ends(
+            table, lambda ends: version_for(table, asked, mark, lambda _: ends)
+        )
+        return found
+
+    tables = queried_tables(sql, table_of, database=options.get("database", ""))
+    return option_text(versions_at(tables, asked, version_of), sql) or None
 
 
 def _refuse_partitioned(routing_state: RoutingState, request: Request) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError, UnreachableError
 from controller_client.helix.table_config import table_config_path
-from controller_client.upsert.low_water_mark import MarkKeeper, read_mark
+from controller_client.upsert.low_water_mark import MarkKeeper, NoMarkError, read_mark
 from controller_client.upsert.record import server_path
 from controller_client.upsert.tables import TABLES_PATH, QueriedTable, TableNames, find_table
 from controller_client.upsert.version_ends import VersionEnds
@@ -47,11 +47,18 @@ class RoutingState:
         store: The cluster's property store.
         routed: Returns the segments of a table that this broker queries.
         on_change: Called, in kazoo's thread, when :meth:`refresh` has something to do.
+        by_option: Whether queries name the version in an option, and not in a condition of their SQL.
     """
 
     def __init__(
-        self, store: PropertyStore, routed: Callable[[str], Collection[str]], on_change: Callable[[], None]
+        self,
+        store: PropertyStore,
+        routed: Callable[[str], Collection[str]],
+        on_change: Callable[[], None],
+        *,
+        by_option: bool,
     ) -> None:
+        self._by_option = by_option
         self._store = store
         self._routed = routed
         self._on_change = on_change
@@ -203,8 +210,12 @@ class RoutingState:
         with self._mutex:
             found = read_mark(self._store, table)
             known = self._marks.get(table)
-            keeper = known.keeper if known else MarkKeeper()
-            version = keeper.take(found, lambda: self._routed(table))
+            keeper = known.keeper if known else MarkKeeper(by_option=self._by_option)
+            try:
+                version = keeper.take(found, lambda: self._routed(table))
+            except NoMarkError:
+                self._marks.pop(table, None)  # the last one does not count either
+                raise
             self._marks[table] = _Mark(keeper, version)
         for name in found.servers:
             self._store.connection.watch(server_path(self._store, table, name), self._on_mark)

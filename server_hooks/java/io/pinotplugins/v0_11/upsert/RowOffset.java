@@ -1,5 +1,6 @@
 package io.pinotplugins.v0_11.upsert;
 
+import io.pinotplugins.upsert.SystemColumns;
 import org.apache.pinot.spi.data.Schema;
 import org.apache.pinot.spi.data.readers.GenericRow;
 import org.apache.pinot.spi.stream.LongMsgOffset;

@@ -1,7 +1,9 @@
 package io.pinotplugins.v0_11.upsert;
 
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
+import io.pinotplugins.upsert.Counter;
+import io.pinotplugins.upsert.ServedVersions;
+import io.pinotplugins.upsert.SystemColumns;
+import io.pinotplugins.upsert.TableVersions;
 import org.apache.pinot.common.request.context.FilterContext;
 import org.apache.pinot.common.request.context.predicate.RangePredicate;
 import org.apache.pinot.core.operator.filter.BaseFilterOperator;
@@ -15,30 +17,7 @@ import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
 
 /** The condition of a version, answered by bitmaps. */
 public final class VersionFilters {
-    private static final Map<String, TableVersions> TABLES = new ConcurrentHashMap<>();
-    private static volatile long waitMs;
-
     private VersionFilters() {
-    }
-
-    /** @param waitMs how long queries wait for a version that is not complete here */
-    public static void install(long waitMs) {
-        VersionFilters.waitMs = waitMs;
-    }
-
-    /** The server is complete up to a version of a table; before anybody else is told. */
-    public static void complete(String table, long version) {
-        of(table).complete(version);
-    }
-
-    /** Something was written about this version of a table, or later ones; after it was. */
-    public static void wrote(String table, long version) {
-        of(table).wrote(version);
-    }
-
-    /** The table is gone. */
-    public static void forget(String table) {
-        TABLES.remove(table);
     }
 
     /** Returns when the table is complete up to the version of a query, or refuses the query. */
@@ -57,7 +36,7 @@ public final class VersionFilters {
         }
         Long version = conditionOf(filter);
         if (version != null) {
-            of(table).await(version, waitMs);
+            ServedVersions.await(table, version);
         }
     }
 
@@ -90,7 +69,7 @@ public final class VersionFilters {
             }
             String column = range.getLhs().getIdentifier();
             long version = Long.parseLong(range.getUpperBound());
-            TableVersions table = of(query.getTableName());
+            TableVersions table = ServedVersions.of(query.getTableName());
             if (conditionOf(filter) != null) {
                 table.await(version, 0); // to wait here would be too late: the rows are counted
             }
@@ -126,10 +105,5 @@ public final class VersionFilters {
         boolean isFromZero = range.isLowerInclusive() && range.getLowerBound().equals("0");
         boolean isBounded = !range.getUpperBound().equals(RangePredicate.UNBOUNDED);
         return isOurs && isFromZero && range.isUpperInclusive() && isBounded ? range : null;
-    }
-
-    private static TableVersions of(String table) {
-        TableVersions found = TABLES.get(table); // it locks nothing
-        return found != null ? found : TABLES.computeIfAbsent(table, TableVersions::new);
     }
 }

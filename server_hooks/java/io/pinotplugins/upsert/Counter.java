@@ -1,4 +1,4 @@
-package io.pinotplugins.v0_11.upsert;
+package io.pinotplugins.upsert;
 
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -15,7 +15,7 @@ public enum Counter {
 
     private final AtomicLong value = new AtomicLong();
 
-    void add() {
+    public void add() {
         value.incrementAndGet();
     }
 

@@ -1,4 +1,4 @@
-package io.pinotplugins.v0_11.upsert;
+package io.pinotplugins.upsert;
 
 import java.io.IOException;
 import java.util.Map;
@@ -9,7 +9,7 @@ import org.apache.pinot.spi.exception.BadQueryRequestException;
 import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
 
 /** Up to which version one table is complete on this server, and the bitmaps of its segments. */
-final class TableVersions {
+public final class TableVersions {
     private final String table;
     private final Object completed = new Object();
     private volatile long complete = SystemColumns.NIL;
@@ -18,11 +18,16 @@ final class TableVersions {
     private final Map<IndexSegment, SegmentBitmaps> segments = new WeakHashMap<>();
     private volatile long writes;
 
-    TableVersions(String table) {
+    public TableVersions(String table) {
         this.table = table;
     }
 
-    void complete(long version) {
+    /** Up to which version the table is complete; SystemColumns.NIL: up to none. */
+    public long complete() {
+        return complete;
+    }
+
+    public void complete(long version) {
         synchronized (completed) {
             complete = version;
             completed.notifyAll();
@@ -30,7 +35,7 @@ final class TableVersions {
     }
 
     /** Returns when the table is complete up to a version; refuses the query when it does not become so. */
-    void await(long version, long waitMs) {
+    public void await(long version, long waitMs) {
         if (complete >= version) {
             return;
         }
@@ -48,7 +53,7 @@ final class TableVersions {
     }
 
     /** The rows of a segment whose value in a column is of 0 to the version, among its first rows. */
-    ImmutableRoaringBitmap bitmap(IndexSegment segment, String column, long version, int rows)
+    public ImmutableRoaringBitmap bitmap(IndexSegment segment, String column, long version, int rows)
             throws IOException {
         long before = writes;
         RecentBitmaps recent = of(segment).of(column);
@@ -69,7 +74,7 @@ final class TableVersions {
     }
 
     /** Something was written about this version, or later ones: their bitmaps may lack it. */
-    synchronized void wrote(long version) {
+    public synchronized void wrote(long version) {
         writes = writes + 1;
         synchronized (segments) {
             segments.values().forEach(each -> each.drop(version));

@@ -1,4 +1,4 @@
-package io.pinotplugins.v0_11.upsert;
+package io.pinotplugins.upsert;
 
 import org.apache.pinot.segment.local.data.manager.TableDataManager;
 import org.apache.pinot.segment.spi.ImmutableSegment;
@@ -28,6 +28,11 @@ public final class ServerEvents {
     /** Before the first segment comes. */
     public static void install(Listener listener) {
         ServerEvents.listener = listener;
+    }
+
+    /** Whether somebody listens: the server keeps upsert tables. */
+    public static boolean isInstalled() {
+        return listener != null;
     }
 
     public static void beforeAdd(TableDataManager table, ImmutableSegment segment) {

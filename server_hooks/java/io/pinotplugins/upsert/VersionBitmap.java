@@ -1,4 +1,4 @@
-package io.pinotplugins.v0_11.upsert;
+package io.pinotplugins.upsert;
 
 import java.io.IOException;
 import org.apache.pinot.segment.spi.index.reader.ForwardIndexReader;

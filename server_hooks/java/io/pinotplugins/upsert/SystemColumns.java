@@ -1,4 +1,4 @@
-package io.pinotplugins.v0_11.upsert;
+package io.pinotplugins.upsert;
 
 import java.util.Set;
 
@@ -11,7 +11,7 @@ public final class SystemColumns {
     /** No version. */
     public static final long NIL = -1;
 
-    private static final Set<String> ALL = Set.of(VALID_FROM, VALID_UNTIL, OFFSET);
+    public static final Set<String> ALL = Set.of(VALID_FROM, VALID_UNTIL, OFFSET);
 
     private SystemColumns() {
     }

@@ -1,4 +1,4 @@
-package io.pinotplugins.v0_11.upsert;
+package io.pinotplugins.upsert;
 
 /** The bitmaps that are kept of a segment. */
 final class SegmentBitmaps {

@@ -1,0 +1,55 @@
+"""The deep store by Pinot's own file systems, as the server is configured for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jpype
+
+from controller_client.common.redaction import mask_text
+
+__all__ = ["PinotStore"]
+
+
+class PinotStore:
+    """See :class:`~server_hooks.commit_upload.uploads.Store`; to be used once the server has started."""
+
+    def put(self, file: Path, uri: str) -> None:
+        """Copy a file to the store."""
+        with _pinot_errors():
+            _file_system(uri).copyFromLocalFile(jpype.JClass("java.io.File")(str(file)), _uri(uri))
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy an object within the store."""
+        with _pinot_errors():
+            if not _file_system(target).copy(_uri(source), _uri(target)):
+                raise OSError(f"{mask_text(source)} cannot be copied to {mask_text(target)}")
+
+    def move(self, source: str, target: str) -> bool:
+        """Move an object within the store; False where there is an object already."""
+        with _pinot_errors():
+            return bool(_file_system(target).move(_uri(source), _uri(target), False))
+
+    def delete(self, uri: str) -> None:
+        """Delete an object."""
+        with _pinot_errors():
+            _file_system(uri).delete(_uri(uri), True)
+
+
+def _uri(uri: str) -> Any:
+    return jpype.JClass("java.net.URI")(uri)
+
+
+def _file_system(uri: str) -> Any:
+    return jpype.JClass("org.apache.pinot.spi.filesystem.PinotFSFactory").create(_uri(uri).getScheme())
+
+
+@contextmanager
+def _pinot_errors() -> Iterator[None]:
+    try:
+        yield
+    except jpype.JException as error:
+        raise OSError(mask_text(str(error))) from error

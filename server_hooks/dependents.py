@@ -1,0 +1,81 @@
+"""Which tables depend on the hooks of one server or of a broker; asked where a hook cannot do its work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from controller_client.common.names import TableName, TableType
+from controller_client.errors import NotFoundError
+from controller_client.helix.ideal_state import read_ideal_state
+from controller_client.helix.table_config import read_table_config
+from controller_client.upsert.creating import server_tags
+from controller_client.upsert.settings import is_upsert
+from controller_client.upsert.tables import TABLES_PATH
+from controller_client.zookeeper import PropertyStore
+
+__all__ = ["held_partitions", "upsert_tables"]
+
+
+def held_partitions(store: PropertyStore, instance: str) -> tuple[str, ...]:
+    """Return the paused partitions of tables that a server has segments of, in words.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+        DataError: A table's ideal state is no such thing.
+    """
+    found = []
+    for table in _realtime_tables(store):
+        with suppress(NotFoundError):  # it is being made, or goes
+            state = read_ideal_state(store, table)
+            paused = sorted(state.flags.paused_partitions)
+            if paused and any(instance in replicas for replicas in state.segments.values()):
+                many = "s" if len(paused) > 1 else ""
+                found.append(
+                    f"the paused partition{many} {', '.join(map(str, paused))} of the table {table.raw}"
+                )
+    return tuple(found)
+
+
+def upsert_tables(store: PropertyStore, instance: str | None = None) -> tuple[str, ...]:
+    """Return the upsert tables of a server, which has segments of them or may get some, or all; in words.
+
+    Args:
+        store: The cluster's property store.
+        instance: The server; None: of any.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+        ConfigError: A table's config cannot be read.
+    """
+    tags = set() if instance is None else _tags(store, instance)
+    found = []
+    for table in _realtime_tables(store):
+        config = read_table_config(store, table)
+        if config is None or not is_upsert(config):
+            continue
+        if instance is None or tags & server_tags(config) or _serves(store, table, instance):
+            found.append(f"the upsert table {table.raw}")
+    return tuple(found)
+
+
+def _tags(store: PropertyStore, instance: str) -> set[str]:
+    try:
+        return set(store.instance_tags(instance))
+    except NotFoundError:
+        return {f"DefaultTenant_{TableType.REALTIME}"}  # where Pinot puts a server that joins anew
+
+
+def _serves(store: PropertyStore, table: TableName, instance: str) -> bool:
+    try:
+        segments = read_ideal_state(store, table).segments
+    except NotFoundError:
+        return False
+    return any(instance in replicas for replicas in segments.values())
+
+
+def _realtime_tables(store: PropertyStore) -> Iterator[TableName]:
+    for name in store.children(TABLES_PATH):
+        table = TableName(name)
+        if table.type is TableType.REALTIME:
+            yield table

@@ -1,0 +1,80 @@
+package io.pinotplugins.v1_5.provider;
+
+import com.google.common.cache.Cache;
+import io.pinotplugins.v1_5.tables.RealtimeTable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Semaphore;
+import java.util.function.BooleanSupplier;
+import org.apache.commons.lang3.tuple.Pair;
+import org.apache.helix.HelixManager;
+import org.apache.pinot.common.restlet.resources.SegmentErrorInfo;
+import org.apache.pinot.core.data.manager.provider.DefaultTableDataManagerProvider;
+import org.apache.pinot.segment.local.data.manager.TableDataManager;
+import org.apache.pinot.segment.local.utils.SegmentLocks;
+import org.apache.pinot.segment.local.utils.SegmentOperationsThrottlerSet;
+import org.apache.pinot.segment.local.utils.SegmentReloadSemaphore;
+import org.apache.pinot.segment.local.utils.ServerReloadJobStatusCache;
+import org.apache.pinot.spi.config.instance.InstanceDataManagerConfig;
+import org.apache.pinot.spi.config.table.TableConfig;
+import org.apache.pinot.spi.config.table.TableType;
+import org.apache.pinot.spi.data.Schema;
+
+/**
+ * Makes a server's realtime tables ours; the property
+ * {@code pinot.server.instance.table.data.manager.provider.class} names this class.
+ */
+public final class TableManagers extends DefaultTableDataManagerProvider {
+    private InstanceDataManagerConfig config;
+    private HelixManager helix;
+    private SegmentLocks locks;
+    private SegmentOperationsThrottlerSet throttlers;
+    private Semaphore builds;
+
+    @Override
+    public void init(
+            InstanceDataManagerConfig config,
+            HelixManager helix,
+            SegmentLocks locks,
+            SegmentOperationsThrottlerSet throttlers,
+            ServerReloadJobStatusCache reloads) {
+        super.init(config, helix, locks, throttlers, reloads);
+        this.config = config;
+        this.helix = helix;
+        this.locks = locks;
+        this.throttlers = throttlers;
+        int most = config.getMaxParallelSegmentBuilds();
+        this.builds = most > 0 ? new Semaphore(most, true) : null;
+    }
+
+    @Override
+    public TableDataManager getTableDataManager(
+            TableConfig table,
+            Schema schema,
+            SegmentReloadSemaphore reloadSemaphore,
+            ExecutorService reloader,
+            ExecutorService preloader,
+            Cache<Pair<String, String>, SegmentErrorInfo> errors,
+            BooleanSupplier isReady,
+            boolean refreshAside,
+            ServerReloadJobStatusCache reloads) {
+        if (table.getTableType() != TableType.REALTIME) {
+            return super.getTableDataManager(
+                table, schema, reloadSemaphore, reloader, preloader, errors, isReady, refreshAside, reloads);
+        }
+        TableDataManager made = new RealtimeTable(builds, isReady);
+        made.init(
+                config,
+                helix,
+                locks,
+                table,
+                schema,
+                reloadSemaphore,
+                reloader,
+                preloader,
+                errors,
+                throttlers,
+                refreshAside,
+                reloads);
+        return made;
+    }
+}

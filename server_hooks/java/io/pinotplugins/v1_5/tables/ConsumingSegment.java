@@ -1,0 +1,107 @@
+package io.pinotplugins.v1_5.tables;
+
+import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
+import org.apache.pinot.common.metadata.segment.SegmentZKMetadata;
+import org.apache.pinot.common.metrics.ServerMetrics;
+import org.apache.pinot.common.utils.LLCSegmentName;
+import org.apache.pinot.core.data.manager.realtime.ConsumerCoordinator;
+import org.apache.pinot.core.data.manager.realtime.RealtimeSegmentDataManager;
+import org.apache.pinot.core.data.manager.realtime.RealtimeTableDataManager;
+import org.apache.pinot.segment.local.dedup.PartitionDedupMetadataManager;
+import org.apache.pinot.segment.local.segment.index.loader.IndexLoadingConfig;
+import org.apache.pinot.segment.local.upsert.PartitionUpsertMetadataManager;
+import org.apache.pinot.spi.config.table.TableConfig;
+import org.apache.pinot.spi.data.Schema;
+import org.apache.pinot.spi.utils.retry.AttemptsExceededException;
+import org.apache.pinot.spi.utils.retry.RetriableOperationException;
+
+/** A consuming segment that asks a gate before it consumes its first row. */
+public final class ConsumingSegment extends RealtimeSegmentDataManager {
+    private static volatile Predicate<String> gate;
+
+    private final String name;
+    private final String startOffset;
+    private volatile boolean mustStop;
+    private volatile boolean mustCommit;
+    /** Of the consumer's thread alone. */
+    private boolean hasAsked;
+
+    ConsumingSegment(
+            SegmentZKMetadata metadata,
+            TableConfig table,
+            RealtimeTableDataManager manager,
+            String folder,
+            IndexLoadingConfig loading,
+            Schema schema,
+            LLCSegmentName name,
+            ConsumerCoordinator coordinator,
+            ServerMetrics metrics,
+            PartitionUpsertMetadataManager upsert,
+            PartitionDedupMetadataManager dedup,
+            BooleanSupplier isReady)
+            throws AttemptsExceededException, RetriableOperationException {
+        super(
+                metadata,
+                table,
+                manager,
+                folder,
+                loading,
+                schema,
+                name,
+                coordinator,
+                metrics,
+                upsert,
+                dedup,
+                isReady);
+        this.name = name.getSegmentName();
+        this.startOffset = metadata.getStartOffset();
+    }
+
+    /**
+     * Before the first segment is made.
+     *
+     * @param gate given a segment's name, returns, maybe after a long time, when its consumer may go on: the
+     *     segment is free, or stops before its first row; called once a segment, in its consumer's thread
+     */
+    public static void install(Predicate<String> gate) {
+        ConsumingSegment.gate = gate;
+    }
+
+    /** The offset that it begins with. */
+    public String startOffset() {
+        return startOffset;
+    }
+
+    /** Whether Pinot told it to stop. */
+    public boolean mustStop() {
+        return mustStop;
+    }
+
+    /** Whether it was told to commit. */
+    public boolean mustCommit() {
+        return mustCommit;
+    }
+
+    /** Also called in a Helix thread, which catches up to the offset that another replica committed. */
+    @Override
+    protected boolean consumeLoop() throws Exception {
+        if (gate != null && !hasAsked && Thread.currentThread().getName().equals(name)) {
+            hasAsked = true;
+            gate.test(name);
+        }
+        return super.consumeLoop();
+    }
+
+    @Override
+    public void stop() throws InterruptedException {
+        mustStop = true;
+        super.stop();
+    }
+
+    @Override
+    public void forceCommit() {
+        super.forceCommit();
+        mustCommit = true;
+    }
+}
