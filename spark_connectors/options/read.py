@@ -154,6 +154,12 @@ class ReadOptions(ConnectionOptions):
         "Only `false`: Spark's push-down for Python data sources mixes filters up between queries.",
         default=False,
     )
+    bypass_row_filters: bool = option(
+        "bypassRowFilters",
+        boolean,
+        "Read all rows from servers or segments, also those that brokers keep from this user (Pinot 1.4).",
+        default=False,
+    )
     fs_properties: Mapping[str, str] = prefixed(
         "fs.prop.",
         "Properties of the deep store's file system for `segments`: `region`, `endpoint`, `accessKey`, …",

@@ -76,6 +76,10 @@ class _TableReader(DataSourceReader):
         """Look the segments up and check the filter; runs in a planning process of the driver."""
         with self._options.client() as client:
             groups = find_groups(client, self._options, self._table)
+            if groups:
+                from spark_connectors.read.row_security import check_row_security
+
+                check_row_security(client, self._options, self._table.name)
             if groups and self._options.filter:
                 from spark_connectors.read.broker import check_filter
 

@@ -11,12 +11,23 @@ from typing import Any
 
 import jpype
 
-from controller_client.errors import PartialResultError, QueryError
-from jvm_bridge.builder.pinot_classes import fill_registries, java_class, parse_schema, root_causes
+from controller_client.errors import PartialResultError, QueryError, SetupError
+from jvm_bridge.builder.pinot_classes import (
+    fill_registries,
+    has_method,
+    java_class,
+    parse_schema,
+    root_causes,
+)
+from jvm_bridge.jvm import running_jars
 from spark_connectors.read.data_table import DataTable, decode
 from spark_connectors.read.segment_files import SegmentFolder
 
 __all__ = ["LocalSegment"]
+
+_QUERY_CONTEXT = "org.apache.pinot.core.query.request.context"
+_SEGMENT_CONTEXT = "org.apache.pinot.segment.spi.SegmentContext"
+_PLAN = "makeStreamingSegmentPlanNode"
 
 
 class LocalSegment:
@@ -28,6 +39,7 @@ class LocalSegment:
 
     Raises:
         PartialResultError: The segment is not the one that the cluster has now.
+        SetupError: This Pinot cannot load it.
     """
 
     def __init__(self, folder: SegmentFolder, schema: Mapping[str, Any]) -> None:
@@ -41,7 +53,18 @@ class LocalSegment:
                 remedy="read the table again",
             )
         self.rows = int(metadata.getTotalDocs())
-        self._segment = _load(java_folder, metadata, parse_schema(schema)) if self.rows else None
+        self._schema = parse_schema(schema)
+        try:
+            self._segment = _load(java_folder, metadata, self._schema) if self.rows else None
+        except jpype.JException as error:
+            jars = running_jars()
+            raise SetupError(
+                f"{jars.origin if jars else 'this Pinot'} cannot load the segment {folder.path.name}:"
+                f" {root_causes(error)}",
+                expected="a segment that this version of Pinot wrote, or an older one",
+                remedy="set PINOT_HOME to a Pinot distribution of the cluster's version on all machines that"
+                " run tasks, or use 'readFrom' servers",
+            ) from error
 
     def __enter__(self) -> LocalSegment:
         return self
@@ -67,16 +90,27 @@ class LocalSegment:
 
     def _operator(self, sql: str) -> Any:
         compiler = java_class("org.apache.pinot.sql.parsers.CalciteSqlParser")
-        converter = java_class("org.apache.pinot.core.query.request.context.utils.QueryContextConverterUtils")
-        planner = java_class("org.apache.pinot.core.plan.maker.InstancePlanMakerImplV2")()
+        converter = java_class(f"{_QUERY_CONTEXT}.utils.QueryContextConverterUtils")
         context = converter.getQueryContext(compiler.compileToPinotQuery(sql))
-        return planner.makeStreamingSegmentPlanNode(self._segment, context).run()
+        if _takes_schema():
+            context.setSchema(self._schema)
+        planner_class = java_class("org.apache.pinot.core.plan.maker.InstancePlanMakerImplV2")
+        segment = self._segment
+        if has_method(planner_class, _PLAN, _SEGMENT_CONTEXT):  # since 1.2
+            segment = java_class(_SEGMENT_CONTEXT)(segment)
+        return planner_class().makeStreamingSegmentPlanNode(segment, context).run()
+
+
+def _takes_schema() -> bool:
+    """Return whether a query gives columns that a segment lacks their default values (since 1.4)."""
+    return has_method(java_class(f"{_QUERY_CONTEXT}.QueryContext"), "setSchema")
 
 
 def _load(folder: Any, metadata: Any, schema: Any) -> Any:
     loader = java_class("org.apache.pinot.segment.local.indexsegment.immutable.ImmutableSegmentLoader")
     mmap = java_class("org.apache.pinot.spi.utils.ReadMode").mmap
-    if metadata.getColumnMetadataMap().keySet().containsAll(schema.getPhysicalColumnNames()):
+    columns = schema.getPhysicalColumnNames()
+    if _takes_schema() or metadata.getColumnMetadataMap().keySet().containsAll(columns):
         return loader.load(folder, mmap)
     config = java_class("org.apache.pinot.segment.local.segment.index.loader.IndexLoadingConfig")()
     config.setReadMode(mmap)

@@ -23,6 +23,7 @@ __all__ = [
     "TableToRead",
     "find_groups",
     "find_table",
+    "has_no_tar",
     "split",
 ]
 
@@ -57,7 +58,7 @@ class SegmentToRead:
     Attributes:
         name: Segment.
         servers: All that serve it.
-        consuming: Whether it still takes rows: then it has no tar.
+        consuming: Whether it has no tar yet: it still takes rows, or is being built.
     """
 
     name: str
@@ -105,7 +106,7 @@ def find_table(client: ControllerClient, options: ReadOptions) -> TableToRead:
 
     Raises:
         NotFoundError: There is no such table, or it has no part of that type.
-        ConfigError: The options cannot be used with it.
+        ConfigError: The options cannot be used with it, or it is a logical table.
     """
     raw, wanted = _wanted(options)
     configs = []
@@ -115,6 +116,13 @@ def find_table(client: ControllerClient, options: ReadOptions) -> TableToRead:
         except NotFoundError:
             continue
     if not configs:
+        physical = client.tables.physical_tables(raw)
+        if physical:
+            raise ConfigError(
+                f"{raw} is a logical table: brokers alone know how its physical tables make one",
+                where=client.config.url,
+                remedy=f"use the option 'query', which a broker answers, or read {', '.join(physical)}",
+            )
         raise NotFoundError(
             f"there is no table {' or '.join(TableName.of(raw, each) for each in wanted)}",
             where=client.config.url,
@@ -123,8 +131,7 @@ def find_table(client: ControllerClient, options: ReadOptions) -> TableToRead:
     if options.read_from is ReadFrom.SEGMENTS:
         for config in configs:
             # Which rows are the newest of their keys is known to servers alone.
-            upsert = (config.model_extra or {}).get("upsertConfig") or {}
-            if upsert.get("mode", "NONE") != "NONE":
+            if config.pinots_upsert:
                 raise ConfigError(
                     f"{config.name_with_type} is an upsert table: its segments hold rows that are replaced",
                     remedy="use 'readFrom' servers",
@@ -241,7 +248,7 @@ def _segments(
         if not _SERVING.intersection(wanted.values()):
             continue  # taken off line
         serving = {server: state for server, state in external.get(name, {}).items() if state in _SERVING}
-        consuming = "CONSUMING" in wanted.values()
+        consuming = has_no_tar(wanted, serving)
         has_tar = read_from is ReadFrom.SEGMENTS and not consuming
         if not serving and not has_tar:
             missing.append(f"{name} ({', '.join(sorted(wanted))})")
@@ -258,6 +265,18 @@ def _segments(
             remedy="start the servers that are named, or use 'readFrom' segments",
         )
     return found
+
+
+def has_no_tar(wanted: Mapping[str, str], serving: Mapping[str, str]) -> bool:
+    """Return whether a segment still takes rows, or is being built of those that it took.
+
+    The ideal state has a segment of a pauseless table (Pinot 1.4 and later) ONLINE before it is a file.
+
+    Args:
+        wanted: States by the ideal state.
+        serving: States of the servers that serve it.
+    """
+    return "CONSUMING" in wanted.values() or set(serving.values()) == {"CONSUMING"}
 
 
 def _check_grpc(servers: Sequence[ServerAddress]) -> None:

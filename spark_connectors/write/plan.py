@@ -198,6 +198,9 @@ def _table(client: ControllerClient, options: WriteOptions, frame: StructType) -
                 expected=f"an OFFLINE table {table} beside it",
                 remedy="make the OFFLINE table first",
             ) from error
+        logical = client.tables.logical_error(table.raw)
+        if logical is not None:
+            raise logical from error
         if not options.create_table:
             error.remedy = "make the table, or set 'createTable'"
             raise

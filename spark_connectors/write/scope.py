@@ -25,6 +25,7 @@ from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, ConflictError, DataError
 from controller_client.models import Schema, SegmentMetadata, TableConfig
+from controller_client.models.epoch_format import UNIT_NS
 from controller_client.zookeeper import PropertyStore
 from spark_connectors.options import WriteOptions
 from spark_connectors.types import epoch_unit, stored_numbers
@@ -53,12 +54,19 @@ class TimeScope:
 
     def place(self, segment: SegmentMetadata) -> _Place:
         """Return where a segment lies."""
-        start, last = segment.start_time, segment.end_time
-        if start is None or last is None or segment.time_unit != self.unit:
+        if segment.start_time is None or segment.end_time is None:
             return _Place.ACROSS
-        if last < self.first or start >= self.end:
+        # Pinot 0.11 records the column's own numbers, 1.x milliseconds: of a finer column, cut towards 1970.
+        if segment.time_unit not in {self.unit, "MILLISECONDS"}:
+            return _Place.ACROSS
+        recorded, own = UNIT_NS[segment.time_unit], UNIT_NS[self.unit]
+        cut = max(recorded - own, 0)
+        start = segment.start_time * recorded - (cut if segment.start_time <= 0 else 0)
+        last = segment.end_time * recorded + (cut if segment.end_time >= 0 else 0)
+        first, end = self.first * own, self.end * own
+        if last < first or start >= end:
             return _Place.OUTSIDE
-        return _Place.INSIDE if self.first <= start and last < self.end else _Place.ACROSS
+        return _Place.INSIDE if first <= start and last < end else _Place.ACROSS
 
     def check_rows(self, batch: pa.RecordBatch) -> None:
         """Refuse rows outside.
