@@ -18,7 +18,7 @@ from controller_client.client import ControllerClient
 from controller_client.clock import Clock
 from controller_client.common.names import TableName
 from controller_client.errors import LockHeldError, NotFoundError, PinotPluginError
-from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
+from minion_tasks.file_ingestion.params.table_params import CRON_SCHEDULE, SCHEDULE, TASK_TYPE
 
 logger = logging.getLogger(__name__)
 
@@ -194,6 +194,7 @@ def read_schedules(client: ControllerClient) -> dict[TableName, str]:
             configs = client.tables.task_config(table, TASK_TYPE)
         except NotFoundError:
             continue  # dropped since it was listed
-        if configs and configs.get("schedule"):
-            schedules[table] = configs["schedule"]
+        schedule = configs and (configs.get(SCHEDULE) or configs.get(CRON_SCHEDULE))
+        if schedule:
+            schedules[table] = schedule
     return schedules

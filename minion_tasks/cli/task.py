@@ -26,7 +26,7 @@ from controller_client.zookeeper import TableLock, process_name
 from minion_tasks.cli.plan import plan, purge
 from minion_tasks.cli.session import session
 from minion_tasks.cli.tools import column_fields, run_tools, show_progress
-from minion_tasks.file_ingestion.params.registration import load_params, offline_table
+from minion_tasks.file_ingestion.params.registration import load_params, offline_table, register_task
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
 from minion_tasks.file_ingestion.run.trigger import RunReport, run_task
 from minion_tasks.file_ingestion.session.model import SessionState
@@ -84,7 +84,7 @@ def register(
     if dry_run:
         cli.out.note(f"{name} would get this {TASK_TYPE}:")
     else:
-        cli.client().tables.set_task_config(name, TASK_TYPE, configs)
+        configs = dict(register_task(cli.client().tables, name, configs))
         cli.out.note(f"{TASK_TYPE} is registered with {name}")
     cli.out.record(masked(configs))
 

@@ -15,6 +15,7 @@ from controller_client.client import ControllerClient
 from controller_client.clock import Clock
 from controller_client.errors import NotAppliedError, NotFoundError, OutcomeUnknownError
 from controller_client.helix import TaskQueues
+from controller_client.rest.instances import DRAINED
 from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.engine.subtask import subtasks_of
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
@@ -35,13 +36,15 @@ _ENDED_SINCE = {
 
 
 class _Work(Enum):
-    """What Helix reports of a job. STALLED: it runs, but no subtask of it does or will.
+    """What Helix reports of a job.
 
-    Helix leaves a job so whose subtasks were dropped more often than they may be tried. For a moment it is so
-    too, while a subtask moves from a dead minion to another.
+    RUNNING: a minion has a subtask of it. STALLED: it runs, but no subtask of it does or will. Helix leaves a
+    job so whose subtasks were dropped more often than they may be tried. For a moment it is so too, while a
+    subtask moves from a dead minion to another.
     """
 
     GOING_ON = "going on"
+    RUNNING = "running"
     STALLED = "stalled"
     OVER = "over"
 
@@ -166,7 +169,9 @@ class MinionEngine:
                 work_seen_s = now_s
             if work is _Work.OVER or now_s - work_seen_s > self._minion_grace_s:
                 return
-            if self._live_minions(params.minion_tag):
+            # A drained minion ends what it runs, and gets nothing more.
+            ending = work is _Work.RUNNING and self._live_minions(DRAINED)
+            if ending or self._live_minions(params.minion_tag):
                 minion_seen_s = now_s
             elif now_s - minion_seen_s > self._minion_grace_s:
                 raise NoMinionError(
@@ -190,7 +195,7 @@ class MinionEngine:
             reason = subtask.get("info") or _ENDED_SINCE.get(
                 state, "its minion reported no reason: see its log"
             )
-            end = f"{state} on {minion}: {reason}" if minion else "no minion has accepted it"
+            end = f"{state or 'not begun'} on {minion}: {reason}" if minion else "no minion has accepted it"
             for number in subtask["taskConfig"]["configs"]["groups"].split(","):
                 ends[int(number)] = end
         return ends
@@ -216,6 +221,8 @@ class MinionEngine:
             # The controller restarts; the job is in ZooKeeper and goes on without it.
             logger.warning("the controller does not report the state of %s now: %s", task_name, error)
             return _Work.GOING_ON
+        if "RUNNING" in states:
+            return _Work.RUNNING
         return _Work.STALLED if states and _ENDED.issuperset(states) else _Work.GOING_ON
 
     def _live_minions(self, tag: str) -> list[str]:
@@ -228,9 +235,12 @@ class MinionEngine:
             return []  # it joined a moment ago and has no config yet, or it was dropped
 
     def _require_minion(self, tag: str) -> None:
-        if not self._live_minions(tag):
-            raise NoMinionError(
-                f"no live minion has the tag {tag!r}",
-                expected="at least one Python-hosted minion",
-                remedy="start one with 'pinotctl serve minion'",
-            )
+        if self._live_minions(tag):
+            return
+        drained = self._live_minions(DRAINED)
+        raise NoMinionError(
+            f"no live minion has the tag {tag!r}" + (f"; drained: {', '.join(drained)}" if drained else ""),
+            expected="at least one Python-hosted minion",
+            remedy="start one with 'pinotctl serve minion'"
+            + (", or enable a drained one (PUT /instances/NAME/state?state=ENABLE)" if drained else ""),
+        )

@@ -97,6 +97,13 @@ PARAMETERS: tuple[Parameter, ...] = (
         "schedule", text, None, "Quartz cron expression at which `pinotctl scheduler` starts the task."
     ),
     Parameter(
+        "cronSchedule",
+        text,
+        None,
+        "As `schedule`, and what `pinotctl task register` makes of it where Pinot 1.3 or later refuses a "
+        "schedule for want of a minion.",
+    ),
+    Parameter(
         "outputDirURI",
         text,
         None,

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName, TableType
-from controller_client.errors import ConfigError
-from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
+from controller_client.errors import ConfigError, RejectedError
+from controller_client.rest.tables import TablesApi
+from minion_tasks.file_ingestion.params.table_params import (
+    CRON_SCHEDULE,
+    SCHEDULE,
+    TASK_TYPE,
+    FileIngestionParams,
+)
+
+_NO_MINION = "Failed to find minion instances with tag"
 
 
 def offline_table(client: ControllerClient, name: str) -> TableName:
@@ -46,3 +56,32 @@ def load_params(client: ControllerClient, table: TableName) -> FileIngestionPara
             remedy="add one with 'pinotctl task register'",
         )
     return FileIngestionParams.from_configs(configs)
+
+
+def register_task(tables: TablesApi, table: str, configs: Mapping[str, str]) -> Mapping[str, str]:
+    """Put the task into a table's config.
+
+    Pinot 1.3 and later refuse a ``schedule`` where no minion of the task's tag is there: with engine spark
+    there never is one, and else it may come later. It is registered as ``cronSchedule`` then.
+
+    Args:
+        tables: The controller's tables.
+        table: Name with type.
+        configs: The task's parameters; they were checked.
+
+    Returns:
+        What is registered.
+
+    Raises:
+        NotFoundError: There is no such table.
+        ConflictError: Somebody else wrote the table's config at the same time.
+        RejectedError: Pinot finds it wrong.
+    """
+    try:
+        tables.set_task_config(table, TASK_TYPE, configs)
+    except RejectedError as error:
+        if SCHEDULE not in configs or _NO_MINION not in str(error):
+            raise
+        configs = {CRON_SCHEDULE if key == SCHEDULE else key: value for key, value in configs.items()}
+        tables.set_task_config(table, TASK_TYPE, configs)
+    return configs

@@ -22,6 +22,9 @@ from minion_tasks.file_ingestion.session.naming import SegmentNames
 
 TASK_TYPE = "FileIngestionTask"
 
+SCHEDULE, CRON_SCHEDULE = "schedule", "cronSchedule"
+"""Two names of one parameter; Pinot has an opinion about the first."""
+
 
 _BY_KEY = {parameter.key: parameter for parameter in PARAMETERS}
 _APPEND_ONLY = ("desiredSegmentSize", "maxNumRecordsPerSegment")
@@ -114,7 +117,7 @@ class FileIngestionParams:
             input_format=values["inputFormat"],
             include=_pattern("includeFileNamePattern", values),
             exclude=_pattern("excludeFileNamePattern", values),
-            schedule=values["schedule"],
+            schedule=values[SCHEDULE] or values[CRON_SCHEDULE],
             output_dir_uri=output_uri,
             push_mode=values["push.mode"],
             max_tasks=values["tableMaxNumTasks"],
@@ -145,6 +148,8 @@ def _check_together(configs: Mapping[str, str], values: Mapping[str, Any]) -> No
     swap, sync, push = (
         values[key] for key in ("consistentPushSwapEnabled", "enableSync", "consistentPushEnabled")
     )
+    if values[SCHEDULE] and values[CRON_SCHEDULE]:
+        raise ConfigError(f"{SCHEDULE} and {CRON_SCHEDULE} are one parameter", remedy="keep one of them")
     if values["enableAtomicUpload"] and not sync:
         raise ConfigError(
             "enableAtomicUpload needs sync mode, but enableSync is not true",
