@@ -24,7 +24,7 @@ UNKNOWN_TABLE = 190
 """Pinot's number of the error that the table of a query is not there."""
 
 # Codes of org.apache.pinot.common.exception.QueryException that say that part of the data is missing.
-_PARTIAL_CODES = frozenset({210, 230, 235, 305, 427})
+_PARTIAL_CODES = frozenset({210, 230, 235, 305, 425, 427})
 _LONGEST_TEXT = 1_000
 # "org.apache.calcite.runtime.CalciteContextException: " adds nothing to the text that follows.
 _JAVA_NAMES = re.compile(r"\b(?:[a-z]\w*\.){2,}[A-Z]\w*: ")
@@ -44,7 +44,8 @@ class QueryStats:
     """What the broker reports about how it got the result.
 
     With ``groups_limit_reached`` the result lacks groups. ``segments_invalid`` lack a column that the query
-    names: servers leave them out without an error.
+    names: servers leave them out without an error. ``row_filters_applied`` says whether the broker left out
+    rows that this user may not see (Pinot 1.4 and later).
     """
 
     servers_queried: int
@@ -58,6 +59,7 @@ class QueryStats:
     partial: bool
     groups_limit_reached: bool
     segments_invalid: int
+    row_filters_applied: bool
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,7 @@ def _stats(document: Mapping[str, Any]) -> QueryStats:
         partial=bool(document.get("partialResult")),
         groups_limit_reached=bool(document.get("numGroupsLimitReached")),
         segments_invalid=document.get("numSegmentsPrunedInvalid", 0),
+        row_filters_applied=bool(document.get("rlsFiltersApplied")),
     )
 
 

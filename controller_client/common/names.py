@@ -16,6 +16,8 @@ __all__ = ["SegmentName", "TableName", "TableType"]
 
 _STREAM_SEGMENT = re.compile(r".+__(?P<partition>\d+)__(?P<sequence>\d+)__[^_]+", re.DOTALL)
 
+_DEFAULT_DATABASE = "default"
+
 
 class TableType(StrEnum):
     """The two kinds of tables (org.apache.pinot.spi.config.table.TableType)."""
@@ -54,7 +56,13 @@ class TableName(str):
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Read a name; None for one without type."""
+        """Read a name; None for one without type.
+
+        The prefix of the default database is left out, as Pinot leaves it out of all that it keeps.
+        """
+        database, _, rest = text.partition(".")
+        if database.lower() == _DEFAULT_DATABASE and rest and "." not in rest:
+            text = rest
         for table_type in TableType:
             raw = text.removesuffix(f"_{table_type}")
             if raw and raw != text:

@@ -19,6 +19,7 @@ from controller_client.common.redaction import mask_text
 from controller_client.consumption.committing import failed_segments
 from controller_client.consumption.offsets import parse_consume_from
 from controller_client.consumption.pausing import pause, wait_paused
+from controller_client.consumption.pinots_pauses import refuse_pinots_pause, topic_remedy
 from controller_client.consumption.plan import Plan, begin, drop, save, under_way
 from controller_client.consumption.resuming import ResumeResult, resume
 from controller_client.consumption.stream_change import StreamChange
@@ -74,8 +75,10 @@ def change_stream(
         ConfigError: It is not given what to change, or where to begin; or secret values are needed again.
         NotFoundError: There is no such table; or no such topic (where the stream's offsets can be read).
         SourceError: The new stream does not answer this process (with ``watch_stream`` alone).
-        ConflictError: Another recipe is under way, or somebody else changed the stream config meanwhile.
-        RejectedError: The new stream could not be read; the old one is back, at the old offsets.
+        ConflictError: Another recipe is under way, or somebody else changed the stream config meanwhile; or
+            single partitions or topics are paused.
+        RejectedError: The new stream could not be read; the old one is back, at the old offsets. Or Pinot
+            itself has paused the table, and nothing was changed.
         WaitTimeoutError: The pause was not finished; run it again.
     """
     plan = under_way(control, RECIPE)
@@ -210,7 +213,15 @@ def _wanted(
             f"no change of the stream config of {control.table} is given, and no earlier one is unfinished",
             remedy="pass --set KEY=VALUE",
         )
-    paused = control.ideal().flags.paused_partitions
+    ideal = control.ideal()
+    refuse_pinots_pause(control.table, ideal)
+    if ideal.paused_topics:
+        raise ConflictError(
+            f"the topic of {control.table} is paused by itself",
+            where=control.table,
+            remedy=topic_remedy(control.table, ideal.paused_topics),
+        )
+    paused = ideal.flags.paused_partitions
     if paused:
         # The consumer of a paused partition was made with the old config, and would keep using it.
         raise ConflictError(

@@ -1,7 +1,8 @@
 """Forced commits that are known to have happened.
 
 A server ignores the message for a segment that it has not loaded yet, silently; so the message is sent again,
-to those segments that are still open.
+to those segments that are still open. Of a pauseless table (Pinot 1.4 and later) a segment that is open no
+more may still have to be built: it counts as committed when it is.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from controller_client.common.names import SegmentName
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import OutcomeUnknownError, RejectedError, UnreachableError
+from controller_client.helix.stream_segments import SegmentRecord
 
-__all__ = ["Forcer", "describe_open", "failed_segments", "force_commit"]
+__all__ = ["Forcer", "describe_building", "describe_open", "failed_segments", "force_commit"]
 
 logger = logging.getLogger(__name__)
 
@@ -44,11 +46,16 @@ class Forcer:
             self._again_s.setdefault(segment, _FIRST_AGAIN_S)
 
     def force(self, segments: Collection[str]) -> None:
-        """Send the message to those that it was not sent to, or that are open long after it was."""
+        """Send the message to those that it was not sent to, or that are open long after it was.
+
+        Raises:
+            RejectedError: Pinot refuses the very first one.
+        """
         now = self._control.clock.monotonic()
         due = [each for each in segments if now >= self._sent_s.get(each, -1e9) + self._again_s.get(each, 0)]
         if not due:
             return
+        is_first = not self._sent_s
         for segment in due:
             if segment in self._sent_s:
                 self._again_s[segment] = min(self._again_s[segment] * 2, _LONGEST_AGAIN_S)
@@ -58,6 +65,8 @@ class Forcer:
                 self._control.table, segments=due, batch_size=self._batch_size
             )
         except (RejectedError, OutcomeUnknownError, UnreachableError) as error:
+            if is_first and isinstance(error, RejectedError):
+                raise
             # Sending it twice does no harm, and a silent server may come back: the final error names the
             # servers that did not.
             logger.warning("%s: forcing the commit failed: %s", self._control.table, error.message)
@@ -80,6 +89,17 @@ def describe_open(control: TableControl, open_segments: dict[str, tuple[str, ...
     return "; ".join(parts)
 
 
+def describe_building(control: TableControl, segments: Collection[SegmentRecord]) -> str:
+    """List which segments are consumed to their end, but not built, and what servers have of them."""
+    view = control.client.tables.external_view(control.table)
+    parts = []
+    for each in segments:
+        name = each.segment.name
+        where = ", ".join(f"{state} on {server}" for server, state in sorted(view.get(name, {}).items()))
+        parts.append(f"partition {each.segment.partition} ({name}), {where or 'on no server'}")
+    return "; ".join(parts)
+
+
 def force_commit(
     control: TableControl, *, timeout_s: float, wait: bool = True, batch_size: int | None = None
 ) -> tuple[str, ...]:
@@ -88,7 +108,7 @@ def force_commit(
     Args:
         control: The table.
         timeout_s: Seconds until the last check.
-        wait: Until all of it is committed and sealed on the servers; else send the message alone.
+        wait: Until all of it is committed, built and sealed on the servers; else send the message alone.
         batch_size: How many segments commit at a time; Pinot 1.4 and later.
 
     Returns:
@@ -96,7 +116,8 @@ def force_commit(
 
     Raises:
         NotFoundError: There is no such table.
-        RejectedError: The table is disabled, or has no live server.
+        RejectedError: The table is disabled, or has no live server; or it has an upsert of Pinot's own with
+            which Pinot forces no commit.
         WaitTimeoutError: Some are still open; the error lists which, and on which servers.
         OutcomeUnknownError: The reply was lost, and it was not to be waited.
     """
@@ -113,7 +134,10 @@ def force_commit(
         left = {name: servers for name, servers in now.items() if name in first}
         forcer.force(left)
         left = left or {name: each for name, each in control.servers_consume().items() if name in first}
-        return f"still open: {describe_open(control, left)}" if left else None
+        if left:
+            return f"still open: {describe_open(control, left)}"
+        building = [each for each in control.committing() if each.segment.name in first]
+        return f"not built yet: {describe_building(control, building)}" if building else None
 
     wait_until(
         missing,

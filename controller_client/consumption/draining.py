@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping
 
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.pausing import pause
+from controller_client.consumption.pinots_pauses import is_topic_paused, refuse_pinots_pause, topic_remedy
 from controller_client.consumption.plan import begin, drop, save, under_way
 from controller_client.consumption.resuming import resume
 from controller_client.consumption.status import TableStatus
 from controller_client.consumption.table_control import TableControl
+from controller_client.errors import ConflictError
 from controller_client.helix.stream_segments import read_partitions
+from controller_client.stream.topics import topic_index
 
 __all__ = ["RECIPE", "drain"]
 
@@ -43,7 +46,8 @@ def drain(
 
     Raises:
         StreamUnknownError: The end offsets are not given and cannot be read from the stream.
-        ConflictError: Another recipe is under way.
+        ConflictError: Another recipe is under way, or a topic is paused by itself.
+        RejectedError: Pinot itself has paused the table.
         WaitTimeoutError: They were not reached; the error lists how far each partition is. Run it again
             to keep waiting.
     """
@@ -55,6 +59,7 @@ def drain(
     else:
         report(f"resume the recipe that {plan.by} began")
         end_offsets = {int(number): offset for number, offset in plan.data["ends"].items()}
+    _check_consumes(control, end_offsets)
     where = ", ".join(f"{number}={offset}" for number, offset in sorted(end_offsets.items()))
     if dry_run:
         report(f"would wait until {control.table} has read up to the offsets {where}, and pause it")
@@ -77,6 +82,18 @@ def drain(
     report("done: delete the recipe's record; the table stays paused")
     drop(control)
     return end_offsets
+
+
+def _check_consumes(control: TableControl, end_offsets: Mapping[int, int]) -> None:
+    ideal = control.ideal()
+    refuse_pinots_pause(control.table, ideal)
+    topics = {topic_index(number) for number in end_offsets if is_topic_paused(ideal, number)}
+    if topics:
+        raise ConflictError(
+            f"topics of {control.table} are paused by themselves, and would never be read to their end",
+            where=control.table,
+            remedy=f"leave their partitions out with --until, or {topic_remedy(control.table, topics)}",
+        )
 
 
 def _wait_read(control: TableControl, end_offsets: Mapping[int, int], timeout_s: float) -> None:
@@ -108,7 +125,7 @@ def _offset(status: TableStatus, number: int) -> int:
 
 def _uncommitted(control: TableControl, end_offsets: Mapping[int, int]) -> str:
     partitions = read_partitions(control.store, control.table)
-    committed = {number: int(each.next_offset or 0) for number, each in partitions.items()}
+    committed = {number: int(each.committed_offset or 0) for number, each in partitions.items()}
     return ", ".join(
         f"partition {number} at {committed.get(number, 0)} of {end}"
         for number, end in sorted(end_offsets.items())

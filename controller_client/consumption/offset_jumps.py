@@ -69,7 +69,7 @@ def find_jumps(control: TableControl, before: Mapping[int, PartitionSegments]) -
     for partition, segments in before.items():
         expected = segments.next_offset
         newest = segments.newest
-        if expected is None or not (newest.committed or newest.is_placeholder):
+        if expected is None or not (newest.ended or newest.is_placeholder):
             continue
         later = sorted(
             each for each in by_partition.get(partition, ()) if each.sequence > newest.segment.sequence

@@ -39,7 +39,7 @@ def find_orphans(control: TableControl, ideal: IdealState) -> list[str]:
     found = []
     for partition, segments in read_partitions(control.store, control.table).items():
         newest = segments.newest
-        if newest.committed or newest.segment.name in ideal.segments or partition in consuming:
+        if newest.ended or newest.segment.name in ideal.segments or partition in consuming:
             continue
         age_ms = control.now_ms() - (newest.created_ms or 0)
         if ideal.flags.table_paused or _SETTLED_MS <= age_ms < _PINOT_TAKES_OVER_MS:

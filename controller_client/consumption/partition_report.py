@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from controller_client.helix import read_record_at, write_own_record
+from controller_client.helix import live_session, read_record_at, write_own_record
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
-__all__ = ["PartitionReport", "live_session", "read_report", "read_reports", "write_report"]
+__all__ = ["PartitionReport", "read_report", "read_reports", "write_report"]
 
 _SESSION = "session"
 
@@ -56,12 +56,6 @@ class PartitionReport:
             for table, partitions in record.map_fields.items()
         }
         return cls(record.id, record.simple_fields.get(_SESSION, ""), held)
-
-
-def live_session(store: PropertyStore, instance: str) -> str | None:
-    """The Helix session of an instance, or None while it is not connected."""
-    record = read_record_at(store, f"/{store.cluster_name}/LIVEINSTANCES/{instance}")
-    return record.simple_fields.get("SESSION_ID") if record else None
 
 
 def write_report(store: PropertyStore, report: PartitionReport) -> None:

@@ -25,13 +25,13 @@ from controller_client.helix.ideal_state import (
     set_paused_partitions,
 )
 from controller_client.helix.stream_segments import newest_by_partition
-from controller_client.stream.config import StreamConfig
+from controller_client.rest.capabilities import Capability
 from controller_client.zookeeper import PropertyStore
 
 __all__ = ["RATE_LIMIT_KEY", "check_pause", "pause_partitions", "resume_partitions"]
 
 RATE_LIMIT_KEY = "topic.consumption.rate.limit"
-"""Stream config with which Pinot installs a rate limiter of its own, in the place that the hook needs."""
+"""Stream config with which Pinot 0.11 installs a rate limiter of its own, where the hook has its place."""
 
 
 def pause_partitions(
@@ -61,8 +61,8 @@ def pause_partitions(
 
     Raises:
         ConfigError: The table has no such partition.
-        UnsupportedError: A server is not hosted in Python, or the stream has a rate limit. Nothing was
-            changed.
+        UnsupportedError: A server is not hosted in Python, or the stream has a rate limit (before Pinot 1.3).
+            Nothing was changed.
         WaitTimeoutError: Some servers still consume. The pause stays requested, and they keep trying.
         OutcomeUnknownError: The reply to the change was lost.
     """
@@ -74,7 +74,7 @@ def pause_partitions(
     set_paused_partitions(store, table, lambda paused: paused | wanted)
     if wait:
         wait_until(
-            lambda: _still_consuming(store, table, wanted),
+            lambda: _still_consuming(control, wanted),
             what=f"partitions {_list(wanted)} of {table} to be paused",
             timeout_s=timeout_s,
             clock=control.clock,
@@ -140,7 +140,9 @@ def _check_partitions(table: TableName, wanted: frozenset[int], ideal: IdealStat
 
 
 def _check_rate_limit(control: TableControl) -> None:
-    if StreamConfig.of(control.client.tables.get(control.table)).values.get(RATE_LIMIT_KEY):
+    if control.client.cluster.capabilities().has(Capability.TABLE_MANAGERS):
+        return  # there the hook has a place of its own
+    if any(stream.values.get(RATE_LIMIT_KEY) for stream in control.streams()):
         raise UnsupportedError(
             f"single partitions of {control.table} cannot be paused: its stream has a rate limit",
             expected=f"no {RATE_LIMIT_KEY} in the stream config",
@@ -163,14 +165,24 @@ def _check_hosted(store: PropertyStore, table: TableName, wanted: frozenset[int]
         )
 
 
-def _still_consuming(store: PropertyStore, table: TableName, wanted: frozenset[int]) -> str | None:
+def _still_consuming(control: TableControl, wanted: frozenset[int]) -> str | None:
+    store, table = control.store, control.table
     ideal, view = read_ideal_state(store, table), read_external_view(store, table)
     late = [
         f"partition {partition} still consumes on {', '.join(names)}"
         for partition, names in read_partition_pauses(store, table, ideal).consuming_on.items()
         if partition in wanted
     ]
-    return "; ".join([*late, *_unsealed(ideal, view, wanted)]) or None
+    return "; ".join([*late, *_unsealed(ideal, view, wanted), *_unbuilt(control, wanted)]) or None
+
+
+def _unbuilt(control: TableControl, wanted: frozenset[int]) -> list[str]:
+    """Segments of a pauseless table that have ended and whose rows are in memory alone."""
+    return [
+        f"{each.segment.name} is consumed, but not built yet"
+        for each in control.committing()
+        if each.segment.partition in wanted
+    ]
 
 
 def _unsealed(ideal: IdealState, view: Mapping[str, Mapping[str, str]], wanted: frozenset[int]) -> list[str]:

@@ -1,11 +1,12 @@
-"""A pause that is finished: the flag set, every segment committed, nothing consuming on any server."""
+"""A pause that is finished: the flag set, every segment built, nothing consuming on any server."""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 from controller_client.common.waiting import wait_until
-from controller_client.consumption.committing import Forcer, describe_open
+from controller_client.consumption.committing import Forcer, describe_building, describe_open
 from controller_client.consumption.orphans import delete_orphans, find_orphans
 from controller_client.consumption.pause_record import (
     EXPLICIT,
@@ -28,6 +29,8 @@ from controller_client.helix.ideal_state import IdealState, read_flags
 
 __all__ = ["pause", "wait_paused"]
 
+logger = logging.getLogger(__name__)
+
 _SETTLE_S = 10.0
 _ABOUT_TO_PAUSE_MS = 300_000
 
@@ -44,6 +47,8 @@ def pause(
 ) -> bool:
     """Pause a table; any number of callers may do so at once, and again.
 
+    A pause that Pinot itself has made (a quota, a full disk) is left as it is, for Pinot to lift.
+
     Args:
         control: The table.
         reason: Why, in a word.
@@ -58,7 +63,8 @@ def pause(
 
     Raises:
         NotFoundError: There is no such table.
-        RejectedError: The table is disabled.
+        RejectedError: The table is disabled; or it has an upsert of Pinot's own with which Pinot forces no
+            commit.
         UnsupportedError: The version cannot pause.
         WaitTimeoutError: Something still consumes; the error lists the partitions and the servers.
         ConflictError: Somebody resumed the table meanwhile.
@@ -70,8 +76,20 @@ def pause(
     mine = Holder(control.by, control.now_ms(), reason, comment)
     change_record(control.store, control.table, lambda present: _joined(present, ideal, holder, mine))
     began = not ideal.flags.table_paused
+    if ideal.pinot_pause is not None and ideal.pinot_pause.is_pinots_own:
+        # To set the flag once more would make it somebody's pause, and Pinot would not lift it.
+        logger.warning(
+            "%s is paused by Pinot itself (%s), which resumes it by itself: if it is to stay paused then, "
+            "pause it again",
+            control.table,
+            ideal.pinot_pause.reason_code,
+        )
     if began:
-        _set_flag(control, comment, batch_size, timeout_s)
+        try:
+            _set_flag(control, comment, batch_size, timeout_s)
+        except RejectedError:
+            change_record(control.store, control.table, lambda present: _without(present, holder, mine))
+            raise
     _remember(control)
     if wait:
         wait_paused(control, timeout_s=timeout_s)
@@ -138,7 +156,9 @@ def _left(control: TableControl, ideal: IdealState) -> str | None:
     others = sorted(status.consuming_segments - ideal.consuming.keys())
     if not status.paused or others:
         return f"the controller reports: paused {status.paused}, consuming {others}"
-    return None
+    # By Pinot's own answer a pauseless table is paused before the last rows are anywhere but in memory.
+    building = control.committing()
+    return f"consumed, but not built yet: {describe_building(control, building)}" if building else None
 
 
 def _joined(present: PauseRecord | None, ideal: IdealState, name: str, mine: Holder) -> PauseRecord:
@@ -155,6 +175,14 @@ def _joined(present: PauseRecord | None, ideal: IdealState, name: str, mine: Hol
         present = PauseRecord(fresh)
     # Who asked first stays: five calls at once are one pause.
     return replace(present, holders={name: mine, **present.holders})
+
+
+def _without(present: PauseRecord | None, name: str, mine: Holder) -> PauseRecord | None:
+    """Take out who did not get the pause; others may be about to."""
+    if present is None or present.holders.get(name) != mine:
+        return present
+    left = {other: each for other, each in present.holders.items() if other != name}
+    return replace(present, holders=left) if left else None
 
 
 def _set_flag(control: TableControl, comment: str | None, batch_size: int | None, timeout_s: float) -> None:

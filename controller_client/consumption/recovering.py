@@ -11,6 +11,7 @@ from collections.abc import Callable
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.committing import failed_segments, force_commit
 from controller_client.consumption.pausing import pause
+from controller_client.consumption.pinots_pauses import is_topic_paused, refuse_pinots_pause
 from controller_client.consumption.resuming import ResumeResult, resume
 from controller_client.consumption.status import PartitionState
 from controller_client.consumption.table_control import TableControl
@@ -20,6 +21,7 @@ from controller_client.helix.stream_segments import newest_by_partition
 
 __all__ = ["recover", "recreate", "reset"]
 
+_ASK_AGAIN_S = 20.0
 _WAKE_AFTER_S = 10.0
 """A reset takes a second; after so long Helix keeps to what it decided before it."""
 
@@ -34,6 +36,9 @@ def recover(
 ) -> ResumeResult:
     """Commit what can be, and consume with new segments, which use the present schema and config.
 
+    Segments of a pauseless table whose servers died before they were built are consumed again first, by
+    Pinot's own check, which a resume asks for.
+
     Args:
         control: The table; paused or not, it consumes afterwards.
         timeout_s: Seconds for each of its waits.
@@ -42,16 +47,21 @@ def recover(
         dry_run: Report what would be done, and change nothing.
 
     Raises:
+        RejectedError: Pinot itself has paused the table.
         WaitTimeoutError: A segment does not leave ERROR, is not committed, or a partition does not
             start; the error lists which.
     """
-    failed = failed_segments(control)
-    steps = [f"reset {segment}, which is in ERROR on every server" for segment in failed]
+    refuse_pinots_pause(control.table, control.ideal())
+    failed, lost = failed_segments(control), _lost_segments(control)
+    steps = [f"have Pinot consume {segment} again, which no server has" for segment in lost]
+    steps += [f"reset {segment}, which is in ERROR on every server" for segment in failed]
     steps += [f"pause {control.table}", "resume it"] + (["reload the committed segments"] if reload else [])
     if dry_run:
         for step in steps:
             report(f"would {step}")
         return ResumeResult(changed=False)
+    if lost:
+        _consume_again(control, lost, timeout_s, report)
     if failed:
         _reset_failed(control, failed, timeout_s, report)
     report(f"pause {control.table} and wait until nothing consumes")
@@ -138,6 +148,40 @@ def reset(
     return committed
 
 
+def _lost_segments(control: TableControl) -> list[str]:
+    """Return the segments that are to be built, and that every server has in ERROR: their rows are gone."""
+    building = [each.segment.name for each in control.committing()]
+    view = control.client.tables.external_view(control.table) if building else {}
+    return [name for name in building if set(view.get(name, {}).values()) == {"ERROR"}]
+
+
+def _consume_again(
+    control: TableControl, segments: list[str], timeout_s: float, report: Callable[[str], None]
+) -> None:
+    report(f"have Pinot consume {', '.join(segments)} again")
+    asked_s = control.clock.monotonic() - _ASK_AGAIN_S
+
+    def missing() -> str | None:
+        nonlocal asked_s
+        left = [each.segment.name for each in control.committing() if each.segment.name in segments]
+        if left and control.clock.monotonic() - asked_s >= _ASK_AGAIN_S:
+            # It has the controller check the table, and that is what consumes such segments again.
+            control.client.consumption.resume(control.table)
+            asked_s = control.clock.monotonic()
+        return f"not built yet: {', '.join(left)}" if left else None
+
+    wait_until(
+        missing,
+        what=f"segments of {control.table} to be consumed again",
+        timeout_s=timeout_s,
+        clock=control.clock,
+        remedy=(
+            "does the stream still have the rows? With dedup or partial upsert Pinot does it only where "
+            "ingestionConfig.streamIngestionConfig.disasterRecoveryMode is ALWAYS"
+        ),
+    )
+
+
 def _reset_failed(
     control: TableControl, segments: list[str], timeout_s: float, report: Callable[[str], None]
 ) -> None:
@@ -167,6 +211,7 @@ def _reset_failed(
 
 def _unloaded(control: TableControl) -> str | None:
     """List which partitions no server consumes."""
-    loaded = newest_by_partition(control.servers_consume())
-    left = sorted(newest_by_partition(control.ideal().segments).keys() - loaded.keys())
+    ideal, loaded = control.ideal(), newest_by_partition(control.servers_consume())
+    wanted = {each for each in newest_by_partition(ideal.segments) if not is_topic_paused(ideal, each)}
+    left = sorted(wanted - loaded.keys())
     return f"no server consumes the partitions {', '.join(map(str, left))}" if left else None

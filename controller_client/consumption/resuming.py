@@ -13,6 +13,7 @@ from controller_client.consumption.offset_jumps import OffsetJump, find_jumps
 from controller_client.consumption.offsets import drop_placeholders, place_offsets, stands_behind_end
 from controller_client.consumption.orphans import delete_orphans, find_orphans
 from controller_client.consumption.pause_record import PauseRecord, drop_record, read_record
+from controller_client.consumption.pinots_pauses import is_topic_paused, refuse_pinots_pause, topic_remedy
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import (
     ConflictError,
@@ -27,6 +28,7 @@ from controller_client.helix.ideal_state import IdealState, read_flags
 from controller_client.helix.stream_segments import PartitionSegments, newest_by_partition, read_partitions
 from controller_client.rest.consumption import ConsumeFrom
 from controller_client.stream.offsets import OffsetRange
+from controller_client.stream.topics import topic_index
 
 __all__ = ["ResumeResult", "resume"]
 
@@ -67,6 +69,8 @@ def resume(
 ) -> ResumeResult:
     """Resume a table, or start the partitions of a table that is not paused but do not consume.
 
+    Topics that are paused by themselves stay so (Pinot 1.5 and later).
+
     Args:
         control: The table.
         consume_from: Where partitions start; those that consume go on, whatever it is. Or the offset of each
@@ -78,14 +82,16 @@ def resume(
     Raises:
         NotFoundError: There is no such table.
         RejectedError: The stream ends before the offset where the table goes on, so its next rows would be
-            dropped silently; or there is no partition of the given number.
+            dropped silently; or there is no partition of the given number, or its topic is paused by itself;
+            or Pinot itself has paused the table.
         ConflictError: The pause is not finished; or somebody paused the table again meanwhile.
         WaitTimeoutError: Some partitions do not consume; the error lists which, and why if known.
         OutcomeUnknownError: It is unknown whether the flag is cleared.
     """
     ideal = control.ideal()
+    refuse_pinots_pause(control.table, ideal)
     stream, _problem = control.stream_if_known()
-    before = _still_there(read_partitions(control.store, control.table), stream)
+    before = _resumable(ideal, read_partitions(control.store, control.table), stream)
     paused = ideal.flags.table_paused
     by_offset = not isinstance(consume_from, ConsumeFrom)
     if by_offset or (consume_from is not ConsumeFrom.LAST_CONSUMED and paused):
@@ -105,6 +111,7 @@ def resume(
             drop_placeholders(control)  # else Pinot may be about to make segments from them
         start = consume_from
     else:
+        _require_topics(control, ideal, consume_from)
         place_offsets(control, consume_from)
         start = ConsumeFrom.LAST_CONSUMED
     _clear_flag(control, start, comment, read_record(control.store, control.table), timeout_s)
@@ -127,11 +134,27 @@ def _require_finished(control: TableControl, ideal: IdealState) -> None:
     )
 
 
-def _still_there(
-    partitions: Mapping[int, PartitionSegments], stream: Mapping[int, OffsetRange]
+def _require_topics(control: TableControl, ideal: IdealState, offsets: Mapping[int, int]) -> None:
+    paused = sorted(number for number in offsets if is_topic_paused(ideal, number))
+    if paused:
+        topics = {topic_index(number) for number in paused}
+        raise RejectedError(
+            f"the topic of partition {', '.join(map(str, paused))} of {control.table} is paused by itself",
+            expected="offsets of partitions that a resume of the table resumes",
+            where=control.table,
+            remedy=topic_remedy(control.table, topics),
+        )
+
+
+def _resumable(
+    ideal: IdealState, partitions: Mapping[int, PartitionSegments], stream: Mapping[int, OffsetRange]
 ) -> dict[int, PartitionSegments]:
-    """Leave out the partitions that the stream does not have any more: nothing of them can be resumed."""
-    return {number: each for number, each in partitions.items() if not stream or number in stream}
+    """Leave out partitions that the stream does not have any more, and those of topics that stay paused."""
+    return {
+        number: each
+        for number, each in partitions.items()
+        if (not stream or number in stream) and not is_topic_paused(ideal, number)
+    }
 
 
 def _require_readable(
@@ -207,6 +230,7 @@ def _wait_consuming(
 
     def missing() -> str | None:
         ideal = control.ideal()
+        refuse_pinots_pause(control.table, ideal)
         if ideal.flags.table_paused:
             raise ConflictError(
                 f"{control.table} was paused by somebody else while it was being resumed",
@@ -271,7 +295,7 @@ def _raise_if_long(control: TableControl, name: str, since_s: float) -> None:
 
 
 def _missing_partitions(ideal: IdealState, partitions: Mapping[int, PartitionSegments]) -> list[int]:
-    """Partitions that have no consuming segment in the ideal state, or one that is committed already.
+    """Partitions that have no consuming segment in the ideal state, or one that has ended already.
 
     The latter is usual for a moment of each commit. When the controller was killed in that moment, Pinot
     fixes it in the first check that runs five minutes later.
@@ -281,5 +305,5 @@ def _missing_partitions(ideal: IdealState, partitions: Mapping[int, PartitionSeg
         number
         for number, each in sorted(partitions.items())
         if number not in consuming
-        or (each.newest.committed and each.newest.segment.name == consuming[number].name)
+        or (each.newest.ended and each.newest.segment.name == consuming[number].name)
     ]

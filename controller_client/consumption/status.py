@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from controller_client.common.names import SegmentName, TableName
 from controller_client.consumption.pause_record import Holder, PauseRecord
+from controller_client.consumption.pinots_pauses import is_topic_paused
 from controller_client.helix.ideal_state import IdealState, PinotPause
-from controller_client.helix.stream_segments import PartitionSegments, newest_by_partition
+from controller_client.helix.stream_segments import PartitionSegments, SegmentRecord, newest_by_partition
 from controller_client.rest.consumption import ReplicaProgress
 from controller_client.rest.tables import SegmentStates
+from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import OffsetRange
+from controller_client.stream.topics import TopicPartition, topic_partition
 
 __all__ = ["Observation", "PartitionState", "PartitionStatus", "TableState", "TableStatus", "assess"]
 
@@ -25,8 +28,8 @@ class PartitionState(StrEnum):
     STARTING = "starting"
     """It should consume, and no server does yet."""
     COMMITTING = "committing"
-    """Its segment is not sealed yet, and no other follows: the table is paused, or the commit has not
-    ended."""
+    """Its segment is not sealed or built yet, and no other follows: the table is paused, or the commit has
+    not ended."""
     PAUSED = "paused"
     HELD = "held"
     """The partition alone is paused: every server of it keeps its consuming segment empty."""
@@ -67,6 +70,8 @@ class Observation:
         record: Who paused, when and why; None where nobody wrote it down.
         still_consuming: Servers that still consume a partition that is to be paused, by partition.
         partition_holders: Who paused single partitions.
+        streams: The stream configs of a table that has several topics, or a paused one; empty for others.
+        committing: Segments that have ended and are not built yet, of pauseless tables.
     """
 
     ideal: IdealState
@@ -78,11 +83,22 @@ class Observation:
     record: PauseRecord | None
     still_consuming: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     partition_holders: Mapping[int, Holder] = field(default_factory=dict)
+    committing: Sequence[SegmentRecord] = ()
+    streams: Sequence[StreamConfig] = ()
 
     @functools.cached_property
     def consuming(self) -> Mapping[int, SegmentName]:
         """The segments that should consume, by partition."""
         return newest_by_partition(self.ideal.consuming)
+
+    @functools.cached_property
+    def building(self) -> Mapping[int, tuple[str, ...]]:
+        """The names of the segments that are not built yet, by partition."""
+        found: dict[int, tuple[str, ...]] = {}
+        for each in self.committing:
+            number = each.segment.partition
+            found[number] = (*found.get(number, ()), each.segment.name)
+        return found
 
     @functools.cached_property
     def newest_in_view(self) -> Mapping[int, SegmentName]:
@@ -101,12 +117,14 @@ class PartitionStatus:
         servers: Those that should consume it, or still do.
         offset: The next offset to be read; None where nobody reports it.
         committed_offset: Where the committed rows end; None before the first commit.
+        building: Segments of it that are consumed to their end, but not built yet (pauseless tables).
         earliest_offset: First offset that the stream still has.
         latest_offset: The offset that the stream's next row will get.
         lag: Rows in the stream that are not read yet.
         lost: Rows (from, to behind the last) that the stream has dropped before they were read.
         segment_created_ms: When the controller made the segment: when the one before it was committed.
         paused_by: Who paused this partition alone; None where nobody did, or nobody wrote it down.
+        topic_partition: What it is in the stream, in a table of several topics.
     """
 
     partition: int
@@ -115,12 +133,14 @@ class PartitionStatus:
     servers: tuple[str, ...] = ()
     offset: str | None = None
     committed_offset: str | None = None
+    building: tuple[str, ...] = ()
     earliest_offset: int | None = None
     latest_offset: int | None = None
     lag: int | None = None
     lost: tuple[int, int] | None = None
     segment_created_ms: int | None = None
     paused_by: Holder | None = None
+    topic_partition: TopicPartition | None = None
 
     @property
     def ahead(self) -> bool:
@@ -141,6 +161,7 @@ class TableStatus:
         foreign: Whether it was paused before the first of them came.
         pinot_pause: What Pinot itself keeps about the pause, from 1.3 on.
         stream_problem: Why lag and lost rows are not known.
+        paused_topics: Topics that are paused by themselves: index and name.
     """
 
     table: TableName
@@ -150,6 +171,7 @@ class TableStatus:
     foreign: bool = False
     pinot_pause: PinotPause | None = None
     stream_problem: str | None = None
+    paused_topics: Mapping[int, str] = field(default_factory=dict)
 
     def in_state(self, *states: PartitionState) -> tuple[PartitionStatus, ...]:
         """Return the partitions that are in one of some states."""
@@ -170,7 +192,12 @@ def assess(table: TableName, seen: Observation) -> TableStatus:
         bool(record and record.foreign),
         seen.ideal.pinot_pause,
         seen.stream_problem,
+        {index: _topic_name(seen.streams, index) for index in sorted(seen.ideal.paused_topics)},
     )
+
+
+def _topic_name(streams: Sequence[StreamConfig], index: int) -> str:
+    return streams[index].topic if index < len(streams) else "?"
 
 
 def _table_state(ideal: IdealState, partitions: tuple[PartitionStatus, ...]) -> TableState:
@@ -179,7 +206,8 @@ def _table_state(ideal: IdealState, partitions: tuple[PartitionStatus, ...]) -> 
     if ideal.flags.table_paused:
         still = (PartitionState.PAUSED, PartitionState.HELD, PartitionState.GONE)
         return TableState.PAUSED if all(each.state in still for each in partitions) else TableState.PAUSING
-    fine = (PartitionState.CONSUMING, PartitionState.HELD, PartitionState.GONE)
+    # A paused partition of a table that is not is one of a topic that is paused by itself.
+    fine = (PartitionState.CONSUMING, PartitionState.PAUSED, PartitionState.HELD, PartitionState.GONE)
     return TableState.CONSUMING if all(each.state in fine for each in partitions) else TableState.INCOMPLETE
 
 
@@ -190,9 +218,9 @@ def _partition(number: int, seen: Observation) -> PartitionStatus:
     name = consuming.name if consuming else (newest.segment.name if newest else None)
     servers = _servers(name, number, seen)
     reported = [each for each in seen.progress.get(name or "", ()) if each.offset is not None]
-    committed = segments.next_offset if segments else None
+    next_offset = segments.next_offset if segments else None
     offset = _furthest([each.offset for each in reported if each.offset is not None]) if consuming else None
-    offset = offset or committed or (newest.start_offset if newest else None)
+    offset = offset or next_offset or (newest.start_offset if newest else None)
     stream, at = seen.stream.get(number), _number(offset)
     lag = stream.latest - at if stream and at is not None else None
     if lag is None and reported:
@@ -205,22 +233,24 @@ def _partition(number: int, seen: Observation) -> PartitionStatus:
         name,
         servers,
         offset,
-        committed,
+        segments.committed_offset if segments else None,
+        seen.building.get(number, ()),
         stream.earliest if stream else None,
         stream.latest if stream else _furthest_number(reported),
         max(lag, 0) if lag is not None else None,
         lost,
         newest.created_ms if newest else None,
         seen.partition_holders.get(number) if number in seen.ideal.flags.paused_partitions else None,
+        topic_partition(seen.streams, number) if len(seen.streams) > 1 else None,
     )
 
 
 def _partition_state(
     number: int, consuming: str | None, servers: tuple[str, ...], seen: Observation
 ) -> PartitionState:
-    paused = seen.ideal.flags.table_paused
+    paused = seen.ideal.flags.table_paused or is_topic_paused(seen.ideal, number)
     if consuming is None:
-        if servers:
+        if servers or (paused and number in seen.building):
             return PartitionState.COMMITTING
         if seen.stream and number not in seen.stream:
             return PartitionState.GONE
@@ -230,7 +260,7 @@ def _partition_state(
     if all(view.get(server) == "ERROR" or server in gave_up for server in servers):
         return PartitionState.FAILED
     segments = seen.partitions.get(number)
-    if segments and segments.newest.segment.name == consuming and segments.newest.committed:
+    if segments and segments.newest.segment.name == consuming and segments.newest.ended:
         # Usual for a moment of each commit; it lasts when the controller was killed in that moment.
         return PartitionState.COMMITTING
     listed = number in seen.ideal.flags.paused_partitions

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 from controller_client.clock import Clock
 from controller_client.common.names import SegmentName, TableName, TableType
+from controller_client.consumption.own_upsert import upsert_warnings
 from controller_client.consumption.partition_record import read_partition_holders
 from controller_client.consumption.pause_record import read_record
 from controller_client.consumption.paused_partitions import read_partition_pauses
 from controller_client.consumption.status import Observation, TableStatus, assess
 from controller_client.errors import ConfigError, NotAppliedError, SourceError
 from controller_client.helix.ideal_state import IdealState, read_ideal_state
-from controller_client.helix.stream_segments import read_partitions
+from controller_client.helix.stream_segments import SegmentRecord, read_committing, read_partitions
 from controller_client.rest.client import RestClient
 from controller_client.rest.consumption import ReplicaProgress
 from controller_client.stream.config import StreamConfig
@@ -21,8 +22,8 @@ from controller_client.stream.offsets import (
     OffsetRange,
     StreamOffsets,
     StreamUnknownError,
-    open_offsets,
 )
+from controller_client.stream.topics import may_have_topics, open_table_offsets
 from controller_client.zookeeper import PropertyStore, process_name
 
 __all__ = ["TableControl"]
@@ -50,7 +51,9 @@ class TableControl:
     table: TableName
     by: str = ""
     watch_stream: bool = True
-    _offsets: tuple[StreamConfig, StreamOffsets] | None = field(default=None, init=False, repr=False)
+    _offsets: tuple[tuple[StreamConfig, ...], StreamOffsets] | None = field(
+        default=None, init=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         self.table = TableName(self.table)  # scripts may pass a plain text
@@ -97,8 +100,24 @@ class TableControl:
         }
         return {segment: servers for segment, servers in found.items() if servers}
 
+    def committing(self) -> list[SegmentRecord]:
+        """Return the segments of a pauseless table that have ended and are not built yet."""
+        return read_committing(self.store, self.table, read_partitions(self.store, self.table))
+
+    def streams(self) -> tuple[StreamConfig, ...]:
+        """Return the stream configs of the table's topics: one, before Pinot 1.4.
+
+        Raises:
+            NotFoundError: There is no such table.
+        """
+        return StreamConfig.all_of(self.client.tables.get(self.table))
+
+    def upsert_warnings(self) -> list[str]:
+        """Return what a pause or forced commit may do to a table with Pinot's own upsert or dedup."""
+        return upsert_warnings(self.client.tables.get(self.table))
+
     def stream(self) -> dict[int, OffsetRange]:
-        """Return what the stream holds, by partition.
+        """Return what the stream holds, by partition of the table.
 
         Raises:
             NotFoundError: There is no such topic.
@@ -106,10 +125,10 @@ class TableControl:
         """
         if not self.watch_stream:
             raise StreamUnknownError("the stream's offsets are unknown: reading the stream was switched off")
-        config = StreamConfig.of(self.client.tables.get(self.table))
-        if self._offsets is None or self._offsets[0] != config:
+        streams = self.streams()
+        if self._offsets is None or self._offsets[0] != streams:
             # Kept, as each has connections and threads of its own.
-            self._offsets = (config, open_offsets(config))
+            self._offsets = (streams, open_table_offsets(streams))
         return dict(self._offsets[1].read())
 
     def stream_if_known(self) -> tuple[dict[int, OffsetRange], str | None]:
@@ -131,9 +150,11 @@ class TableControl:
         if ideal.consuming:
             progress = self.client.consumption.progress(self.table)
         stream, problem = self.stream_if_known()
+        partitions = read_partitions(self.store, self.table)
+        by_topic = bool(ideal.paused_topics) or may_have_topics({*partitions, *stream})
         seen = Observation(
             ideal=ideal,
-            partitions=read_partitions(self.store, self.table),
+            partitions=partitions,
             view=self.client.tables.external_view(self.table),
             progress=progress,
             stream=stream,
@@ -141,5 +162,7 @@ class TableControl:
             record=read_record(self.store, self.table),
             still_consuming=read_partition_pauses(self.store, self.table, ideal).consuming_on,
             partition_holders=read_partition_holders(self.store, self.table),
+            committing=read_committing(self.store, self.table, partitions),
+            streams=self.streams() if by_topic else (),
         )
         return assess(self.table, seen)

@@ -25,8 +25,8 @@ __all__ = ["AuditOptions", "Auditor", "TableAudit"]
 
 logger = logging.getLogger(__name__)
 
-_COMPARED = frozenset({Fault.OBJECT_GONE, Fault.WRONG_SIZE, Fault.WRONG_CRC})
-"""Faults that are seen by comparing the store with metadata that were read before it."""
+_COMPARED = frozenset({Fault.OBJECT_GONE, Fault.WRONG_SIZE, Fault.WRONG_CRC, Fault.NOT_BUILT})
+"""Faults that are seen by comparing the store, or servers, with metadata that were read before them."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ class TableAudit:
         table: Name with type.
         segments: Committed segments that were inspected.
         consuming: Segments that are not committed yet.
+        committing: Those among them that are consumed to their end, and are being built.
         faulty: Segments with findings, in the order of their names.
         silent: Servers that did not report their check sums, and why.
     """
@@ -65,6 +66,7 @@ class TableAudit:
     consuming: int
     faulty: tuple[Judgement, ...]
     silent: tuple[tuple[str, str], ...]
+    committing: int = 0
 
 
 class Auditor:
@@ -124,6 +126,7 @@ class Auditor:
             consuming=sum(each.record.consuming for each in judged),
             faulty=tuple(self._still_so(table, faulty)),
             silent=tuple(sorted(silent.items())),
+            committing=sum(each.record.committing for each in judged),
         )
 
     def judge(

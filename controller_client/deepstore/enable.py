@@ -141,10 +141,8 @@ def check_table(config: TableConfig) -> list[Check]:
     name = config.name_with_type
     if config.table_type is not TableType.REALTIME:
         return [Check(name, Verdict.WRONG, "only servers of a REALTIME table commit segments")]
-    document = config.to_json()["segmentsConfig"]
-    replicas = int(document.get("replicasPerPartition") or document.get("replication") or 1)
-    if replicas > 1:
-        return [Check(name, Verdict.OK, f"{replicas} replicas")]
+    if config.replicas > 1:
+        return [Check(name, Verdict.OK, f"{config.replicas} replicas")]
     text = "one replica: until a repair, its server has the only copy of a segment that the store refused"
     return [Check(name, Verdict.NOTE, text)]
 

@@ -35,6 +35,9 @@ class Fault(WordEnum):
     """Fewer good copies, on servers and in the store together, than asked for."""
     REPLICA_CRC = "replica_crc"
     """A server has loaded another segment under this name than the one in the metadata."""
+    NOT_BUILT = "not_built"
+    """All rows are consumed, but no server has them any more, and nothing was built of them (pauseless tables
+    of Pinot 1.4 and later)."""
     NOT_CHECKED = "not_checked"
     """The store could not be inspected for this segment."""
     COPIES_UNKNOWN = "copies_unknown"
@@ -110,7 +113,7 @@ class Judgement:
     Attributes:
         record: Its metadata.
         replicas: On servers.
-        findings: What is wrong; none for a segment that is not committed yet.
+        findings: What is wrong; of a segment that is not committed yet only that it cannot be any more.
         stored_well: Whether the store has a good copy.
         copies: Copies that are known to be good, on servers and in the store together.
     """
@@ -139,7 +142,7 @@ def judge(
         min_copies: Good copies that there should be, on servers and in the store together.
     """
     if record.consuming:
-        return Judgement(record, replicas, (), stored_well=False, copies=0)
+        return Judgement(record, replicas, _build_fault(record, replicas), stored_well=False, copies=0)
     fault = _store_fault(record, stored)
     stored_well = fault is None
     good = [each.server for each in replicas if each.is_good(record)]
@@ -163,6 +166,14 @@ def judge(
             detail += f"; no check sum from {', '.join(unknown)}"
             findings.append(Finding(Fault.COPIES_UNKNOWN, detail))
     return Judgement(record, replicas, tuple(findings), stored_well, copies)
+
+
+def _build_fault(record: SegmentRecord, replicas: tuple[Replica, ...]) -> tuple[Finding, ...]:
+    """Return the fault of a segment that is to be built from rows that nobody has."""
+    if not record.committing or any(each.state in ("CONSUMING", "ONLINE") for each in replicas):
+        return ()
+    states = ", ".join(f"{each.state} on {each.server}" for each in replicas) or "on no server"
+    return (Finding(Fault.NOT_BUILT, f"consumed and never built; it is {states}"),)
 
 
 def _store_fault(record: SegmentRecord, stored: Stored | None) -> Finding | None:

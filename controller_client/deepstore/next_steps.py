@@ -55,6 +55,13 @@ def next_steps(audits: Sequence[TableAudit]) -> list[NextStep]:
         )
         commands = tuple(f"pinotctl table state {table} --differences" for table in tables[:_NAMED])
         steps.append(NextStep(frozenset({Fault.FEW_COPIES}), text, commands))
+    if tables := _tables_with(audits, {Fault.NOT_BUILT}):
+        text = (
+            "A segment was consumed to its end, and its servers died before it was built: have Pinot consume "
+            "it again, as long as the stream has its rows."
+        )
+        commands = tuple(f"pinotctl consumption recover {table}" for table in tables[:_NAMED])
+        steps.append(NextStep(frozenset({Fault.NOT_BUILT}), text, commands))
     if _tables_with(audits, {Fault.NOT_CHECKED}):
         text = (
             "The store could not be read from here: audit from a machine that reaches it, with its "

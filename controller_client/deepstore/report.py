@@ -81,6 +81,8 @@ class AuditReport:
         text = (
             f"{counted_text(self.segments, 'segment')} of {counted_text(len(self.tables), 'table')}: {found}."
         )
+        if building := sum(audit.committing for audit in self.tables):
+            text += f" Not inspected: {counted_text(building, 'segment')} consumed and not built yet."
         if self.silent:
             text += f" Not complete: {', '.join(self.silent)} did not report the check sums of its copies."
         return text
@@ -135,6 +137,7 @@ def _table_json(audit: TableAudit) -> dict[str, Any]:
         "table": audit.table,
         "segments": audit.segments,
         "consuming": audit.consuming,
+        "committing": audit.committing,
         "silent_servers": dict(audit.silent),
         "faulty": [
             {

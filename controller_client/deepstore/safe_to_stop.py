@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from controller_client.common.names import TableName
 from controller_client.deepstore.audit import Auditor
@@ -10,7 +11,18 @@ from controller_client.deepstore.judge import Judgement
 from controller_client.errors import NotFoundError
 from controller_client.rest.client import RestClient
 
-__all__ = ["AtRisk", "Safety", "judge_server", "safe_to_stop"]
+__all__ = ["AtRisk", "Safety", "SegmentState", "judge_server", "safe_to_stop"]
+
+
+class SegmentState(StrEnum):
+    """What a segment is at."""
+
+    CONSUMING = "consuming"
+    """Its rows are in the stream, as long as that keeps them; another server reads them again."""
+    COMMITTING = "committing"
+    """Its rows are in the stream too, but consumption is past them (pauseless tables of Pinot 1.4 and later):
+    without a server that builds the segment, they are missing until somebody has them consumed again."""
+    COMMITTED = "committed"
 
 
 @dataclass(frozen=True)
@@ -20,13 +32,13 @@ class AtRisk:
     Attributes:
         table: Name with type.
         segment: Name.
-        consuming: Whether it is not committed yet: its rows are in the stream, as long as that keeps them.
+        state: What it is at.
         reason: Why no other copy counts.
     """
 
     table: TableName
     segment: str
-    consuming: bool
+    state: SegmentState
     reason: str
 
 
@@ -48,8 +60,12 @@ class Safety:
 
     @property
     def safe(self) -> bool:
-        """Whether every committed segment has a good copy elsewhere."""
-        return not any(not each.consuming for each in self.at_risk)
+        """Whether every committed segment has a good copy elsewhere, and none is being built there alone."""
+        return all(each.state is SegmentState.CONSUMING for each in self.at_risk)
+
+    def count(self, state: SegmentState) -> int:
+        """How many of the segments that depend on the server are at a state."""
+        return sum(each.state is state for each in self.at_risk)
 
 
 def safe_to_stop(client: RestClient, auditor: Auditor, server: str) -> Safety:
@@ -97,14 +113,18 @@ def judge_server(judged: Judgement, server: str) -> AtRisk | None:
     record = judged.record
     others = [each for each in judged.replicas if each.server != server]
     if record.consuming:
-        # A segment that is being committed (Pinot 1.4) is ONLINE already.
+        # A server that has built a committing segment has it ONLINE already.
         if any(each.state in ("CONSUMING", "ONLINE") for each in others):
             return None
-        return AtRisk(record.table, record.segment, True, "no other server consumes it")
+        if record.committing:
+            reason = "it is consumed to its end, and no other server has its rows to build it"
+            return AtRisk(record.table, record.segment, SegmentState.COMMITTING, reason)
+        return AtRisk(record.table, record.segment, SegmentState.CONSUMING, "no other server consumes it")
     if judged.stored_well or any(each.is_good(record) for each in others):
         return None
     reasons = [finding.detail for finding in judged.findings]
     unknown = ", ".join(each.server for each in others if each.is_good(record) is None)
     if unknown:
         reasons.append(f"no check sum from {unknown}, so its copy does not count")
-    return AtRisk(record.table, record.segment, False, "; ".join(reasons) or "nothing else has it")
+    reason = "; ".join(reasons) or "nothing else has it"
+    return AtRisk(record.table, record.segment, SegmentState.COMMITTED, reason)

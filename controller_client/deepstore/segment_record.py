@@ -16,6 +16,7 @@ __all__ = ["SegmentRecord", "WantedSegment", "read_record", "read_records"]
 _PAGE = 500
 
 _STATUS = "segment.realtime.status"
+_COMMITTING = "COMMITTING"
 _CRC = "segment.crc"
 _DATA_CRC = "segment.data.crc"
 _USE_DATA_CRC = "segment.use.data.crc"
@@ -53,6 +54,8 @@ class SegmentRecord:
         table: Name with type.
         segment: Name.
         consuming: Whether it is not committed yet.
+        committing: Whether it is not, but all its rows are consumed: it is being built (pauseless tables of
+            Pinot 1.4 and later).
         crc: Check sum of the committed segment; None: it has none.
         data_crc: Check sum of its forward indexes and dictionaries (Pinot 1.5); None: it has none.
         by_data_crc: Whether servers may have another crc, if their data crc is the same.
@@ -67,6 +70,7 @@ class SegmentRecord:
     table: TableName
     segment: str
     consuming: bool
+    committing: bool
     crc: int | None
     data_crc: int | None
     by_data_crc: bool
@@ -94,8 +98,8 @@ class SegmentRecord:
         return cls(
             table,
             segment,
-            # COMMITTING (Pinot 1.4): all rows are consumed, but nothing is built yet.
-            consuming=status in ("IN_PROGRESS", "COMMITTING"),
+            consuming=status in ("IN_PROGRESS", _COMMITTING),
+            committing=status == _COMMITTING,
             crc=_natural(fields.get(_CRC)),
             data_crc=_natural(fields.get(_DATA_CRC)),
             by_data_crc=fields.get(_USE_DATA_CRC) == "true",

@@ -1,7 +1,15 @@
 """Helix' state of a Pinot cluster in ZooKeeper: ideal states, task queues, table configs."""
 
+from controller_client.helix.live import live_session
 from controller_client.helix.record_at import read_record_at, read_records_at, write_own_record
 from controller_client.helix.task_queue import TaskQueues
 from controller_client.helix.wake import wake_helix
 
-__all__ = ["TaskQueues", "read_record_at", "read_records_at", "wake_helix", "write_own_record"]
+__all__ = [
+    "TaskQueues",
+    "live_session",
+    "read_record_at",
+    "read_records_at",
+    "wake_helix",
+    "write_own_record",
+]

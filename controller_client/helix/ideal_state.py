@@ -4,7 +4,8 @@
 
     /<cluster>/IDEALSTATES/<table>
         simpleFields.isTablePaused      "true": Pinot 0.11 and later start no new consuming segment
-        simpleFields.pauseState         the same since Pinot 1.3, as JSON with reason, comment and time
+        simpleFields.pauseState         the same since Pinot 1.3, as JSON with reason, comment and time; since
+                                        1.5 also the indexes of topics that are paused by themselves
         listFields.pausedPartitions     this project's own: partition groups that are paused, e.g. ["0", "3"]
         mapFields.<segment>.<instance>  CONSUMING, ONLINE or OFFLINE
 
@@ -43,6 +44,7 @@ __all__ = [
 _PAUSED = "isTablePaused"
 _PAUSE_STATE = "pauseState"
 _PARTITIONS = "pausedPartitions"
+_ADMINISTRATIVE = "ADMINISTRATIVE"
 _CONSUMING = "CONSUMING"
 _OFFLINE = "OFFLINE"
 
@@ -73,6 +75,11 @@ class PinotPause:
     comment: str | None = None
     time_text: str | None = None
 
+    @property
+    def is_pinots_own(self) -> bool:
+        """Whether Pinot's own checks paused the table, and not somebody who asked for it."""
+        return self.reason_code not in (None, _ADMINISTRATIVE)
+
 
 @dataclass(frozen=True)
 class IdealState:
@@ -84,6 +91,8 @@ class IdealState:
         segments: Segment -> instance -> state.
         enabled: False for a table that was disabled.
         version: The znode's version.
+        paused_topics: Indexes of topics that are paused by themselves (Pinot 1.5 and later), whether or not
+            the table is.
     """
 
     flags: ConsumptionFlags
@@ -91,6 +100,7 @@ class IdealState:
     segments: Mapping[str, Mapping[str, str]]
     enabled: bool
     version: int
+    paused_topics: frozenset[int] = frozenset()
 
     @functools.cached_property
     def consuming(self) -> Mapping[str, tuple[str, ...]]:
@@ -128,6 +138,7 @@ def read_ideal_state(store: PropertyStore, table: TableName) -> IdealState:
         segments=record.map_fields,
         enabled=record.simple_fields.get("HELIX_ENABLED", "true").lower() == "true",
         version=version,
+        paused_topics=frozenset(state.get("indexOfInactiveTopics") or ()),
     )
 
 

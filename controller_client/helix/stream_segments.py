@@ -2,11 +2,15 @@
 
 A name is ``<table>__<partition group>__<sequence number>__<creation time>``; uploaded segments have other
 names and are left out.
+
+Of a table with ``pauselessConsumptionEnabled`` (Pinot 1.4 and later) the next segment consumes while the one
+before it is still built. Its record is at ``COMMITTING`` then: the end offset is fixed, but there is neither
+url nor crc, and the rows are in the memory of its servers and in the stream alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from controller_client.common.names import SegmentName, TableName
@@ -17,12 +21,16 @@ __all__ = [
     "PartitionSegments",
     "SegmentRecord",
     "newest_by_partition",
+    "read_committing",
     "read_partitions",
     "read_segment",
 ]
 
 PLACEHOLDER = "pinotPluginsPlaceholder"
 """Simple field that marks a segment which only holds a start offset, see :mod:`.offsets`."""
+
+_IN_PROGRESS = "IN_PROGRESS"
+_COMMITTING = "COMMITTING"
 
 
 @dataclass(frozen=True)
@@ -31,9 +39,10 @@ class SegmentRecord:
 
     Attributes:
         segment: Which one.
-        status: ``IN_PROGRESS`` until it is committed, then ``DONE``; ``UPLOADED`` after a repair by hand.
+        status: ``IN_PROGRESS`` while it consumes, ``COMMITTING`` while it is built (pauseless tables), then
+            ``DONE``; ``UPLOADED`` after a repair by hand.
         start_offset: First offset; None where the record has none.
-        end_offset: The offset behind its last row; None until it is committed.
+        end_offset: The offset behind its last row; None while it consumes.
         created_ms: When the controller made it, epoch milliseconds.
         is_placeholder: Whether it only holds a start offset.
         record: All fields.
@@ -52,7 +61,17 @@ class SegmentRecord:
     @property
     def committed(self) -> bool:
         """Whether its rows are safe."""
-        return self.status != "IN_PROGRESS"
+        return self.status not in (_IN_PROGRESS, _COMMITTING)
+
+    @property
+    def committing(self) -> bool:
+        """Whether its last row is consumed, but it is not built yet."""
+        return self.status == _COMMITTING
+
+    @property
+    def ended(self) -> bool:
+        """Whether its end offset is fixed: consumption goes on there, in the next segment."""
+        return self.status != _IN_PROGRESS
 
 
 @dataclass(frozen=True)
@@ -62,15 +81,22 @@ class PartitionSegments:
     Attributes:
         newest: The one with the highest sequence number.
         last_committed: The newest one that is committed; None where there is none yet.
+        committing: Those after it that are not built yet, in the order of their rows.
     """
 
     newest: SegmentRecord
     last_committed: SegmentRecord | None
+    committing: tuple[SegmentRecord, ...] = ()
+
+    @property
+    def committed_offset(self) -> str | None:
+        """Where the rows end that are safe; None before the first commit."""
+        return self.last_committed.end_offset if self.last_committed else None
 
     @property
     def next_offset(self) -> str | None:
-        """Where consumption goes on after the last committed row; None before the first commit."""
-        return self.last_committed.end_offset if self.last_committed else None
+        """Where consumption goes on: behind the last row of a segment that has ended; None without one."""
+        return self.committing[-1].end_offset if self.committing else self.committed_offset
 
 
 def newest_by_partition(names: Iterable[str]) -> dict[int, SegmentName]:
@@ -103,6 +129,7 @@ def read_partitions(store: PropertyStore, table: TableName) -> dict[int, Partiti
     left = {partition: sorted(segments) for partition, segments in by_partition.items()}
     newest: dict[int, SegmentRecord] = {}
     committed: dict[int, SegmentRecord] = {}
+    committing: dict[int, list[SegmentRecord]] = {}
     while left:
         # The newest is not committed while it consumes, so one or two rounds do for all partitions.
         asked = [segments.pop() for segments in left.values()]
@@ -110,11 +137,38 @@ def read_partitions(store: PropertyStore, table: TableName) -> dict[int, Partiti
             newest.setdefault(record.segment.partition, record)
             if record.committed:
                 committed[record.segment.partition] = record
+            elif record.committing:
+                committing.setdefault(record.segment.partition, []).insert(0, record)
         left = {key: segments for key, segments in left.items() if segments and key not in committed}
     return {
-        partition: PartitionSegments(record, committed.get(partition))
+        partition: PartitionSegments(record, committed.get(partition), tuple(committing.get(partition, ())))
         for partition, record in sorted(newest.items())
     }
+
+
+def read_committing(
+    store: PropertyStore, table: TableName, partitions: Mapping[int, PartitionSegments]
+) -> list[SegmentRecord]:
+    """Return the segments that have ended and are not built yet, in the order of partitions and rows.
+
+    Args:
+        store: The cluster's property store.
+        table: Name with type.
+        partitions: What :func:`read_partitions` has returned. An earlier segment may be stuck while later
+            ones are built, so Pinot's own list is read too.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+    """
+    found = {record.segment: record for each in partitions.values() for record in each.committing}
+    listed = store.get(f"/PAUSELESS_DEBUG_METADATA/{table}")
+    names = listed.record.list_fields.get("committingSegments", []) if listed else []
+    others = [each for each in map(SegmentName.parse, names) if each and each not in found]
+    # The list is only tidied up now and then; the records are the truth.
+    for record in filter(None, _read_many(store, table, others)):
+        if record.committing:
+            found[record.segment] = record
+    return [found[segment] for segment in sorted(found)]
 
 
 def _read_many(

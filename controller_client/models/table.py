@@ -60,6 +60,25 @@ class TableConfig(PinotModel):
         """Name of the time column, if the table has one."""
         return self.segments_config.time_column_name
 
+    @property
+    def replicas(self) -> int:
+        """On how many servers each partition of a REALTIME table is."""
+        segments: dict[str, Any] = self.to_json().get("segmentsConfig") or {}
+        return int(segments.get("replicasPerPartition") or segments.get("replication") or 1)
+
+    @property
+    def pinots_upsert(self) -> str | None:
+        """Mode of Pinot's own upsert, e.g. ``FULL`` or ``PARTIAL``; None for a table without it."""
+        mode = str(((self.model_extra or {}).get("upsertConfig") or {}).get("mode") or "NONE").upper()
+        return None if mode == "NONE" else mode
+
+    @property
+    def pinots_dedup(self) -> bool:
+        """Whether Pinot itself drops rows whose key it has seen."""
+        dedup = (self.model_extra or {}).get("dedupConfig") or {}
+        # Pinot 1.x takes a config that does not say so for enabled.
+        return bool(dedup) and dedup.get("dedupEnabled") is not False
+
     def task_config(self, task_type: str) -> dict[str, str] | None:
         """Configs of a task type; None when the table has none of it."""
         if self.task is None:

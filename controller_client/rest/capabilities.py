@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 
 from controller_client.errors import PinotPluginError, UnsupportedError
 
-__all__ = ["SINCE", "Capabilities", "Capability", "PinotVersion"]
+__all__ = ["NEWEST_TESTED", "SINCE", "Capabilities", "Capability", "PinotVersion", "warn_if_untested"]
+
+logger = logging.getLogger(__name__)
 
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
@@ -80,6 +83,29 @@ class PinotVersion:
         return hash(self._key())
 
 
+NEWEST_TESTED = PinotVersion(1, 5, 1)
+"""The newest version that the tests were run on."""
+
+
+def warn_if_untested(version: PinotVersion) -> None:
+    """Log a warning, once a process, where a version's series is newer than any that was tested.
+
+    The same calls are made: what a version can is decided by what it has.
+    """
+    if (version.major, version.minor) > (NEWEST_TESTED.major, NEWEST_TESTED.minor):
+        _warn(version.release)
+
+
+@lru_cache(maxsize=8)
+def _warn(release: str) -> None:
+    logger.warning(
+        "Pinot %s is newer than what was tested (%s): it is used as that one is; 'pinotctl info' shows what "
+        "works by what the version has",
+        release,
+        NEWEST_TESTED,
+    )
+
+
 class Capability(StrEnum):
     """What not every supported version has; the value is what an error calls it."""
 
@@ -90,10 +116,22 @@ class Capability(StrEnum):
     RELOAD_STATUS = "the status of a reload"
     EMPTY_SEGMENTS_TO = "replacing segments with nothing"
     FORCE_COMMIT_SOME = "forcing the commit of chosen segments"
+    SCHEDULE_CHECKED = "a check that a task with a schedule has a minion"
+    TABLE_MANAGERS = "a provider of table data managers"
     FOLDER_SIZES = "the unpacked size of segments that servers commit"
+    DATABASES = "databases"
     PAUSE_COMMENT = "a comment on a pause"
+    MISSING_COLUMNS_AS_DEFAULT = "reading a column that a segment lacks as its default value"
     FORCE_COMMIT_BATCHES = "forcing commits in batches"
+    PAUSELESS_TABLES = "consumption that goes on while a segment is built"
+    SEVERAL_TOPICS = "tables of several topics"
+    ROW_SECURITY = "row-level security"
+    LOGICAL_TABLES = "logical tables"
+    FORCE_COMMIT_REFUSED = "a refusal of commits that make replicas differ"
+    DRAIN_MINIONS = "draining minions"
     PAUSE_BATCHES = "pausing in batches"
+    ALL_SEGMENT_RECORDS = "the records of all segments of a table"
+    PAUSE_TOPICS = "pausing single topics"
     TASK_VALIDATION = "checking task configs against the controller's task generators"
     LIVE_INSTANCES = "listing the live instances"
 
@@ -106,13 +144,25 @@ SINCE: Mapping[Capability, PinotVersion] = {
     Capability.PAUSE_CONSUMPTION: PinotVersion(0, 11),
     Capability.RELOAD_STATUS: PinotVersion(0, 11),
     Capability.EMPTY_SEGMENTS_TO: PinotVersion(1, 0),
+    Capability.ALL_SEGMENT_RECORDS: PinotVersion(1, 0),
     Capability.TASK_VALIDATION: PinotVersion(1, 0),
     Capability.FORCE_COMMIT_SOME: PinotVersion(1, 1),
+    Capability.DATABASES: PinotVersion(1, 2),
     Capability.LIVE_INSTANCES: PinotVersion(1, 2),
     Capability.FOLDER_SIZES: PinotVersion(1, 3),
+    Capability.SCHEDULE_CHECKED: PinotVersion(1, 3),
+    Capability.TABLE_MANAGERS: PinotVersion(1, 3),
     Capability.PAUSE_COMMENT: PinotVersion(1, 3),
+    Capability.MISSING_COLUMNS_AS_DEFAULT: PinotVersion(1, 4),
     Capability.FORCE_COMMIT_BATCHES: PinotVersion(1, 4),
+    Capability.LOGICAL_TABLES: PinotVersion(1, 4),
+    Capability.PAUSELESS_TABLES: PinotVersion(1, 4),
+    Capability.ROW_SECURITY: PinotVersion(1, 4),
+    Capability.SEVERAL_TOPICS: PinotVersion(1, 4),
+    Capability.DRAIN_MINIONS: PinotVersion(1, 5),
+    Capability.FORCE_COMMIT_REFUSED: PinotVersion(1, 5),
     Capability.PAUSE_BATCHES: PinotVersion(1, 5),
+    Capability.PAUSE_TOPICS: PinotVersion(1, 5),
 }
 
 

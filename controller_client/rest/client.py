@@ -46,7 +46,7 @@ class RestClient(Closing):
         self.clock: Clock = clock or SystemClock()
         self._transport = Transport(config, session=session, clock=self.clock, rng=rng)
         self.cluster = ClusterApi(self._transport)
-        self.schemas = SchemasApi(self._transport)
+        self.schemas = SchemasApi(self._transport, self.cluster.capabilities)
         self.tables = TablesApi(self._transport, self.cluster.capabilities)
         self.instances = InstancesApi(self._transport, self.cluster.capabilities)
         self.tenants = TenantsApi(self._transport)

@@ -10,7 +10,7 @@ from typing import Any
 from controller_client.common.redaction import masked
 from controller_client.common.retry import RetryPolicy
 from controller_client.errors import NotAppliedError
-from controller_client.rest.capabilities import Capabilities, PinotVersion
+from controller_client.rest.capabilities import Capabilities, PinotVersion, warn_if_untested
 from controller_client.rest.transport import Transport, path_of
 
 __all__ = ["ClusterApi", "visible_config"]
@@ -32,6 +32,7 @@ class ClusterApi:
         """Return the controller's version; asked once per client."""
         if self._version is None:
             self._version = PinotVersion.from_components(self._transport.get_json("/version"))
+            warn_if_untested(self._version)
         return self._version
 
     def capabilities(self) -> Capabilities:

@@ -45,9 +45,9 @@ class Override:
     status: int
     text: re.Pattern[str]
     error: type[PinotPluginError]
-    remedy: str | None = None
-    message: str | None = None
-    seen_on: str = "0.11.0"
+    remedy: str | None
+    message: str | None
+    seen_on: str
 
     def verdict(self, method: str, path: str, status: int, text: str) -> Verdict | None:
         """Return what an answer is; None where this is another one."""
@@ -83,9 +83,10 @@ def _row(
     error: type[PinotPluginError],
     remedy: str | None = None,
     message: str | None = None,
+    seen_on: str = "0.11.0",
 ) -> Override:
     found = re.compile(text, re.IGNORECASE | re.DOTALL)
-    return Override(tuple(methods.split()), re.compile(path), status, found, error, remedy, message)
+    return Override(tuple(methods.split()), re.compile(path), status, found, error, remedy, message, seen_on)
 
 
 _REPLACE = "/segments/[^/]+/"
@@ -127,6 +128,16 @@ _TABLE_CONFIGS = (
         RejectedError,
         _BY_COLUMN,
         "the {part} names the column {column}, which the table's schema has not",
+    ),
+    _row(
+        "POST PUT",
+        _ANY_TABLE,
+        400,
+        r"Failed to find column: (?P<column>\S+) in schema",
+        RejectedError,
+        _BY_COLUMN,
+        "the table config names the column {column}, which the table's schema has not",
+        seen_on="1.5.1",
     ),
     _row(
         "POST PUT",
@@ -176,6 +187,19 @@ OVERRIDES: tuple[Override, ...] = (
         OutcomeUnknownError,
         _READ_LINEAGE,
     ),
+    # Checked before anything is written or sent.
+    _row(
+        "POST",
+        "/tables/[^/]+/(pauseConsumption|pauseTopicConsumption|forceCommit)",
+        500,
+        r"Force commit disabled for table: (?P<table>\S+)\. ",
+        RejectedError,
+        "set the cluster config pinot.server.consuming.segment.consistency.mode to PROTECTED (or UNSAFE, and "
+        "replicas may differ), by POST /cluster/configs",
+        "Pinot does not force commits of {table}: with partial upsert, or upsert that drops or marks late "
+        "rows, its replicas might differ afterwards",
+        seen_on="1.5.1",
+    ),
     # One answer for a flag that was not set (a lost compare-and-set, of which there is one attempt) and for
     # one that was set before the servers could not be reached.
     _row(
@@ -222,7 +246,35 @@ OVERRIDES: tuple[Override, ...] = (
         NotFoundError,
         "see the type's list of tasks",
     ),
+    _row(
+        "GET",
+        _TASK,
+        500,
+        "Invalid task name : .* Missing separator",
+        NotFoundError,
+        "see the type's list of tasks",
+        seen_on="1.5.1",
+    ),
     _row("GET", "/tasks/[^/]+/state", 500, "getWorkflowContext.* is null", NotFoundError),
+    _row(
+        "GET",
+        "/tasks/(?P<type>[^/]+)/taskstates",
+        500,
+        "Task queue: .* does not exist",
+        NotFoundError,
+        "see the list of task types",
+        "the task type {type} has no queue",
+        seen_on="1.5.1",
+    ),
+    _row(
+        "GET",
+        _TASK,
+        500,
+        "Task: .* does not exist",
+        NotFoundError,
+        "see the type's list of tasks",
+        seen_on="1.5.1",
+    ),
     *_TABLE_CONFIGS,
     _row(
         "POST",
@@ -265,6 +317,16 @@ OVERRIDES: tuple[Override, ...] = (
         NotFoundError,
         _LIST_TABLES,
         "there is no table {table}",
+    ),
+    _row(
+        "GET",
+        _OF_TABLE,
+        404,
+        r"^Table \S+ does not exist$",
+        NotFoundError,
+        _LIST_TABLES,
+        "there is no table {table}",
+        seen_on="1.5.1",
     ),
     _row(
         "GET",

@@ -9,7 +9,10 @@ from typing import Any
 from controller_client.rest.capabilities import Capabilities, Capability
 from controller_client.rest.transport import Transport, path_of
 
-__all__ = ["Instance", "InstancesApi", "Tenants", "TenantsApi"]
+__all__ = ["DRAINED", "Instance", "InstancesApi", "Tenants", "TenantsApi"]
+
+DRAINED = "minion_drained"
+"""Tag of a minion that gets no new subtasks (Pinot 1.5 and later): it stands in the place of all others."""
 
 
 @dataclass(frozen=True)

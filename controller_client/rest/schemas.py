@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from controller_client.errors import NotFoundError
 from controller_client.models import Schema, TableConfig
+from controller_client.rest.capabilities import Capabilities
+from controller_client.rest.databases import list_everywhere
 from controller_client.rest.transport import Transport, path_of
 
 __all__ = ["SchemasApi"]
@@ -14,12 +17,14 @@ __all__ = ["SchemasApi"]
 class SchemasApi:
     """Resource group ``/schemas``."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, capabilities: Callable[[], Capabilities]) -> None:
         self._transport = transport
+        self._capabilities = capabilities
 
     def list(self) -> list[str]:
-        """Return the names of all schemas."""
-        return sorted(self._transport.get_json("/schemas"))
+        """Return the names of all schemas; of a database that has no table, those are left out."""
+        answers = list_everywhere(self._transport, self._capabilities, "/schemas")
+        return sorted(name for names in answers for name in names)
 
     def get(self, name: str) -> Schema:
         """Return a schema.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 from controller_client.common.names import TableName, TableType
@@ -10,6 +10,7 @@ from controller_client.common.nearest import did_you_mean
 from controller_client.errors import ConflictError, NotFoundError, PinotPluginError
 from controller_client.models import TableConfig
 from controller_client.rest.capabilities import Capabilities, Capability
+from controller_client.rest.databases import list_everywhere
 from controller_client.rest.segment_states import SegmentStates
 from controller_client.rest.transport import Transport, path_of
 
@@ -30,23 +31,31 @@ class TablesApi:
     def list(self, table_type: TableType | str) -> list[TableName]: ...
 
     def list(self, table_type: TableType | str | None = None) -> Sequence[str]:
-        """Return names of all tables: raw names, or names with type when a type is asked for."""
+        """Return names of the tables of all databases: raw names, or names with type for a type."""
         if table_type is None:
-            return sorted(self._transport.get_json("/tables")["tables"])
+            return sorted(name for answer in self._lists() for name in answer["tables"])
         # 0.11.0 answers names with type when a type is given, newer versions raw names: add what is missing.
         wanted = TableType(str(table_type).upper())
-        names = self._transport.get_json("/tables", params={"type": wanted.lower()})["tables"]
-        return sorted(TableName.of(name, wanted) for name in names)
+        answers = self._lists({"type": wanted.lower()})
+        return sorted(TableName.of(name, wanted) for answer in answers for name in answer["tables"])
 
     def exists(self, table: str) -> bool:
         """Return whether a table is there; by a name with type that type, by a raw name any type."""
-        # An unknown table is answered with an empty document, not with 404.
-        document = self._transport.get_json(path_of("tables", table)) or {}
+        try:
+            document = self._transport.get_json(path_of("tables", table))
+        except NotFoundError:  # as Pinot answers since 1.4; before, with an empty document
+            return False
         name = TableName.parse(table)
         return bool(document) if name is None else name.type in document
 
     def unknown(self, table: str) -> NotFoundError:
-        """Return the error of a table that is not there, with the names nearest to it."""
+        """Return the error of a table that is not there, with the names nearest to it.
+
+        That of a logical table names its physical ones: all but queries is about these.
+        """
+        logical = self.logical_error(table)
+        if logical is not None:
+            return logical
         name = TableName.parse(table)
         raw = table if name is None else name.raw
         try:
@@ -62,6 +71,36 @@ class TablesApi:
             where=self._transport.base_url,
             remedy=remedy
             or did_you_mean(raw, known, otherwise="see 'pinotctl table list', or create it first"),
+        )
+
+    def physical_tables(self, table: str) -> tuple[str, ...]:
+        """Return the tables (with type) that a logical table is made of; none where there is no such one.
+
+        Args:
+            table: Its name; a type at its end counts for nothing.
+        """
+        if not self._capabilities().has(Capability.LOGICAL_TABLES):
+            return ()
+        name = TableName.parse(table)
+        try:
+            document = self._transport.get_json(path_of("logicalTables", table if name is None else name.raw))
+        except NotFoundError:
+            return ()
+        return tuple(sorted(document.get("physicalTableConfigMap") or ()))
+
+    def logical_error(self, table: str) -> NotFoundError | None:
+        """Return the error of a table that is a logical one; None where it is none."""
+        try:
+            physical = self.physical_tables(table)
+        except PinotPluginError:
+            return None
+        if not physical:
+            return None
+        return NotFoundError(
+            f"{table} is a logical table, for queries alone: it has no segments, no task and no stream",
+            expected="a physical table",
+            where=self._transport.base_url,
+            remedy=f"name one of its physical tables: {', '.join(physical)}",
         )
 
     def get(self, table: str) -> TableConfig:
@@ -166,6 +205,9 @@ class TablesApi:
                 where=table,
                 remedy="read the table's config and set it again",
             )
+
+    def _lists(self, params: Mapping[str, str | None] | None = None) -> Iterator[Any]:
+        return list_everywhere(self._transport, self._capabilities, "/tables", params)
 
     def _config_document(self, table: str) -> dict[str, Any]:
         name = TableName(table)

@@ -40,7 +40,7 @@ class TasksApi:
         Raises:
             NotFoundError: The type has no queue.
         """
-        return str(self._transport.get_json(path_of("tasks", task_type, "state")))
+        return self._state(f"queue for the task type {task_type}", "tasks", task_type, "state")
 
     def names(self, task_type: str) -> list[str]:
         """Return the names of a type's tasks; none for an unknown type."""
@@ -49,8 +49,11 @@ class TasksApi:
 
     def states(self, task_type: str) -> dict[str, str]:
         """Return a type's tasks with their states; none for an unknown type."""
-        states: dict[str, str] = self._transport.get_json(path_of("tasks", task_type, "taskstates")) or {}
-        return states
+        try:
+            states = self._transport.get_json(path_of("tasks", task_type, "taskstates"))
+        except NotFoundError:  # as Pinot 1.x answers
+            states = None
+        return dict(states or {})
 
     def counts(self, task_type: str) -> dict[str, dict[str, int]]:
         """Return a type's tasks with the numbers of their subtasks by state."""
@@ -65,15 +68,19 @@ class TasksApi:
         Raises:
             NotFoundError: There is no such task.
         """
-        return str(self._transport.get_json(path_of("tasks", "task", task_name, "state")))
+        return self._state(f"task {task_name}", "tasks", "task", task_name, "state")
 
-    def subtask_states(self, task_name: str) -> dict[str, str]:
+    def subtask_states(self, task_name: str) -> dict[str, str | None]:
         """Return a task's subtasks with their states; none for an unknown task of a well-formed name.
+
+        The state of one that Helix has given to no minion yet is None (Pinot 1.x).
 
         Raises:
             NotFoundError: The name is no task's.
         """
-        states: dict[str, str] = self._transport.get_json(path_of("tasks", "subtask", task_name, "state"))
+        states: dict[str, str | None] | None = self._transport.get_json(
+            path_of("tasks", "subtask", task_name, "state")
+        )
         return states or {}
 
     def config(self, task_name: str) -> list[dict[str, Any]]:
@@ -125,3 +132,10 @@ class TasksApi:
         self._transport.request(
             "DELETE", path_of("tasks", "task", task_name), params={"forceDelete": str(force).lower()}
         )
+
+    def _state(self, what: str, *path: str) -> str:
+        state: str | None = self._transport.get_json(path_of(*path))
+        if state is None:
+            # Pinot 1.5 answers with 204.
+            raise NotFoundError(f"there is no {what}")
+        return state

@@ -36,8 +36,22 @@ class StreamConfig:
                 f"{table.name_with_type} has {len(maps)} stream configs",
                 expected="a realtime table with one stream",
                 where=table.name_with_type,
+                remedy="change the config of a table of several topics by 'pinotctl table update'"
+                if maps
+                else None,
             )
         return cls({key: str(value) for key, value in maps[0].items()})
+
+    @classmethod
+    def all_of(cls, table: TableConfig) -> tuple[StreamConfig, ...]:
+        """Take all of them out of a table's config, in the order of its topics; errors as of :meth:`of`.
+
+        Pinot 1.4 and later have tables of several topics, see :mod:`.topics`.
+        """
+        maps = _maps(table.to_json())
+        if not maps:
+            cls.of(table)
+        return tuple(cls({key: str(value) for key, value in each.items()}) for each in maps)
 
     @property
     def stream_type(self) -> str:

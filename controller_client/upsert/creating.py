@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller_client.common.names import TableName, TableType
-from controller_client.errors import ConflictError, NotFoundError
+from controller_client.errors import ConflictError, NotFoundError, UnsupportedError
+from controller_client.helix.failed_hooks import read_failed_hooks
 from controller_client.models import Schema, TableConfig
 from controller_client.rest.client import RestClient
 from controller_client.upsert.columns import NIL, SYSTEM_COLUMNS
@@ -16,7 +17,14 @@ from controller_client.upsert.requirements import check_requirements, retention_
 from controller_client.upsert.settings import UpsertSettings, is_upsert
 from controller_client.zookeeper import PropertyStore
 
-__all__ = ["UpsertTable", "create_upsert_table", "plan_upsert_table", "servers_without_hooks"]
+__all__ = [
+    "UpsertTable",
+    "check_hooks",
+    "create_upsert_table",
+    "plan_upsert_table",
+    "server_tags",
+    "servers_without_hooks",
+]
 
 
 @dataclass(frozen=True)
@@ -112,7 +120,10 @@ def create_upsert_table(client: RestClient, planned: UpsertTable, *, dry_run: bo
     else:
         # Pinot's answer has the name with type, whatever was sent.
         wanted = {**table.to_json(), "tableName": table.name_with_type}
-        _refuse_differences(table.name_with_type, wanted, there.to_json())
+        found = there.to_json()
+        # Pinot 1.x keeps no name of a schema: it is the table's.
+        found["segmentsConfig"] = {"schemaName": raw, **found["segmentsConfig"]}
+        _refuse_differences(table.name_with_type, wanted, found)
     return done
 
 
@@ -122,13 +133,7 @@ def servers_without_hooks(store: PropertyStore, table: TableConfig) -> list[str]
     A row on a stock server never becomes visible. That a server has reported once, under its name, does not
     prove that it is hosted now.
     """
-    document = table.to_json()
-    tenant = (document.get("tenants") or {}).get("server") or "DefaultTenant"
-    override = (document.get("tenants") or {}).get("tagOverrideConfig") or {}
-    tags = {
-        override.get("realtimeConsuming") or f"{tenant}_REALTIME",
-        override.get("realtimeCompleted") or f"{tenant}_REALTIME",
-    }
+    tags = server_tags(table)
     reported = set(store.connection.children(f"/{store.cluster_name}/PINOT_PLUGINS/servers") or ())
     found = []
     for name in store.live_instances():
@@ -138,6 +143,35 @@ def servers_without_hooks(store: PropertyStore, table: TableConfig) -> list[str]
         except NotFoundError:
             continue  # it left meanwhile
     return sorted(set(found) - reported)
+
+
+def check_hooks(store: PropertyStore, table: TableConfig) -> None:
+    """Check that no role of the table's tenants runs without the hook ``upsert`` because it fails there.
+
+    Raises:
+        UnsupportedError: One does; its reason is in it.
+    """
+    broker = (table.to_json().get("tenants") or {}).get("broker") or "DefaultTenant"
+    tags = server_tags(table) | {f"{broker}_BROKER"}
+    for instance, reasons in read_failed_hooks(store).items():
+        if "upsert" in reasons and tags & set(store.instance_tags(instance)):
+            raise UnsupportedError(
+                f"{table.name_with_type} cannot be an upsert table: {instance} runs without the hook upsert, "
+                f"which failed there: {reasons['upsert']}",
+                where=instance,
+                remedy="mend what it says and start that role again, or take it out of the table's tenant",
+            )
+
+
+def server_tags(table: TableConfig) -> set[str]:
+    """Return the tags of the servers that may have a realtime table's segments."""
+    tenants = table.to_json().get("tenants") or {}
+    tenant = tenants.get("server") or "DefaultTenant"
+    override = tenants.get("tagOverrideConfig") or {}
+    return {
+        override.get("realtimeConsuming") or f"{tenant}_REALTIME",
+        override.get("realtimeCompleted") or f"{tenant}_REALTIME",
+    }
 
 
 def _with_columns(schema: Schema) -> Schema:

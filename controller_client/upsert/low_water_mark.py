@@ -62,6 +62,11 @@ class TableMark:
         return tuple(sorted(name for name, mark in marks.items() if mark == lowest))
 
     @property
+    def cut_by_option(self) -> bool:
+        """Whether its servers take the version of a query as an option of it: Pinot 1.3 and later."""
+        return any(record.cuts_by_option for record in self.servers.values() if record)
+
+    @property
     def segments(self) -> frozenset[str]:
         """The consuming segments whose rows the records name: a broker that takes the mark queries them."""
         return frozenset(
@@ -86,6 +91,37 @@ class TableMark:
                 f"upsert)"
             )
         return f"{', '.join(self.holders) or 'no server'} has completed no version yet"
+
+    def check_asked(self, *, by_option: bool | None) -> None:
+        """Refuse a query that a server would not understand: it would answer with the rows of all versions.
+
+        Args:
+            by_option: Whether the query names the version in an option, and not in a condition of its SQL;
+                None: either, so that all servers have to want the same.
+
+        Raises:
+            NoMarkError: A server wants the other.
+        """
+        wants = {name: record.cuts_by_option for name, record in self.servers.items() if record}
+        if len(set(wants.values()) | ({by_option} - {None})) < 2:
+            return
+        said = "; ".join(
+            f"{', '.join(sorted(name for name in wants if wants[name] is each))} "
+            f"by {'a query option' if each else 'a condition of the SQL'}"
+            for each in sorted(set(wants.values()))
+        )
+        asked = {
+            None: "",
+            True: ", and the query names it by option",
+            False: ", and the query by a condition",
+        }
+        raise NoMarkError(
+            f"the servers of {self.table} take the version of a query in other ways than it is named: "
+            f"{said}{asked[by_option]}",
+            where=self.table,
+            expected="servers, and brokers with the hook upsert, of the same Pinot",
+            remedy="finish the upgrade; until then the query option skipUpsert=true shows all rows",
+        )
 
     def required(self) -> int:
         """The version.
@@ -148,9 +184,13 @@ class MarkKeeper:
 
     It grows only when the broker queries all segments whose rows the new mark names. While a server has
     reported nothing it stays.
+
+    Args:
+        by_option: As of :meth:`TableMark.check_asked`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, by_option: bool | None = None) -> None:
+        self._by_option = by_option
         self._kept: int | None = None
 
     def take(self, found: TableMark, routed: Callable[[], Collection[str]]) -> int:
@@ -161,8 +201,9 @@ class MarkKeeper:
             routed: Returns the segments that the broker queries; asked only where the mark has grown.
 
         Raises:
-            NoMarkError: There is none, and was none before.
+            NoMarkError: There is none, and was none before; or servers take versions otherwise.
         """
+        found.check_asked(by_option=self._by_option)
         kept = self._kept
         if found.version == NIL:
             return found.required() if kept is None else kept

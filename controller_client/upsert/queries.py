@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from controller_client.common.names import TableName
 from controller_client.errors import NotAppliedError
 from controller_client.publishing.routing import routed_segments
 from controller_client.rest.transport import Transport
-from controller_client.upsert.low_water_mark import MarkKeeper, read_mark
+from controller_client.upsert.low_water_mark import MarkKeeper, TableMark, read_mark
 from controller_client.upsert.query_version import version_for
 from controller_client.upsert.rewriting import options_in, rewrite
 from controller_client.upsert.sql_text import SqlText
@@ -27,6 +26,7 @@ from controller_client.upsert.tables import (
     find_table,
 )
 from controller_client.upsert.version_ends import VersionEnds
+from controller_client.upsert.version_option import VERSIONS, option_text, queried_tables, versions_at
 from controller_client.zookeeper import PropertyStore
 
 __all__ = ["UpsertQueries", "UpsertResult"]
@@ -49,7 +49,8 @@ class UpsertResult:
 class UpsertQueries(Closing):
     """Asks brokers for upsert tables; other tables' queries pass as they are. A context manager.
 
-    It needs no broker of ours: the condition is put into the SQL. Brokers that run the hook ``upsert`` do it
+    It needs no broker of ours: the version is put into the query's options where its servers take it from
+    there (Pinot 1.3 and later), else as a condition into the SQL. Brokers that run the hook ``upsert`` do it
     themselves; asked from here they leave the query as it comes. Not for several threads at the same time.
 
     Args:
@@ -73,7 +74,9 @@ class UpsertQueries(Closing):
         self._clock: Clock = clock or SystemClock()
         self._open = ExitStack()
         self._tables: dict[str, tuple[float, QueriedTable | None]] = {}
+        self._all_names: tuple[float, TableNames] | None = None
         self._marks: dict[str, tuple[float, int]] = {}
+        self._found_marks: dict[str, tuple[float, TableMark]] = {}
         self._keepers: dict[str, MarkKeeper] = {}
         self._ends: dict[str, VersionEnds] = {}
 
@@ -122,26 +125,48 @@ class UpsertQueries(Closing):
         }
         merged.update({key: value for key, value in own.items() if value})
         asked = VersionOptions.of(merged)
+        tables = {} if asked.skip else queried_tables(cut, self._table_named)
+        if any(self._found(table.table).cut_by_option for table in tables.values()):
+            versions = versions_at(tables, asked, lambda table: self._version(table, asked))
+            sent[VERSIONS] = option_text(versions, cut.text)
+            text = cut.text
+        else:
+            text, versions = self._rewritten(cut, asked, merged)
+            if versions:
+                sent[REWRITTEN] = True
+        if asked.skip:
+            sent["skipUpsert"] = True
+        result = self._broker.query(text, options=sent, timeout_s=timeout_s, allow_partial=allow_partial)
+        return UpsertResult(result, versions)
+
+    def _rewritten(
+        self, sql: SqlText, asked: VersionOptions, options: Mapping[str, str]
+    ) -> tuple[str, dict[str, int]]:
+        """The query with the condition of a version in it, and the versions."""
         versions: dict[str, int] = {}
 
         def version_of(name: str) -> int | None:
             table = self._table(name)
             if table is None or asked.skip:
                 return None
-            table.check(name, merged)
+            table.check(name, options)
             if table.table not in versions:
-                versions[table.table] = version_for(table, asked, self._mark(table.table), self._ends_of)
+                versions[table.table] = self._version(table, asked)
             return versions[table.table]
 
-        # Read once, and only for a query that is not understood.
-        names = functools.cache(lambda: TableNames(self._store.children(TABLES_PATH)))
-        rewritten = rewrite(cut, version_of, exists=lambda name: bool(names().alike(name)))
-        if versions:
-            sent[REWRITTEN] = True
-        elif asked.skip:
-            sent["skipUpsert"] = True
-        result = self._broker.query(rewritten, options=sent, timeout_s=timeout_s, allow_partial=allow_partial)
-        return UpsertResult(result, versions)
+        return rewrite(sql, version_of, exists=lambda name: bool(self._names().alike(name))), versions
+
+    def _version(self, table: QueriedTable, asked: VersionOptions) -> int:
+        return version_for(table, asked, self._mark(table.table), self._ends_of)
+
+    def _table_named(self, word: str) -> QueriedTable | None:
+        return self._table(word) if self._names().alike(word) else None
+
+    def _names(self) -> TableNames:
+        now = self._clock.monotonic()
+        if self._all_names is None or self._all_names[0] + self._ttl_s < now:
+            self._all_names = (now, TableNames(self._store.children(TABLES_PATH)))
+        return self._all_names[1]
 
     def _table(self, name: str) -> QueriedTable | None:
         now = self._clock.monotonic()
@@ -156,8 +181,15 @@ class UpsertQueries(Closing):
         known = self._marks.get(table)
         if known is None or known[0] + self._ttl_s < now:
             keeper = self._keepers.setdefault(table, MarkKeeper())
-            version = keeper.take(read_mark(self._store, table), lambda: self._routed(table))
+            version = keeper.take(self._found(table), lambda: self._routed(table))
             known = self._marks[table] = (now, version)
+        return known[1]
+
+    def _found(self, table: TableName) -> TableMark:
+        now = self._clock.monotonic()
+        known = self._found_marks.get(table)
+        if known is None or known[0] + self._ttl_s < now:
+            known = self._found_marks[table] = (now, read_mark(self._store, table))
         return known[1]
 
     def _routed(self, table: TableName) -> set[str]:

@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 _SESSION, _MARK, _AT = "session", "mark", "atMs"
+_BY_OPTION = "cutsByOption"
 _SEGMENT, _INDEXED, _APPLIED = "segment", "indexed", "applied"
 
 
@@ -64,6 +65,7 @@ class ServerRecord:
             row that it names and that this server is to have is indexed; :data:`NIL` before the first.
         at_ms: When that version was complete at the coordinator, milliseconds since 1970.
         partitions: By partition of the input topic.
+        cuts_by_option: Whether the version of a query is to be an option of it, and not a condition.
     """
 
     instance: str
@@ -71,12 +73,18 @@ class ServerRecord:
     mark: int
     at_ms: int
     partitions: Mapping[int, PartitionProgress] = field(default_factory=dict)
+    cuts_by_option: bool = False
 
     def to_record(self) -> ZNRecord:
         """As it is stored."""
         return ZNRecord(
             self.instance,
-            simple_fields={_SESSION: self.session, _MARK: str(self.mark), _AT: str(self.at_ms)},
+            simple_fields={
+                _SESSION: self.session,
+                _MARK: str(self.mark),
+                _AT: str(self.at_ms),
+                **({_BY_OPTION: "true"} if self.cuts_by_option else {}),
+            },
             map_fields={
                 str(partition): {
                     _SEGMENT: progress.segment or "",
@@ -102,6 +110,7 @@ class ServerRecord:
                 )
                 for partition, values in record.map_fields.items()
             },
+            simple.get(_BY_OPTION) == "true",
         )
 
 

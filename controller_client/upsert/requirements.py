@@ -68,9 +68,9 @@ def _faults_of_table(table: TableConfig) -> Iterator[str]:
         yield "it is not a realtime table"
         return
     yield from _faults_of_stream(table)
-    if str(_at(document, "upsertConfig", "mode") or "NONE").upper() != "NONE":
+    if table.pinots_upsert:
         yield "it has Pinot's own upsertConfig, which is something else"
-    if _at(document, "dedupConfig", "dedupEnabled"):
+    if table.pinots_dedup:
         yield "it has Pinot's own dedupConfig, which is something else"
     index = document.get("tableIndexConfig") or {}
     if any(index.get("sortedColumn") or ()):

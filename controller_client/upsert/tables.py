@@ -39,12 +39,14 @@ class QueriedTable:
         settings: Its settings.
         stream: Where its input is; may hold credentials, so it is in no repr.
         is_hybrid: Whether there is an offline table of that name too.
+        by_pinot: Whether Pinot's own upsert or dedup replaces or drops its rows too.
     """
 
     table: TableName
     settings: UpsertSettings
     stream: StreamConfig
     is_hybrid: bool
+    by_pinot: bool = False
 
     def check(self, name: str, options: Mapping[str, str]) -> None:
         """Refuse what has no one version.
@@ -57,13 +59,7 @@ class QueriedTable:
             RefusedQueryError: It is hybrid, its offline half is asked, the multi-stage engine is, or null
                 handling.
         """
-        if self.is_hybrid or is_offline_name(name):
-            raise RefusedQueryError(
-                f"{name} is both an upsert table and an offline table: rows of the offline table have no "
-                f"version",
-                where=self.table,
-                remedy="delete the offline table, or query with the option skipUpsert=true",
-            )
+        self.check_hybrid(name)
         if _is_true(options, "useMultistageEngine"):
             raise RefusedQueryError(
                 f"the multi-stage engine cannot answer for the upsert table {name} at one version",
@@ -76,6 +72,29 @@ class QueriedTable:
                 f"with enableNullHandling the versions of {name} would be taken for nulls",
                 where=self.table,
                 remedy="query without enableNullHandling, or with the option skipUpsert=true",
+            )
+
+    def check_hybrid(self, name: str) -> None:
+        """Refuse what reads rows of an offline table, or of a table whose rows Pinot itself replaces.
+
+        Args:
+            name: As the query names the table.
+
+        Raises:
+            RefusedQueryError: It is hybrid, or its offline half is asked; or it has Pinot's own upsert too.
+        """
+        if self.by_pinot:
+            raise RefusedQueryError(
+                f"{name} also has Pinot's own upsertConfig or dedupConfig: rows are missing at every version",
+                where=self.table,
+                remedy="take them out of the table's config, or query with the option skipUpsert=true",
+            )
+        if self.is_hybrid or is_offline_name(name):
+            raise RefusedQueryError(
+                f"{name} is both an upsert table and an offline table: rows of the offline table have no "
+                f"version",
+                where=self.table,
+                remedy="delete the offline table, or query with the option skipUpsert=true",
             )
 
 
@@ -162,7 +181,9 @@ def find_table(store: PropertyStore, name: str) -> QueriedTable | None:
             continue
         if is_upsert(config):
             is_hybrid = table.as_type(TableType.OFFLINE) in tables
-            return QueriedTable(table, UpsertSettings.of(config), StreamConfig.of(config), is_hybrid)
+            by_pinot = config.pinots_upsert is not None or config.pinots_dedup
+            settings, stream = UpsertSettings.of(config), StreamConfig.of(config)
+            return QueriedTable(table, settings, stream, is_hybrid, by_pinot)
         if table.raw == raw:
             return None
     return None

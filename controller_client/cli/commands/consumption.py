@@ -9,7 +9,7 @@ import click
 
 from controller_client.cli.commands import consumption_recipes
 from controller_client.cli.commands.consumption_partitions import pause_partitions_of, resume_partitions_of
-from controller_client.cli.commands.consumption_recipes import note_jumps
+from controller_client.cli.commands.consumption_recipes import note_jumps, note_warnings
 from controller_client.cli.commands.each_table import each_table
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import dry_run_option, output_option
@@ -100,6 +100,7 @@ def pause(
         at = "is paused already" if ideal.flags.table_paused else "would be paused"
         cli.out.note(f"{control.table} {at}: {len(ideal.consuming)} segments consume.")
         return {
+            "warnings": note_warnings(cli, control),
             "changed": False,
             "dry_run": True,
             "paused": False,
@@ -107,12 +108,13 @@ def pause(
         }
 
     def request(control: TableControl) -> dict[str, Any]:
+        warnings = note_warnings(cli, control)
         began = pause_table(
             control, reason=reason, comment=comment, wait=False, timeout_s=timeout_s, batch_size=batch_size
         )
         if not began:
             cli.out.note(f"{control.table} was paused already.")
-        return {"changed": began, "dry_run": False, "paused": False}
+        return {"changed": began, "dry_run": False, "paused": False, "warnings": warnings}
 
     def wait(control: TableControl) -> dict[str, Any]:
         wait_paused(control, timeout_s=timeout_s)
@@ -160,7 +162,7 @@ def resume(
 
     Rows that the stream has dropped during the pause are reported, with their offsets.
     """
-    from controller_client.cli.commands.consumption_view import as_json
+    from controller_client.cli.commands.consumption_view import as_json, resume_notes
     from controller_client.consumption.offsets import parse_consume_from
     from controller_client.consumption.resuming import resume as resume_table
     from controller_client.rest.consumption import ConsumeFrom
@@ -175,7 +177,7 @@ def resume(
 
     def preview(control: TableControl) -> dict[str, Any]:
         seen = control.status()
-        _note_resume(cli, seen, consume_from)
+        cli.out.note("\n".join(resume_notes(seen, consume_from)))
         return {"changed": False, "dry_run": True, "status": as_json(seen)}
 
     def go(control: TableControl) -> dict[str, Any]:
@@ -258,6 +260,7 @@ def force_commit(
     controls = _controls(cli, patterns)
 
     def go(control: TableControl) -> dict[str, Any]:
+        warnings = note_warnings(cli, control)
         if dry_run:
             segments = tuple(control.ideal().consuming)
             done = "would be committed"
@@ -270,6 +273,7 @@ def force_commit(
             "changed": bool(segments) and not dry_run,
             "dry_run": dry_run,
             "committed": not (no_wait or dry_run),
+            "warnings": warnings,
         }
 
     each_table(cli, controls, go)
@@ -284,6 +288,9 @@ def _controls(cli: CliContext, patterns: tuple[str, ...], no_stream: bool = Fals
     for pattern in patterns:
         names = [name for name in everything if fnmatchcase(name, pattern) or fnmatchcase(name.raw, pattern)]
         if not names:
+            logical = cli.client().tables.logical_error(pattern)
+            if logical is not None:
+                raise logical
             raise NotFoundError(
                 f"there is no realtime table {pattern}",
                 where=cli.client().config.url,
@@ -296,20 +303,6 @@ def _controls(cli: CliContext, patterns: tuple[str, ...], no_stream: bool = Fals
         found += [name for name in names if name not in found]
     store = cli.property_store()
     return [TableControl(cli.client(), store, name, watch_stream=not no_stream) for name in found]
-
-
-def _note_resume(cli: CliContext, seen: TableStatus, consume_from: str) -> None:
-    cli.out.note(f"{seen.table} is {seen.state}; it would be resumed from {consume_from}.")
-    for each in seen.partitions:
-        if each.lost:
-            cli.out.note(
-                f"  partition {each.partition}: the stream has dropped the offsets {each.lost[0]} to "
-                f"{each.lost[1] - 1}; they cannot be read any more"
-            )
-        elif each.ahead:
-            cli.out.note(f"  partition {each.partition}: the stream ends at {each.latest_offset}, before it")
-    if seen.stream_problem:
-        cli.out.note(f"  it cannot be determined whether rows are lost: {seen.stream_problem}")
 
 
 for _recipe in consumption_recipes.RECIPES:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from controller_client.consumption.offset_jumps import OffsetJump
     from controller_client.consumption.table_control import TableControl
 
-__all__ = ["RECIPES", "note_jumps"]
+__all__ = ["RECIPES", "note_jumps", "note_warnings"]
 
 _TABLE = click.argument("table_name", metavar="TABLE")
 _TIMEOUT = click.option(
@@ -82,7 +82,7 @@ def change_stream(
     start = next((each for each in ConsumeFrom if each.lower() == (consume_from or "").lower()), None)
     control = _control(cli, table_name)
     control.watch_stream = not no_stream
-    steps = _Steps(cli)
+    steps = _Steps(cli, control)
     result = change(control, changes, consume_from=start, timeout_s=timeout_s, report=steps, dry_run=dry_run)
     if result is not None:
         cli.out.note(f"{control.table} consumes from the new stream.")
@@ -109,7 +109,8 @@ def drain(cli: CliContext, table_name: str, until: str | None, timeout_s: float,
     offsets = parse_consume_from(until) if until else None
     if offsets is not None and not isinstance(offsets, dict):
         raise ConfigError(f"--until {until} does not name offsets", expected="0=120,1=77")
-    control, steps = _control(cli, table_name), _Steps(cli)
+    control = _control(cli, table_name)
+    steps = _Steps(cli, control)
     end_offsets = drain_table(control, until=offsets, timeout_s=timeout_s, report=steps, dry_run=dry_run)
     steps.report(control, dry_run, ends={str(partition): offset for partition, offset in end_offsets.items()})
 
@@ -128,7 +129,8 @@ def recover(cli: CliContext, table_name: str, reload: bool, timeout_s: float, dr
     """
     from controller_client.consumption.recovering import recover as recover_table
 
-    control, steps = _control(cli, table_name), _Steps(cli)
+    control = _control(cli, table_name)
+    steps = _Steps(cli, control)
     result = recover_table(control, timeout_s=timeout_s, report=steps, reload=reload, dry_run=dry_run)
     note_jumps(cli, result.jumps)
     steps.report(control, dry_run, **result.to_json())
@@ -144,7 +146,8 @@ def recreate(cli: CliContext, table_name: str, timeout_s: float, dry_run: bool) 
     """Create consuming segments for partitions that have none, e.g. because they were deleted."""
     from controller_client.consumption.recovering import recreate as recreate_segments
 
-    control, steps = _control(cli, table_name), _Steps(cli)
+    control = _control(cli, table_name)
+    steps = _Steps(cli, control)
     result = recreate_segments(control, timeout_s=timeout_s, report=steps, dry_run=dry_run)
     note_jumps(cli, result.jumps)
     if not result.changed and not dry_run:
@@ -162,7 +165,8 @@ def reset(cli: CliContext, table_name: str, timeout_s: float, dry_run: bool) -> 
     """Begin new consuming segments, with the present schema and config, while all rows stay queryable."""
     from controller_client.consumption.recovering import reset as reset_segments
 
-    control, steps = _control(cli, table_name), _Steps(cli)
+    control = _control(cli, table_name)
+    steps = _Steps(cli, control)
     committed = reset_segments(control, timeout_s=timeout_s, report=steps, dry_run=dry_run)
     steps.report(control, dry_run, committed_segments=list(committed))
 
@@ -173,18 +177,30 @@ def note_jumps(cli: CliContext, jumps: Iterable[OffsetJump]) -> None:
         cli.out.note(f"  {jump}")
 
 
+def note_warnings(cli: CliContext, control: TableControl) -> list[str]:
+    """List what a pause or forced commit may do to a table with Pinot's own upsert or dedup."""
+    warnings = control.upsert_warnings()
+    for text in warnings:
+        cli.out.note(f"{control.table} has {text}.")
+    return warnings
+
+
 def _control(cli: CliContext, table_name: str) -> TableControl:
     from controller_client.consumption.table_control import TableControl
 
-    return TableControl(cli.client(), cli.property_store(), TableName.of(table_name, TableType.REALTIME))
+    table, client = TableName.of(table_name, TableType.REALTIME), cli.client()
+    if not client.tables.exists(table):
+        raise client.tables.unknown(table)
+    return TableControl(client, cli.property_store(), table)
 
 
 class _Steps:
     """Notes each step of a recipe with its number, and reports all of them as JSON at the end."""
 
-    def __init__(self, cli: CliContext) -> None:
+    def __init__(self, cli: CliContext, control: TableControl) -> None:
         self._out = cli.out
         self._texts: list[str] = []
+        self._warnings = note_warnings(cli, control)
 
     def __call__(self, text: str) -> None:
         self._texts.append(text)
@@ -192,7 +208,7 @@ class _Steps:
 
     def report(self, control: TableControl, dry_run: bool, **more: Any) -> None:
         if self._out.is_json:
-            done = {"changed": not dry_run, **more}
+            done = {"changed": not dry_run, "warnings": self._warnings, **more}
             self._out.json({"table": control.table, "dry_run": dry_run, "steps": self._texts, **done})
 
 

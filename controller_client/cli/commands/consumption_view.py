@@ -11,9 +11,10 @@ from controller_client.cli.output import Output
 from controller_client.clock import Clock
 from controller_client.common.visible_text import visible
 from controller_client.consumption.pause_record import Holder
+from controller_client.consumption.pinots_pauses import pinots_remedy
 from controller_client.consumption.status import PartitionStatus, TableStatus
 
-__all__ = ["COLUMNS", "as_json", "rows", "show", "watch"]
+__all__ = ["COLUMNS", "as_json", "resume_notes", "rows", "show", "watch"]
 
 COLUMNS = ("table", "partition", "state", "offset", "lag", "segment_since", "servers", "note")
 
@@ -37,6 +38,10 @@ def headline(status: TableStatus) -> Iterator[str]:
     if pinot is not None:
         details = ", ".join(text for text in (pinot.reason_code, pinot.comment, pinot.time_text) if text)
         yield f"  Pinot reports: {details}"
+        if pinot.is_pinots_own:
+            yield f"  Pinot paused it by itself: {pinots_remedy(pinot)}"
+    for index, topic in status.paused_topics.items():
+        yield f"  topic {topic} (index {index}) is paused by itself"
     if status.foreign:
         yield "  it was paused before that by somebody who left no name"
     for each in status.partitions:
@@ -72,14 +77,38 @@ def as_json(status: TableStatus) -> dict[str, Any]:
         "paused": [vars(each) for each in status.holders],
         "paused_by_others_before": status.foreign,
         "pinot_pause": vars(status.pinot_pause) if status.pinot_pause else None,
+        "paused_topics": [{"index": index, "topic": topic} for index, topic in status.paused_topics.items()],
         "stream_problem": status.stream_problem,
         "partitions": [_partition_json(each) for each in status.partitions],
     }
 
 
+def resume_notes(seen: TableStatus, consume_from: str) -> Iterator[str]:
+    """Describe what a resume would do, and what it could not."""
+    pause = seen.pinot_pause
+    if pause is not None and pause.is_pinots_own:
+        yield f"{seen.table} is {seen.state} by Pinot itself ({pause.reason_code}): a resume is refused."
+        yield f"  {pinots_remedy(pause)}"
+        return
+    yield f"{seen.table} is {seen.state}; it would be resumed from {consume_from}."
+    for index, topic in seen.paused_topics.items():
+        yield f"  topic {topic} (index {index}) is paused by itself, and stays so"
+    for each in seen.partitions:
+        if each.lost:
+            yield (
+                f"  partition {each.partition}: the stream has dropped the offsets {each.lost[0]} to "
+                f"{each.lost[1] - 1}; they cannot be read any more"
+            )
+        elif each.ahead:
+            yield f"  partition {each.partition}: the stream ends at {each.latest_offset}, before it"
+    if seen.stream_problem:
+        yield f"  it cannot be determined whether rows are lost: {seen.stream_problem}"
+
+
 def _partition_json(each: PartitionStatus) -> dict[str, Any]:
     paused_by = vars(each.paused_by) if each.paused_by else None
-    return {**vars(each), "state": str(each.state), "paused_by": paused_by}
+    topic = vars(each.topic_partition) if each.topic_partition else None
+    return {**vars(each), "state": str(each.state), "paused_by": paused_by, "topic_partition": topic}
 
 
 def _by(holder: Holder) -> str:
@@ -164,11 +193,17 @@ def _place(each: PartitionStatus) -> str:
 
 
 def _note(each: PartitionStatus) -> str:
+    return "; ".join(filter(None, (str(each.topic_partition or ""), _finding(each))))
+
+
+def _finding(each: PartitionStatus) -> str:
     if each.lost:
         first, behind = each.lost
         return f"the stream has dropped the {behind - first:,} offsets {first} to {behind - 1} unread"
     if each.ahead:
         return f"the stream ends at {each.latest_offset}, before this offset"
+    if each.building:
+        return f"not built yet: {', '.join(each.building)}"
     return ""
 
 

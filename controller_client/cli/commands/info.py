@@ -1,4 +1,4 @@
-"""Show what the cluster is: version, name, capabilities, deep store, addresses."""
+"""Show what the cluster is, what its version can, and what of this project works on it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ __all__ = ["info"]
 @output_option()
 @pass_cli
 def info(cli: CliContext) -> None:  # noqa: D103  # help is the module's docstring
+    from controller_client.cli.features import features_of, read_servers
     from controller_client.rest.capabilities import Capability
 
     client = cli.client()
     version = client.cluster.version()
     capabilities = client.cluster.capabilities()
     has = {capability.name.lower(): capabilities.has(capability) for capability in Capability}
+    features = features_of(capabilities, read_servers(cli.property_store))
     record = {
         "controller": client.config.url,
         "version": version.text or str(version),
@@ -29,7 +31,8 @@ def info(cli: CliContext) -> None:  # noqa: D103  # help is the module's docstri
         "brokers": client.cluster.broker_urls(),
     }
     if cli.out.is_json:
-        cli.out.record({**record, "capabilities": has})
+        works = {name: feature.to_json() for name, feature in features.items()}
+        cli.out.record({**record, "capabilities": has, "features": works})
         return
     record["brokers"] = ", ".join(client.cluster.broker_urls()) or "(none)"
     cli.out.record(
@@ -39,3 +42,6 @@ def info(cli: CliContext) -> None:  # noqa: D103  # help is the module's docstri
             "cannot": ", ".join(name for name, there in has.items() if not there),
         }
     )
+    cli.out.line("")
+    rows = [[name, *feature.to_json().values()] for name, feature in features.items()]
+    cli.out.table(["feature", "works", "how"], rows)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from controller_client.cli.context import CliContext
 from controller_client.common.names import TableName, TableType
 from controller_client.errors import NotFoundError
+from controller_client.rest.capabilities import Capability
 
 if TYPE_CHECKING:
     from controller_client.client import ControllerClient
@@ -29,13 +30,18 @@ def tables_of_schema(client: ControllerClient, schema: str) -> list[TableName]:
 
 
 def note_missing_columns(cli: CliContext, tables: Sequence[TableName], columns: Sequence[str]) -> None:
-    """Warn that queries leave segments out, and explain how to change that."""
+    """Warn of what queries make of segments without the new columns, and explain how to change that."""
     filled = [name for name in tables if cli.client().segments.list(name, exclude_replaced=False)]
     if filled and columns:
+        default = cli.client().cluster.capabilities().has(Capability.MISSING_COLUMNS_AS_DEFAULT)
+        until_then = (
+            "queries read a new column's default value from their rows"
+            if default
+            else "a query that names a new column, or all columns by *, leaves them out"
+        )
         cli.out.note(
-            f"Segments of {', '.join(filled)} lack {', '.join(columns)} until they are loaded again: a query "
-            "that names a new column, or all columns by *, leaves them out. Run this with --reload to load "
-            "them again."
+            f"Segments of {', '.join(filled)} lack {', '.join(columns)} until they are loaded again: "
+            f"{until_then}. Run this with --reload to load them again."
         )
 
 

@@ -61,6 +61,7 @@ def create(
     stays as it is, so it may be run again.
     """
     from controller_client.upsert.creating import (
+        check_hooks,
         create_upsert_table,
         plan_upsert_table,
         servers_without_hooks,
@@ -74,6 +75,7 @@ def create(
         updates_topic=updates_topic,
         order=order,
     )
+    check_hooks(cli.property_store(), planned.table)
     warnings = list(planned.warnings)
     stock = servers_without_hooks(cli.property_store(), planned.table)
     if stock:

@@ -7,6 +7,7 @@ import click
 from controller_client.cli.commands.deepstore.options import auditor, inspect_options
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import output_option
+from controller_client.deepstore.safe_to_stop import SegmentState
 from controller_client.deepstore.safe_to_stop import safe_to_stop as check_stop
 from controller_client.segment_tar import TarLimits
 
@@ -24,24 +25,23 @@ def safe_to_stop(
     """Find segments whose last good copy is on a server, named as in Helix, e.g. Server_host_8098.
 
     For use before it is stopped, restarted, rebalanced or tagged otherwise. Exit code 1 when a committed
-    segment would lose its last copy; a copy that cannot be checked counts as missing. Segments that only this
-    server consumes are named too; their rows are in the stream.
+    segment would lose its last copy, or one is being built that no other server could build; a copy that
+    cannot be checked counts as missing. Segments that only this server consumes are named too; their rows are
+    in the stream.
     """
     with auditor(cli, store_uri, read_tars=read_tars, rate=rate, limits=limits) as (segment_auditor, _):
         found = check_stop(cli.client(), segment_auditor, server)
-    rows = [
-        (each.table, each.segment, "consuming" if each.consuming else "committed", each.reason)
-        for each in found.at_risk
-    ]
+    rows = [(each.table, each.segment, str(each.state), each.reason) for each in found.at_risk]
     cli.out.table(("table", "segment", "state", "reason"), rows)
-    lost = sum(not each.consuming for each in found.at_risk)
-    only_here = len(found.at_risk) - lost
+    lost, only_here = found.count(SegmentState.COMMITTED), found.count(SegmentState.CONSUMING)
+    building = found.count(SegmentState.COMMITTING)
+    built = f" {building} are built by it alone: run this again when they are." if building else ""
     consumed = f" {only_here} are consumed by it alone." if only_here else ""
     committed = (
         f"{server}: of {found.segments} committed segments, {lost or 'none'} would lose the last copy."
     )
     for name, why in found.silent:
         cli.out.note(f"{name} did not report its check sums, so its copies do not count: {why}")
-    cli.out.note(committed + consumed)
+    cli.out.note(committed + consumed + built)
     if not found.safe:
         raise click.exceptions.Exit(1)

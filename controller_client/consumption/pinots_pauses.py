@@ -1,0 +1,57 @@
+"""Pauses that Pinot itself makes and lifts, and pauses of single topics: neither is this project's to end.
+
+Since 1.3 Pinot's check of realtime tables, hourly by default and at each resume, pauses a table that has more
+bytes than its quota, or whose servers' disks are too full, and resumes it when that is over. It leaves alone
+what somebody has paused. Since 1.5 a topic can be paused by itself, beside the pause of its table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from controller_client.common.names import TableName
+from controller_client.errors import RejectedError
+from controller_client.helix.ideal_state import IdealState, PinotPause
+from controller_client.stream.topics import topic_index
+
+__all__ = ["is_topic_paused", "pinots_remedy", "refuse_pinots_pause", "topic_remedy"]
+
+_REMEDIES = {
+    "STORAGE_QUOTA_EXCEEDED": "delete segments, or raise quota.storage in the table's config",
+    "RESOURCE_UTILIZATION_LIMIT_EXCEEDED": "make room on the disks of the table's servers",
+}
+
+
+def pinots_remedy(pause: PinotPause) -> str:
+    """Return what ends a pause that Pinot itself made."""
+    do = _REMEDIES.get(pause.reason_code or "", "see the controller's log")
+    return f"{do}; Pinot resumes the table by itself in the next of its checks (hourly by default)"
+
+
+def refuse_pinots_pause(table: TableName, ideal: IdealState) -> None:
+    """Refuse a table that Pinot itself has paused; one that somebody has paused, or nobody, passes.
+
+    Raises:
+        RejectedError: Pinot itself has paused it, and would do so again.
+    """
+    pause = ideal.pinot_pause
+    if pause is None or not pause.is_pinots_own:
+        return
+    comment = f" ({pause.comment})" if pause.comment else ""
+    raise RejectedError(
+        f"Pinot itself has paused {table}: {pause.reason_code}{comment}; a resume would only be undone",
+        expected="a pause that somebody asked for",
+        where=table,
+        remedy=pinots_remedy(pause),
+    )
+
+
+def is_topic_paused(ideal: IdealState, partition: int) -> bool:
+    """Return whether the topic of a partition is paused by itself."""
+    return topic_index(partition) in ideal.paused_topics
+
+
+def topic_remedy(table: TableName, topics: Collection[int]) -> str:
+    """Return how topics that are paused by themselves are resumed."""
+    indexes = ",".join(map(str, sorted(topics)))
+    return f"POST /tables/{table}/resumeTopicConsumption?topicIndices={indexes} to the controller"

@@ -1,0 +1,59 @@
+"""Hooks that Python-hosted roles run without, because they cannot do their work there.
+
+::
+
+    /<cluster>/PINOT_PLUGINS/failed_hooks/<instance>
+        simpleFields.session    the Helix session of the role that wrote it
+        mapFields.hooks.<hook>  why
+
+A record counts while the instance's live record has the same session. A role starts without a hook only where
+nothing depends on it; who makes something that would, reads here and refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controller_client.helix.live import live_session
+from controller_client.helix.record_at import read_record_at, write_own_record
+from controller_client.zookeeper.property_store import PropertyStore
+from controller_client.zookeeper.record import ZNRecord
+
+__all__ = ["read_failed_hooks", "write_failed_hooks"]
+
+_SESSION, _HOOKS = "session", "hooks"
+
+
+def write_failed_hooks(store: PropertyStore, instance: str, reasons: Mapping[str, str]) -> None:
+    """Write which hooks a role runs without; the role, which is live, is the only writer.
+
+    Args:
+        store: The cluster's property store.
+        instance: The role's name in Helix.
+        reasons: By hook.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+        OutcomeUnknownError: The reply was lost; write it again.
+    """
+    session = live_session(store, instance) or ""
+    record = ZNRecord(instance, simple_fields={_SESSION: session}, map_fields={_HOOKS: dict(reasons)})
+    write_own_record(store, f"{_folder(store)}/{instance}", record)
+
+
+def read_failed_hooks(store: PropertyStore) -> dict[str, Mapping[str, str]]:
+    """Return the reasons by hook, by instance, of roles that run.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+    """
+    found: dict[str, Mapping[str, str]] = {}
+    for instance in store.connection.children(_folder(store)) or ():
+        record = read_record_at(store, f"{_folder(store)}/{instance}")
+        if record and record.simple_fields.get(_SESSION) == live_session(store, instance):
+            found[instance] = record.map_fields.get(_HOOKS, {})
+    return found
+
+
+def _folder(store: PropertyStore) -> str:
+    return f"/{store.cluster_name}/PINOT_PLUGINS/failed_hooks"
