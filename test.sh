@@ -7,6 +7,7 @@
 #
 # Pinot, Kafka and S3 run as containers where a container engine answers and as processes elsewhere;
 # PINOT_TEST_BACKEND=containers|processes decides otherwise. PYTHON and JAVA_HOME name other installations.
+# PINOT_HOME=<distribution> or PINOT_IMAGE=<image> names the Pinot to test instead of the pinned jars.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -14,9 +15,12 @@ cd "$(dirname "$0")"
 
 require_java # a JDK, not a JRE: its jlink makes the base of the container images
 ensure_venv dev
-.venv/bin/pinotctl jars fetch --output json >/dev/null
+if [ -z "${PINOT_IMAGE:-}" ]; then # the jars of an image come out of it
+    .venv/bin/pinotctl jars fetch --output json >/dev/null
+fi
 
 if [ "${1:-}" = --setup ]; then
+    [ -n "${PINOT_HOME:-}" ] || .venv/bin/python -m tests.support.pinned_pinot
     exit 0
 fi
 processes_of_tests() {

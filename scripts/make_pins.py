@@ -2,7 +2,7 @@
 
 Maven resolves ``scripts/pins/NAME.pom.xml`` (this is the only place where Maven is needed),
 ``scripts/pins/NAME.toml`` lists what is left out and what comes last, and the result is written to
-``jvm_bridge/pins/NAME.txt``::
+``jvm_bridge/pins/NAME.txt``, or into another ``folder`` that it names: tests have jars of their own::
 
     python scripts/make_pins.py pinot-0.11.0
     python scripts/make_pins.py kafka-3.9.1 --maven-repository /var/cache/m2
@@ -24,7 +24,7 @@ import click
 
 ROOT = Path(__file__).resolve().parent.parent
 POMS = ROOT / "scripts" / "pins"
-PINS = ROOT / "jvm_bridge" / "pins"
+PINS = "jvm_bridge/pins"
 CLASS_PATH_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
 
 
@@ -89,12 +89,12 @@ def pin_lines(jars: Iterable[Jar]) -> list[str]:
     help="Maven's local repository, where the jars are downloaded to.",
 )
 def main(name: str, maven_repository: Path) -> None:
-    """Resolve scripts/pins/NAME.pom.xml and write jvm_bridge/pins/NAME.txt."""
+    """Resolve scripts/pins/NAME.pom.xml and write the pins file."""
     rules = tomllib.loads((POMS / f"{name}.toml").read_text())
     jars = arrange(
         resolve(POMS / f"{name}.pom.xml", maven_repository.resolve()), rules["drop"], rules["last"]
     )
-    target = PINS / f"{name}.txt"
+    target = ROOT / rules.get("folder", PINS) / f"{name}.txt"
     head = [
         f"# Made by scripts/make_pins.py {name}: do not edit.",
         "# group:artifact:version[:classifier] sha256, in class path order.",

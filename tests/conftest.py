@@ -10,11 +10,14 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import version_runs
+from tests.support.chosen_pinot import choose_pinot, described
 from tests.support.cluster import PinotCluster
 from tests.support.full import FullPlugin
 from tests.support.java_options import QUICK_START_EVERYWHERE
 from tests.support.kafka import Kafka
 from tests.support.missing_tool import without
+from tests.support.needs import NeedsPlugin
 from tests.support.s3 import S3Access
 from tests.support.s3_program import S3UnavailableError
 from tests.support.scheduling import SchedulingPlugin
@@ -52,6 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="seed of the random tests (or PINOT_TEST_SEED=...); else they are the same each time, but"
         " with --full, which takes a new seed and prints it",
     )
+    version_runs.add_option(parser)
     parser.addoption(
         "--correct-pages",
         action="store_true",
@@ -62,15 +66,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 # Before hypothesis' own plugin, which takes its seed from there.
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    # The processes of pytest-xdist inherit what the one that starts them has chosen.
+    if not hasattr(config, "workerinput"):
+        choose_pinot()
     config.option.seed = choose_seed(config)
     settings.load_profile("repeatable" if config.option.seed is None else "exploring")
     if config.option.seed is not None:
         config.option.hypothesis_seed = config.option.seed
     config.pluginmanager.register(FullPlugin())
+    config.pluginmanager.register(NeedsPlugin())
     config.pluginmanager.register(SchedulingPlugin())
     config.pluginmanager.register(SeedPlugin())
     config.pluginmanager.register(SummaryPlugin())
     config.pluginmanager.register(TimingPlugin())
+    if counting := version_runs.plugin_of(config):
+        config.pluginmanager.register(counting)
     # A run in the background is started with Ctrl-C ignored, and programs under test would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -88,6 +98,7 @@ def _about(config: pytest.Config) -> list[str]:
     name, reason = chosen_backend()
     seed = config.option.seed
     return [
+        f"Pinot: {described()}",
         f"cluster backend: {name} ({reason})",
         "random tests: the same each time" if seed is None else f"random tests: again with --seed {seed}",
     ]

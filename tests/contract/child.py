@@ -33,7 +33,30 @@ from jvm_bridge.builder import (
     mapped_rows,
     row_file,
 )
-from jvm_bridge.jvm import start_jvm
+from jvm_bridge.builder.pinot_classes import (
+    has_class,
+    has_constructor,
+    has_method,
+    parse_schema,
+    parse_table_config,
+)
+from jvm_bridge.builder.row_reader import replaces_special_values
+from jvm_bridge.jvm import running_jars, start_jvm
+from spark_connectors.read.local_segments import LocalSegment
+from spark_connectors.read.segment_files import SegmentFolder
+
+_INPUT = "org.apache.pinot.plugin.inputformat."
+_READERS = {
+    FileFormat.AVRO: f"{_INPUT}avro.AvroRecordReader",
+    FileFormat.CSV: f"{_INPUT}csv.CSVRecordReader",
+    FileFormat.JSON: f"{_INPUT}json.JSONRecordReader",
+    FileFormat.PARQUET: f"{_INPUT}parquet.ParquetRecordReader",
+}
+_LOCAL = "org.apache.pinot.segment.local"
+_LOADER = f"{_LOCAL}.segment.index.loader"
+_COMMON = "org.apache.pinot.common.utils"
+_SCHEMA = "org.apache.pinot.spi.data.Schema"
+_TABLE_CONFIG = "org.apache.pinot.spi.config.table.TableConfig"
 
 
 @contextmanager
@@ -114,6 +137,8 @@ def _reply(built: BuiltSegment, request: dict[str, Any]) -> dict[str, Any]:
     reply |= {key: getattr(built, key) for key in ("end_time", "time_unit", "name", "segment_size_bytes")}
     reply |= {"tar": str(built.tar_path), "metadata_tar": str(built.metadata_tar_path)}
     reply["mismatch"] = _mismatch(built.mismatch)
+    if request.get("unpack"):
+        reply["folder"] = str(unpack_tar(built.tar_path, Path(request["unpack"]), built.name))
     if request.get("read_back"):
         reply |= _read_back(built.tar_path, work_dir / f"{built.name}.unpacked")
     return reply
@@ -158,34 +183,56 @@ def _read_folder(request: dict[str, Any]) -> dict[str, Any]:
     return {"read": _rows(Path(request["folder"]))}
 
 
+def _select(request: dict[str, Any]) -> dict[str, Any]:
+    """Query a segment's folder as a task of Spark does; bytes come as hexadecimal digits."""
+    folder = SegmentFolder(Path(request["folder"]), request.get("crc"))
+    rows: list[list[Any]] = []
+    with LocalSegment(folder, request["schema"]) as segment:
+        for table in segment.select(request["sql"]):
+            columns = [column.to_pylist() for column in table.columns]
+            rows += [[_plain(value) for value in row] for row in zip(*columns, strict=True)]
+    return {"rows": rows}
+
+
+def _plain(value: Any) -> Any:
+    return value.hex() if isinstance(value, bytes) else value
+
+
 def _load(request: dict[str, Any]) -> dict[str, Any]:
     """Load a segment's folder as a server does, and pack it as a server's admin API does."""
     folder = jpype.JClass("java.io.File")(request["folder"])
-    to_object = jpype.JClass("org.apache.pinot.spi.utils.JsonUtils").stringToObject
-    table_config = to_object(
-        json.dumps(request["table_config"]),
-        jpype.JClass("org.apache.pinot.spi.config.table.TableConfig").class_,
-    )
-    schema = jpype.JClass("org.apache.pinot.spi.data.Schema").fromString(json.dumps(request["schema"]))
-    properties = {
-        "id": "x",
-        "dataDir": request["folder"],
-        "segmentTarDir": request["folder"],
-        "readMode": "mmap",
-    }
+    table_config = parse_table_config(request["table_config"])
+    schema = parse_schema(request["schema"])
+    config = _loading_config(table_config, schema, request["folder"])
+    loader = jpype.JClass(f"{_LOCAL}.indexsegment.immutable.ImmutableSegmentLoader")
+    if has_method(loader, "load", "java.io.File", f"{_LOADER}.IndexLoadingConfig", _SCHEMA):
+        loader.load(folder, config, schema).destroy()
+    else:
+        loader.load(folder, config).destroy()  # since 1.4 the config has the schema
+    tar = jpype.JClass("java.io.File")(request["tar"])
+    if has_class(f"{_COMMON}.TarCompressionUtils"):
+        jpype.JClass(f"{_COMMON}.TarCompressionUtils").createCompressedTarFile(folder, tar)
+    else:
+        jpype.JClass(f"{_COMMON}.TarGzCompressionUtils").createTarGzFile(folder, tar)  # until 1.1
+    sums = jpype.JClass(f"{_LOCAL}.utils.CrcUtils")
+    if has_method(sums, "computeCrc", "java.io.File"):
+        return {"crc": int(sums.computeCrc(folder))}
+    return {"crc": int(sums.forAllFilesInFolder(folder).computeCrc())}  # until 1.4
+
+
+def _loading_config(table_config: Any, schema: Any, folder: str) -> Any:
+    loading_config = jpype.JClass(f"{_LOADER}.IndexLoadingConfig")
+    if has_constructor(loading_config, _TABLE_CONFIG, _SCHEMA):
+        config = loading_config(table_config, schema)
+        config.setReadMode(jpype.JClass("org.apache.pinot.spi.utils.ReadMode").mmap)
+        return config
+    properties = {"id": "x", "dataDir": folder, "segmentTarDir": folder, "readMode": "mmap"}
     server = jpype.JClass("org.apache.pinot.server.starter.helix.HelixInstanceDataManagerConfig")(
         jpype.JClass("org.apache.pinot.spi.env.PinotConfiguration")(
             jpype.JClass("java.util.HashMap")(properties)
         )
     )
-    local = "org.apache.pinot.segment.local"
-    config = jpype.JClass(f"{local}.segment.index.loader.IndexLoadingConfig")(server, table_config)
-    loader = jpype.JClass(f"{local}.indexsegment.immutable.ImmutableSegmentLoader")
-    loader.load(folder, config, schema).destroy()
-    tar = jpype.JClass("java.io.File")(request["tar"])
-    jpype.JClass("org.apache.pinot.common.utils.TarGzCompressionUtils").createTarGzFile(folder, tar)
-    crc = jpype.JClass(f"{local}.utils.CrcUtils").forAllFilesInFolder(folder).computeCrc()
-    return {"crc": int(crc)}
+    return loading_config(server, table_config)
 
 
 def _rows(segment: Path) -> list[dict[str, Any]]:
@@ -215,6 +262,20 @@ def _value(value: Any) -> Any:
     return {"decimal": str(value.toString())} if kind == "BigDecimal" else str(value)
 
 
+def _features(_: dict[str, Any]) -> dict[str, Any]:
+    """What the Pinot of this process has."""
+    avro = "org.apache.pinot.plugin.inputformat.avro.AvroRecordReaderConfig"
+    jars = running_jars()
+    return {
+        "version": jars and jars.version,
+        "avro_logical_types": has_class(avro) and bool(jpype.JClass(avro)().isEnableLogicalTypes()),
+        "data_crc": has_method(jpype.JClass(f"{_LOCAL}.utils.CrcUtils"), "computeDataCrc"),
+        "special_values": replaces_special_values(),
+        "column_nulls": has_method(jpype.JClass(_SCHEMA), "isEnableColumnBasedNullHandling"),
+        "formats": [kind for kind in FileFormat if has_class(_READERS[kind])],
+    }
+
+
 def _box_longs(request: dict[str, Any]) -> dict[str, Any]:
     """Send longs through JPype's boxing and back and count those that changed."""
     count, start = int(request["count"]), int(request["start"])
@@ -239,6 +300,8 @@ def main() -> None:
         "side_by_side": _side_by_side,
         "read_folder": _read_folder,
         "load": _load,
+        "features": _features,
+        "select": _select,
     }
     for line in sys.stdin:
         request = json.loads(line)

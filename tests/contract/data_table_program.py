@@ -9,9 +9,13 @@ from typing import Any
 
 import jpype
 
+from jvm_bridge.builder.pinot_classes import has_class, java_class
 from jvm_bridge.jvm import start_jvm
 
 VERSIONS = (3, 4)
+
+_PACKAGE = "org.apache.pinot.core.common.datatable."
+_WITH_VERSION_3 = _PACKAGE + "DataTableBuilderV2V3"
 
 # Column type -> the values of two rows, as they are read.
 ROWS: Mapping[str, tuple[Any, Any]] = {
@@ -34,16 +38,17 @@ ROWS: Mapping[str, tuple[Any, Any]] = {
 
 
 def main(folder: Path) -> None:
-    """Write a table for each version, and one with exceptions and metadata only."""
+    """Write a table for each version that this Pinot writes, and one with exceptions and metadata only."""
     start_jvm()
-    factory = jpype.JClass("org.apache.pinot.core.common.datatable.DataTableFactory")
+    with_version_3 = has_class(_WITH_VERSION_3)
+    factory = java_class(_PACKAGE + ("DataTableFactory" if with_version_3 else "DataTableBuilderFactory"))
     data_schema = jpype.JClass("org.apache.pinot.common.utils.DataSchema")
     kinds = jpype.JClass("org.apache.pinot.common.utils.DataSchema$ColumnDataType")
     types = list(ROWS)
     schema = data_schema(
         jpype.JString[:]([f"c_{kind}" for kind in types]), kinds[:]([kinds.valueOf(kind) for kind in types])
     )
-    for version in VERSIONS:
+    for version in VERSIONS if with_version_3 else VERSIONS[1:]:
         factory.setDataTableVersion(version)
         builder = factory.getDataTableBuilder(schema)
         for row in range(2):

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.ipc
+import pytest
 
 
 class SegmentChild:
-    """Builds segments in a child process; ``build`` replies are dicts, an error has the key ``error``."""
+    """Builds segments in a child process; ``build`` replies are dicts, an error has the key ``error``.
 
-    def __init__(self, work_dir: Path) -> None:
+    A request that ends the child fails; the next one starts another.
+
+    Args:
+        work_dir: An existing folder.
+        home: The Pinot that it runs; None: this run's.
+    """
+
+    def __init__(self, work_dir: Path, home: Path | None = None) -> None:
         self.work_dir = work_dir
-        self._log = (work_dir / "child.log").open("wb")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.contract.child"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-        )
+        self._home = home
+        self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -33,24 +39,57 @@ class SegmentChild:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(timeout=300)
-        self._process.stdout.close()
-        self._log.close()
+        self._end()
+
+    @cached_property
+    def features(self) -> Mapping[str, Any]:
+        """What the child's Pinot has."""
+        return self.ask({"action": "features"})
+
+    def reads(self, file_format: str) -> bool:
+        """Whether its Pinot has a reader of files of a format, e.g. ``csv``."""
+        return file_format.upper() in self.features["formats"]
+
+    def readers(self, path: Path) -> list[str]:
+        """The readers that a file may be built by: Arrow, where it fits, and Pinot's own if any."""
+        return ["auto", "pinot"] if self.reads(_format(path)) else ["auto"]
+
+    def require_reader(self, path: Path) -> None:
+        """Skip the test unless Pinot has a reader of its own for a file."""
+        if not self.reads(_format(path)):
+            pytest.skip(f"this Pinot ({self.features['version']}) lacks: a reader of {_format(path)} files")
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        if self._process is None:
+            self._process = self._started()
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(request).encode() + b"\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
+        line = b""
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
         if not line:
+            self._end()
             log = (self.work_dir / "child.log").read_text(errors="replace")
             raise AssertionError(f"the child ended; its log ends with:\n{log[-3000:]}")
         reply: dict[str, Any] = json.loads(line)
         return reply
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        with (self.work_dir / "child.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "tests.contract.child"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, **({"PINOT_HOME": str(self._home)} if self._home else {})},
+            )
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.communicate(timeout=300)
 
     def build(
         self,

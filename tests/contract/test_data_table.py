@@ -11,14 +11,23 @@ import pytest
 from controller_client.errors import PinotPluginError
 from spark_connectors.read.data_table import decode
 from tests.contract.data_table_program import ROWS, VERSIONS
+from tests.support.needs import lacks
 
 pytestmark = pytest.mark.jvm
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tables")
     subprocess.run([sys.executable, "-m", "tests.contract.data_table_program", str(folder)], check=True)
+    assert (folder / f"rows-{VERSIONS[-1]}").exists()
+    return folder
+
+
+@pytest.fixture
+def written(folder: Path, version: int) -> Path:
+    if not (folder / f"rows-{version}").exists():
+        lacks(f"DataTables of version {version}")
     return folder
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -245,7 +246,8 @@ def test_types_that_only_pinot_reads(
     config = table_config(null_handling=null_handling)
     segment = same_as_one_file(child, config, schema, paths, whole)
     if not without:
-        assert segment["read"][3]["d"] == {"decimal": "123456789012345678901234567890.10"}
+        # Since 1.4 without the zero at the end.
+        assert Decimal(segment["read"][3]["d"]["decimal"]) == Decimal("123456789012345678901234567890.1")
     cut = child.build_files(config, schema, paths, "auto", 7, read_back=True)
     assert [row for part in cut["segments"] for row in part["read"]] == segment["read"]
     assert len(cut["segments"]) == 5

@@ -10,7 +10,7 @@ from server_hooks.upsert.sealed_rows import map_column
 from tests.contract.segment_child import SegmentChild
 from tests.contract.tables import schema_of, table_config
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.every_pinot]
 
 # More than two of the chunks that Pinot divides such a column into, the last one not full.
 _ROWS = 2_345

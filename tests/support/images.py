@@ -3,7 +3,8 @@
 ``python -m tests.support.images`` builds what is missing and lists them.
 
 An image's tag holds a hash of all that it is made from: it is built again when that changes, and only then.
-Pinot's image is ``PINOT_IMAGE``, else the official one where a registry answers, else the one built here.
+Pinot's image is ``PINOT_IMAGE``; else one built from the jars of ``PINOT_HOME``; else the official one where
+a registry answers, else one built from the pinned jars.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pathlib import Path
 import docker.errors
 
 from jvm_bridge.jars import DEFAULT_PINS, cache_folder
-from tests.support import base_root, engine
+from tests.support import base_root, chosen_pinot, engine
 from tests.support.jars import jars_of, start_files
 from tests.support.s3_program import VERSION as S3_VERSION
 from tests.support.s3_program import s3_program
@@ -81,10 +82,10 @@ def image_of(program: Program) -> str:
 @lru_cache(maxsize=1)
 def pinot_image() -> str:
     """Return Pinot's image; the decision is made once a process."""
-    named = os.environ.get("PINOT_IMAGE")
+    named = os.environ.get(chosen_pinot.IMAGE)
     if named:
         return named
-    if engine.registry_has(OFFICIAL_PINOT):
+    if not os.environ.get(chosen_pinot.HOME) and engine.registry_has(OFFICIAL_PINOT):
         try:
             engine.client().images.pull(OFFICIAL_PINOT)
         except docker.errors.DockerException as error:
@@ -186,6 +187,7 @@ def main() -> int:
     if reason:
         _say(reason)
         return 1
+    chosen_pinot.choose_pinot()
     for program in (Program.PINOT, Program.KAFKA, Program.S3):
         tag = image_of(program)
         size_bytes = engine.client().images.get(tag).attrs["Size"]

@@ -43,6 +43,8 @@ def realtime_table(
     tenant: str | None = None,
     peers: bool = False,
     keeps_all: bool = False,
+    pauseless: bool = False,
+    further_topics: Sequence[str] = (),
     stream: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the config of a realtime table that reads the topic of its own name, time column ``ts``.
@@ -55,6 +57,8 @@ def realtime_table(
         tenant: Whose servers these are; None: the default tenant's.
         peers: Whether servers fetch segments from each other.
         keeps_all: Whether it has a retention, one of 10,000 days: upsert tables need one.
+        pauseless: Whether the next segment consumes while one is built (Pinot 1.4 and later).
+        further_topics: Topics that it reads beside the first (Pinot 1.4 and later).
         stream: Further settings of the stream.
     """
     segments = {
@@ -63,31 +67,36 @@ def realtime_table(
         "replication": str(replicas),
         "schemaName": name,
     }
-    if peers:
+    if peers or (pauseless and replicas > 1):  # for pauseless ones Pinot insists
         segments["peerSegmentDownloadScheme"] = "http"
     if keeps_all:
         segments |= {"retentionTimeUnit": "DAYS", "retentionTimeValue": "10000"}
     plugin = "org.apache.pinot.plugin.stream"
-    return {
+    streams = {
+        "streamType": "kafka",
+        "stream.kafka.topic.name": name,
+        "stream.kafka.broker.list": kafka.bootstrap,
+        "stream.kafka.consumer.type": "lowlevel",
+        "stream.kafka.consumer.prop.auto.offset.reset": "smallest",
+        "stream.kafka.consumer.factory.class.name": f"{plugin}.kafka20.KafkaConsumerFactory",
+        "stream.kafka.decoder.class.name": f"{plugin}.kafka.KafkaJSONMessageDecoder",
+        "realtime.segment.flush.threshold.rows": str(rows_per_segment),
+        **(stream or {}),
+    }
+    table = {
         "tableName": name,
         "tableType": "REALTIME",
         "segmentsConfig": segments,
         "tenants": {"server": tenant, "broker": "DefaultTenant"} if tenant else {},
         "metadata": {},
-        "tableIndexConfig": {
-            "streamConfigs": {
-                "streamType": "kafka",
-                "stream.kafka.topic.name": name,
-                "stream.kafka.broker.list": kafka.bootstrap,
-                "stream.kafka.consumer.type": "lowlevel",
-                "stream.kafka.consumer.prop.auto.offset.reset": "smallest",
-                "stream.kafka.consumer.factory.class.name": f"{plugin}.kafka20.KafkaConsumerFactory",
-                "stream.kafka.decoder.class.name": f"{plugin}.kafka.KafkaJSONMessageDecoder",
-                "realtime.segment.flush.threshold.rows": str(rows_per_segment),
-                **(stream or {}),
-            }
-        },
     }
+    if not pauseless and not further_topics:
+        return {**table, "tableIndexConfig": {"streamConfigs": streams}}
+    # How long a server waits for others to build what it has to have: ten minutes by default.
+    streams["realtime.segment.pauseless.download.timeoutSeconds"] = "5"
+    maps = [streams, *({**streams, "stream.kafka.topic.name": topic} for topic in further_topics)]
+    ingestion = {"streamConfigMaps": maps, "pauselessConsumptionEnabled": pauseless}
+    return {**table, "tableIndexConfig": {}, "ingestionConfig": {"streamIngestionConfig": ingestion}}
 
 
 def planned_upsert(

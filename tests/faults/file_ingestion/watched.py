@@ -14,6 +14,7 @@ from controller_client.errors import SourceError
 from controller_client.filestore import open_store
 from controller_client.rest.lineage import LineageState
 from controller_client.zookeeper import PropertyStore
+from minion_tasks.file_ingestion.params.registration import register_task
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 from minion_tasks.file_ingestion.run.purge import purge
 from minion_tasks.file_ingestion.session.store import SessionStore
@@ -119,7 +120,7 @@ class WatchedTable:
             **MODES[self.mode],
             **more,
         }
-        self.table.client.tables.set_task_config(self.name, TASK_TYPE, self.table.configs)
+        register_task(self.table.client.tables, self.name, self.table.configs)
 
     def change(self) -> None:
         """Change the source so that a session has two files to read and, but for append, segments to replace.

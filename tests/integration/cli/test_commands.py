@@ -13,8 +13,10 @@ import pytest
 from click.testing import Result
 
 from controller_client.errors import PartialResultError
+from controller_client.rest.capabilities import Capability
 from tests.integration.cli.conftest import Numbers, Run
 from tests.support.cluster import PinotCluster
+from tests.support.needs import has
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
@@ -34,6 +36,13 @@ def test_info(run: Run, pinot: PinotCluster) -> None:
     assert found["version"][0].isdigit()
     assert found["capabilities"]["list_lineage"] is True
     assert found["brokers"]
+    features = found["features"]
+    assert features["ingestion_append"]["works"] == features["table_pause"]["works"] == "yes"
+    assert features["ingestion_schedule"]["how"].startswith(
+        "as cronSchedule" if has(Capability.SCHEDULE_CHECKED) else "as schedule"
+    )
+    assert " live servers are hosted in Python" in features["partition_pause"]["how"]
+    assert "ingestion_append     yes" in run("info").stdout
     assert "list_lineage" in run("info").stdout
 
 
@@ -77,7 +86,7 @@ def test_table_create(run: Run, numbers: Numbers) -> None:
         "tableIndexConfig": {"invertedIndexColumns": ["x"]},
     }
     refused = run("table", "update", "-", stdin=json.dumps(wrong), code=1)
-    assert "the Inverted Index Config names the column x" in refused.stderr
+    assert "names the column x, which the table's schema has not" in refused.stderr
     for command in (("table", "show"), ("segment", "list"), ("task", "run")):
         assert f"did you mean {numbers.name}" in run(*command, f"{numbers.name}x", code=1).stderr
 
@@ -135,13 +144,30 @@ def test_a_wrong_query_is_an_error(run: Run, numbers: Numbers) -> None:
     assert run("query", "select 1", "--option", "x", code=2).stderr.startswith("Error: --option 'x'")
 
 
-def test_a_new_column_is_missed_until_the_reload(run: Run, numbers: Numbers, pinot: PinotCluster) -> None:
+def test_a_new_column_and_the_reload(run: Run, numbers: Numbers, pinot: PinotCluster) -> None:
     document = rows(run("schema", "show", numbers.name, "--output", "json"))
     document["metricFieldSpecs"].append({"name": "extra", "dataType": "LONG"})
     sql = ("query", f"select * from {numbers.name} limit 100")
     updated = run("schema", "update", "-", stdin=json.dumps(document))
     assert f"Segments of {numbers.name}_OFFLINE lack extra until they are loaded again" in updated.stderr
+    if has(Capability.MISSING_COLUMNS_AS_DEFAULT):
+        assert "queries read a new column's default value" in updated.stderr
+        wait_for(lambda: _columns(run, sql) >= {"extra"}, "the brokers and servers to know the new column")
+    else:
+        assert "leaves them out" in updated.stderr
+        _rows_are_missed(run, sql, pinot)
+    reloaded = run("schema", "update", "-", "--reload", stdin=json.dumps(document))
+    assert f"{numbers.name}_OFFLINE: 2 of 2 replicas of segments are loaded again." in reloaded.stderr
+    assert "extra" in _columns(run, sql)
 
+
+def _columns(run: Run, sql: tuple[str, str]) -> set[str]:
+    found = rows(run(*sql, "--output", "json"))
+    assert len(found["rows"]) == 6
+    return {column["name"] for column in found["columns"]}
+
+
+def _rows_are_missed(run: Run, sql: tuple[str, str], pinot: PinotCluster) -> None:
     def missed() -> bool:
         with pinot.broker() as broker, suppress(PartialResultError):
             broker.query(sql[1])
@@ -151,11 +177,6 @@ def test_a_new_column_is_missed_until_the_reload(run: Run, numbers: Numbers, pin
     wait_for(missed, "the servers to know the new column")
     assert "2 of 2 segments lack a column" in run(*sql, code=1).stderr
     assert "0 rows" in run(*sql, "--allow-partial").stderr
-    reloaded = run("schema", "update", "-", "--reload", stdin=json.dumps(document))
-    assert f"{numbers.name}_OFFLINE: 2 of 2 replicas of segments are loaded again." in reloaded.stderr
-    found = rows(run(*sql, "--output", "json"))
-    assert len(found["rows"]) == 6
-    assert "extra" in [column["name"] for column in found["columns"]]
 
 
 def test_an_unknown_table_in_a_query(run: Run, numbers: Numbers) -> None:

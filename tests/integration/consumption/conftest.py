@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -26,10 +27,17 @@ def make_stream_table(pinot: PinotCluster, kafka: Kafka, store: PropertyStore) -
         client = at_end.enter_context(pinot.client())
         broker = at_end.enter_context(pinot.broker())
 
-        def make(*, partitions: int = 3, replicas: int = 1, rows_per_segment: int = 100_000) -> StreamTable:
-            table = StreamTable(pinot, kafka, client, broker, store, partitions)
+        def make(
+            *,
+            partitions: int = 3,
+            replicas: int = 1,
+            rows_per_segment: int = 100_000,
+            database: str | None = None,
+            **options: Any,
+        ) -> StreamTable:
+            table = StreamTable(pinot, kafka, client, broker, store, partitions, database)
             at_end.callback(table.drop)
-            table.create(replicas=replicas, rows_per_segment=rows_per_segment)
+            table.create(replicas=replicas, rows_per_segment=rows_per_segment, **options)
             return table
 
         yield make

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from controller_client.broker.client import BrokerClient
@@ -51,8 +52,10 @@ class StreamTable:
         broker: BrokerClient,
         store: PropertyStore,
         partitions: int,
+        database: str | None = None,
     ) -> None:
-        self.name = f"t_{uuid.uuid4().hex[:12]}"
+        name = f"t_{uuid.uuid4().hex[:12]}"
+        self.name = f"{database}.{name}" if database else name
         self.table = TableName(f"{self.name}_REALTIME")
         self.pinot = pinot
         self.kafka = kafka
@@ -64,21 +67,47 @@ class StreamTable:
         self.topics = [self.topic]
         self.produced: set[int] = set()
         self.replicas = 1
+        self.consumed_topics = 1
 
-    def create(self, *, replicas: int, rows_per_segment: int) -> None:
-        """Make schema and table, and wait until all partitions consume."""
+    def create(
+        self,
+        *,
+        replicas: int,
+        rows_per_segment: int,
+        pauseless: bool = False,
+        further_topics: int = 0,
+        own: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Make schema and table, and wait until all partitions consume.
+
+        Args:
+            replicas: On how many servers each partition is.
+            rows_per_segment: A segment is sealed when it has so many.
+            pauseless: Whether the next segment consumes while one is built.
+            further_topics: How many topics it reads beside the first, each with as many partitions.
+            own: Parts of its config about Pinot's own upsert or dedup.
+        """
         schema = realtime_schema(self.name, {"source": "STRING"}, {"number": "LONG"})
+        if own:
+            # The time is another one for each row.
+            schema["primaryKeyColumns"] = ["ts"]
         self.client.schemas.create(Schema.from_json(schema))
         self.replicas = replicas
-        self.client.tables.create(TableConfig.from_json(self._config(replicas, rows_per_segment)))
+        self.consumed_topics += further_topics
+        further = [self.new_topic(self.partitions).name for _ in range(further_topics)]
+        config = self._config(
+            replicas=replicas, rows_per_segment=rows_per_segment, pauseless=pauseless, further_topics=further
+        )
+        if own:
+            config |= {**own, "routing": {"instanceSelectorType": "strictReplicaGroup"}}
+            config["tableIndexConfig"]["nullHandlingEnabled"] = True
+        self.client.tables.create(TableConfig.from_json(config))
         self.wait_consuming()
 
-    def _config(self, replicas: int, rows_per_segment: int) -> dict[str, Any]:
+    def _config(self, **options: Any) -> dict[str, Any]:
         # A consumer hears that it is to commit only between two requests; each waits for rows for 5 s else.
         stream = {"stream.kafka.fetch.timeout.millis": "200", SECRET_KEY: secret_value("old-secret")}
-        return realtime_table(
-            self.name, self.kafka, rows_per_segment=rows_per_segment, replicas=replicas, stream=stream
-        )
+        return realtime_table(self.name, self.kafka, stream=stream, **options)
 
     def control(self, client: ControllerClient | None = None, **options: Any) -> TableControl:
         return TableControl(client or self.client, self.store, self.table, **options)
@@ -154,9 +183,9 @@ class StreamTable:
             consuming = read_ideal_state(self.store, self.table).consuming
             view = self.client.tables.external_view(self.table)
             loaded = [name for name in consuming if "CONSUMING" in view.get(name, {}).values()]
-            return len(loaded) == self.partitions
+            return len(loaded) == self.partitions * self.consumed_topics
 
-        wait_for(ready, f"{self.partitions} partitions of {self.name} to consume", timeout_s=300)
+        wait_for(ready, f"all partitions of {self.name} to consume", timeout_s=300)
 
     def drop(self) -> None:
         """Drop table, schema and topics."""

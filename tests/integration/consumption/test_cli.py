@@ -10,8 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from controller_client.cli import cli
+from controller_client.rest.capabilities import Capability
 from tests.integration.consumption.conftest import MakeTable
 from tests.support.cluster import PinotCluster
+from tests.support.needs import has
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
@@ -80,9 +82,12 @@ def test_many_tables_by_a_pattern(make_stream_table: MakeTable, run: Run) -> Non
 
     assert "no realtime table nope*" in run("status", "nope*", code=1).stderr
     assert "is not an offset to consume from" in run("resume", names[0], "--consume-from", "x", code=2).stderr
-    assert (
-        "Pinot 0.11.0 lacks pausing in batches" in run("pause", names[1], "--batch-size", "2", code=1).stderr
-    )
+    in_batches = ("pause", names[1], "--batch-size", "2")
+    if has(Capability.PAUSE_BATCHES):
+        run(*in_batches)
+        assert status()[1]["state"] == "paused"
+    else:
+        assert "lacks pausing in batches" in run(*in_batches, code=1).stderr
 
 
 def test_the_recipes(make_stream_table: MakeTable, run: Run) -> None:

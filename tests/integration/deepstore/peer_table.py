@@ -28,11 +28,8 @@ class PeerTable(StreamTable):
     s3: S3Client
     peers: bool
 
-    def _config(self, replicas: int, rows_per_segment: int) -> dict[str, Any]:
-        config = super()._config(replicas, rows_per_segment)
-        if self.peers:
-            config["segmentsConfig"]["peerSegmentDownloadScheme"] = "http"
-        return config
+    def _config(self, **options: Any) -> dict[str, Any]:
+        return super()._config(peers=self.peers, **options)
 
     @property
     def folder_key(self) -> str:

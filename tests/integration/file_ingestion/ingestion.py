@@ -19,7 +19,7 @@ from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.errors import PartialResultError, PinotPluginError
 from controller_client.models import Schema, TableConfig
-from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
+from minion_tasks.file_ingestion.params.registration import register_task
 from tests.support.offline_tables import offline_table
 
 NUMBERS_SCHEMA: Mapping[str, Any] = {
@@ -97,7 +97,7 @@ class IngestionTable:
             "consistentPushEnabled": "true",
             **{key.replace("__", "."): value for key, value in more.items()},
         }
-        self.client.tables.set_task_config(self.with_type, TASK_TYPE, self.configs)
+        register_task(self.client.tables, self.with_type, self.configs)
         return self
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from controller_client.zookeeper import PropertyStore
-from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
+from minion_tasks.file_ingestion.params.registration import register_task
 from tests.integration.file_ingestion.ingestion import IngestionTable, ended, start_pinotctl
 from tests.integration.file_ingestion.secrecy import assert_hidden
 from tests.support.cluster import PinotCluster
@@ -66,7 +66,7 @@ class Source:
             "desiredSegmentSize": "1",  # a segment for each file
             **{key.replace("__", "."): value for key, value in changes.items()},
         }
-        self.table.client.tables.set_task_config(self.table.with_type, TASK_TYPE, self.table.configs)
+        register_task(self.table.client.tables, self.table.with_type, self.table.configs)
 
     def keys(self, bucket: str, prefix: str = "") -> list[str]:
         answer = self._client.list_objects_v2(Bucket=bucket, Prefix=prefix)

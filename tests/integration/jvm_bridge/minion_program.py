@@ -14,6 +14,7 @@ from pathlib import Path
 
 from controller_client.config import ControllerConfig
 from jvm_bridge.minion import MinionContext, MinionSettings, MinionTask, host_minion
+from jvm_bridge.role_host.shutdown import exit_process
 
 
 class Writes:
@@ -95,6 +96,7 @@ def main() -> None:
         executors={"TestWrites": Writes, "TestFails": Fails, "TestWaits": Waits, "TestRefuses": refuses},
     )
     host_minion(settings, stop)
+    exit_process(0)  # as `serve minion` does: threads of ZooKeeper's and Helix' stay
 
 
 if __name__ == "__main__":

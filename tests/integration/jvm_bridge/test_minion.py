@@ -13,14 +13,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import requests
 
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
 from controller_client.errors import NotFoundError
 from controller_client.helix import TaskQueues
+from controller_client.rest.capabilities import Capability
+from controller_client.rest.instances import DRAINED
 from controller_client.zookeeper import PropertyStore
 from tests.support.cluster import PinotCluster
 from tests.support.full import FULL
+from tests.support.needs import needs
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
@@ -48,8 +52,6 @@ class Minion:
         wait_for(ready, f"{self.instance} to start", timeout_s=300)
 
     def _health(self) -> bool:
-        import requests
-
         try:
             return requests.get(f"http://127.0.0.1:{self.port}/health", timeout=2).ok
         except requests.ConnectionError:
@@ -203,6 +205,41 @@ def test_when_it_ends_another_takes_its_work(
         wait_done(client, name)
         (info,) = client.tasks.debug(name)["subtaskInfos"]
         assert (info["participant"], info["state"]) == (other.instance, "COMPLETED")
+    finally:
+        one.end(signal.SIGKILL)
+        if other is not None:
+            other.end(signal.SIGKILL)
+
+
+@needs(Capability.DRAIN_MINIONS)
+def test_a_drained_minion_stays_so_when_it_starts_again(
+    pinot: PinotCluster, client: ControllerClient, tmp_path: Path
+) -> None:
+    tag, port = f"t_{uuid.uuid4().hex[:8]}", free_port()
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+    one = Minion(pinot, tmp_path / "one", tag, port)
+    other: Minion | None = None
+    try:
+        one.wait_ready()
+        name = one.submit("TestWaits", {"folder": str(tmp_path), "name": "a"})
+        wait_for((tmp_path / "a.running").exists, "the subtask to run", timeout_s=300)
+        url = f"{pinot.controller_url}/instances/{one.instance}/state"
+        requests.put(url, params={"state": "DRAIN"}, timeout=30).raise_for_status()
+        assert client.instances.get(one.instance).tags == (DRAINED,)
+        after = one.submit("TestWaits", {"folder": str(tmp_path), "name": "b"})
+        (tmp_path / "go").touch()
+        wait_done(client, name)
+        assert one.end() == 0
+
+        other = Minion(pinot, tmp_path / "two", tag, port)
+        other.wait_ready()
+        assert client.instances.get(one.instance).tags == (DRAINED,)
+        assert "is drained, and gets no subtask" in other.log.read_text()
+        assert not (tmp_path / "b.running").exists()
+        requests.put(url, params={"state": "ENABLE"}, timeout=30).raise_for_status()
+        wait_done(client, after)
+        assert client.instances.get(one.instance).tags == (tag,)
     finally:
         one.end(signal.SIGKILL)
         if other is not None:

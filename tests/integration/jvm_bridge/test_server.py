@@ -184,7 +184,7 @@ def test_it_is_seen_as_a_stock_server_is_though_its_hooks_fail(twins: Twins) -> 
         assert text in log
     assert "hook raises failed before the start; the server goes on" in log
     assert "hush" not in log
-    assert "key: pinot.server.storage.factory.other.secretkey, value: ***" in log.lower()
+    assert re.search(r"pinot\.server\.storage\.factory\.other\.secretkey\W+(value: )?\*\*\*", log.lower())
 
 
 def test_the_hook_of_the_documents_does_what_they_say(twins: Twins) -> None:

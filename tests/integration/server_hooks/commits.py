@@ -8,13 +8,16 @@ from tests.integration.server_hooks.conftest import TopicTable
 from tests.support.pinot_services import DEEP_STORE_BUCKET
 from tests.support.wait import wait_for
 
-__all__ = ["FLUSH", "ROWS", "fill", "objects_of", "urls"]
+__all__ = ["FLUSH", "FLUSH_OF_TWO", "ROWS", "fill", "objects_of", "urls"]
 
 ROWS = 20
 """Of a segment."""
 
 FLUSH = {"realtime.segment.flush.threshold.rows": str(ROWS)}
 """Settings of the table's stream."""
+
+FLUSH_OF_TWO = {"realtime.segment.flush.threshold.rows": str(2 * ROWS)}
+"""The same where each server has two partitions: Pinot divides the number among them."""
 
 _TIMEOUT_S = 300.0
 

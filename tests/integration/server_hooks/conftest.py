@@ -103,9 +103,11 @@ class TopicTable:
         wait_for(served, f"{self.name} to be served", _TIMEOUT_S)
 
     def set_replicas(self, count: int) -> None:
-        """Change the table's config, and rebalance it."""
+        """Change the table's config, and rebalance it; replicas fetch segments from each other."""
         config = self.client.tables.get(self.full_name).to_json()
-        config["segmentsConfig"].update(replication=str(count), replicasPerPartition=str(count))
+        config["segmentsConfig"].update(
+            replication=str(count), replicasPerPartition=str(count), peerSegmentDownloadScheme="http"
+        )
         self.client.tables.update(TableConfig.from_json(config))
         options = {"type": "REALTIME", "includeConsuming": "true", "downtime": "true"}
         ask_controller(self, "POST", f"tables/{self.name}/rebalance", **options)
@@ -143,7 +145,12 @@ def make_topic_table(pinot: PinotCluster, hosted: Sequence[str], kafka: Kafka) -
     ):
 
         def make(
-            partitions: int, *, replicas: int = 2, tenant: str = HOSTED_TENANT, **stream: str
+            partitions: int,
+            *,
+            replicas: int = 2,
+            tenant: str = HOSTED_TENANT,
+            pauseless: bool = False,
+            **stream: str,
         ) -> TopicTable:
             name = f"topic_{uuid.uuid4().hex[:8]}"
             topic = Topic(kafka.bootstrap, name, partitions)
@@ -154,7 +161,8 @@ def make_topic_table(pinot: PinotCluster, hosted: Sequence[str], kafka: Kafka) -
                 kafka,
                 replicas=replicas,
                 tenant=tenant,
-                peers=True,
+                pauseless=pauseless,
+                peers=replicas > 1,  # there is no peer else, and Pinot 1.x says so
                 stream={"stream.kafka.fetch.timeout.millis": "500", **stream},
             )
             client.tables.create(TableConfig.from_json(config))

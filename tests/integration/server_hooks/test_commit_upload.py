@@ -58,6 +58,15 @@ def _size(store: FaultyS3, url: str) -> int:
         client.close()
 
 
+def _keys(store: FaultyS3, prefix: str) -> list[str]:
+    client = store.access.client()
+    try:
+        found = client.list_objects_v2(Bucket=DEEP_STORE_BUCKET, Prefix=prefix)
+        return [str(each["Key"]) for each in found.get("Contents", [])]
+    finally:
+        client.close()
+
+
 def test_the_store_takes_it_hangs_refuses_and_takes_it_late(table: TopicTable) -> None:
     store = _store(table)
     objects = f"{DEEP_STORE_BUCKET}/{COMMITS_FOLDER}/{table.name}/*"
@@ -70,13 +79,18 @@ def test_the_store_takes_it_hangs_refuses_and_takes_it_late(table: TopicTable) -
     assert hanging.url == ""
     assert hang.was_hit
 
-    refuse = store.answer(403, "PUT", objects)
     hang.lift()
     wait_for(lambda: _record(table, hanging.segment).url, "the late upload to be registered", _TIMEOUT_S)
     late = _record(table, hanging.segment)
     assert late.crc == hanging.crc
-    assert _size(store, late.url) == late.size_bytes
+    # Where Pinot deletes it with the segment, and under no other name.
+    home = f"{COMMITS_FOLDER}/{table.name}/{late.segment}"
+    assert late.url == f"s3://{DEEP_STORE_BUCKET}/{home}"
+    assert _keys(store, home) == [home]
+    # Since 1.3 the record has the size of the folder, from the commit on.
+    assert late.size_bytes == (hanging.size_bytes or _size(store, late.url))
 
+    refuse = store.answer(403, "PUT", objects)
     refused = _commit(table)
     assert refused.url == ""
     assert refuse.was_hit

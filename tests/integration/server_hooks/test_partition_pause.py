@@ -13,6 +13,7 @@ from controller_client.consumption.partitions import pause_partitions, resume_pa
 from controller_client.errors import ConfigError, UnsupportedError
 from controller_client.helix.ideal_state import ConsumptionFlags, read_flags, read_ideal_state
 from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable, ask_controller
+from tests.support.needs import Need, has, needs
 from tests.support.wait import wait_for
 
 _TIMEOUT_S = 300.0
@@ -111,6 +112,29 @@ def test_a_pause_of_the_table_goes_with_one_of_a_partition(make_topic_table: Mak
     table.wait_seen(table.produced)
 
 
+@needs(Need.PAUSELESS_TABLES)
+def test_a_partition_of_a_pauseless_table(make_topic_table: MakeTopicTable) -> None:
+    """Its next segment is made when the commit begins; it is held, and the pause ends when all is built."""
+    table = make_topic_table(partitions=2, pauseless=True)
+    for partition in (0, 1):
+        table.produce(partition, 500)
+    table.wait_seen(table.produced)
+    for count in (300, 200):
+        _paused(table, 0)
+        assert table.control().committing() == []
+        held = {0: list(table.produced[0]), 1: table.produced[1]}
+        for partition in (0, 1):
+            table.produce(partition, count)
+        table.wait_seen(held)
+        # A commit of all does no harm: the held segment has nothing to commit.
+        ask_controller(table, "POST", f"tables/{table.name}/forceCommit")
+        table.produce(1, 10)
+        table.wait_seen(held)
+        _resumed(table, 0)
+        table.wait_seen(table.produced)
+        assert table.settled() == {part: sorted(numbers) for part, numbers in table.produced.items()}
+
+
 @contextmanager
 def _steady_rows(table: TopicTable, partition: int) -> Iterator[None]:
     """Produce into a partition all the time."""
@@ -172,8 +196,18 @@ def test_what_cannot_be_held_is_refused_and_nothing_changes(make_topic_table: Ma
     ):
         _paused(stock, 0)
     limited = make_topic_table(partitions=1, **{"topic.consumption.rate.limit": "100"})
-    with pytest.raises(UnsupportedError, match="rate limit"):
+    if has(Need.PLUG_IN_POINTS):
+        limited.produce(0, 20)
+        limited.wait_seen(limited.produced)
         _paused(limited, 0)
+        before = {0: list(limited.produced[0])}
+        limited.produce(0, 20)
+        limited.wait_seen(before)
+        _resumed(limited, 0)
+        limited.wait_seen(limited.produced)
+    else:
+        with pytest.raises(UnsupportedError, match="rate limit"):
+            _paused(limited, 0)
     with pytest.raises(ConfigError, match="has no partition 7"):
         _paused(limited, 0, 7)
     for table in (stock, limited):

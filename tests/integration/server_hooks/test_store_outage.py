@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.integration.deepstore.conftest import Audit, Run, audit, run
-from tests.integration.server_hooks.commits import FLUSH, fill, objects_of, urls
+from tests.integration.server_hooks.commits import FLUSH_OF_TWO, fill, objects_of, urls
 from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable
 from tests.support.pinot_services import COMMITS_FOLDER
 from tests.support.wait import wait_for
@@ -15,7 +15,7 @@ def test_consumption_goes_on_without_the_store_and_repair_fills_it(
     make_topic_table: MakeTopicTable, run: Run, audit: Audit, full: bool
 ) -> None:
     count = 5 if full else 2
-    table = make_topic_table(partitions=2, replicas=1, **FLUSH)
+    table = make_topic_table(partitions=2, **FLUSH_OF_TWO)
     store = table.pinot.hosted_store
     fill(table, 1, partitions=2)
     _wait_uploaded(table, expected_without=set())
@@ -30,8 +30,7 @@ def test_consumption_goes_on_without_the_store_and_repair_fills_it(
     assert away.was_hit
     assert audit(table.full_name, "--min-copies", "1").get("no_url") == without
 
-    # Each server gets what the other has: the store has nothing of it.
-    table.set_replicas(2)
+    # A server that lost its disk gets what the other has: the store has nothing of it.
     table.wait_served(replicas=2)
     table.pinot.kill("hosted_1")
     table.wait_seen(table.produced)

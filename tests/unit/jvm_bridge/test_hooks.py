@@ -7,9 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.errors import SetupError
-from jvm_bridge.role_host import SERVER, HostedServerView, ServerHook, load_hooks
-from jvm_bridge.role_host.hooks import UNCAUGHT, HookErrors, HookRunner
+from controller_client.errors import PinotPluginError, SetupError, UnreachableError, UnsupportedError
+from jvm_bridge.role_host import (
+    SERVER,
+    Dependents,
+    HostedRoleView,
+    HostedServerView,
+    ServerHook,
+    load_hooks,
+)
+from jvm_bridge.role_host.hook_runner import HookRunner
+from jvm_bridge.role_host.hooks import UNCAUGHT, HookErrors
 
 
 class Records:
@@ -65,7 +73,7 @@ def test_what_a_hook_raises_is_logged_and_counted_and_the_others_go_on(
     }
     runner = HookRunner(factories, HookErrors())
     run_all(runner)
-    assert runner.names == ("bad", "good")
+    assert runner.names == ("good",)  # the role runs with this one
     expected = [
         f"{name} {what}" for what in ("before_start", "started", "stopping") for name in ("bad", "good")
     ]
@@ -144,3 +152,90 @@ def test_a_role_that_needs_its_hooks_does_not_start_without_them() -> None:
         runner.before_start(view(runner.errors))
     runner.started(view(runner.errors))  # once it runs, it goes on
     assert runner.errors.count("bad") == 1
+
+
+class Needed(Records):
+    """One that says what depends on it."""
+
+    def __init__(
+        self,
+        calls: list[str],
+        fails: dict[str, BaseException],
+        found: tuple[str, ...] | PinotPluginError = (),
+    ) -> None:
+        super().__init__("needed", calls, fails)
+        self._found = found
+
+    def starter(self) -> str | None:
+        self._call("starter")
+        return None
+
+    def dependents(self, role: HostedRoleView) -> Dependents:
+        self._call("dependents")
+        if isinstance(self._found, PinotPluginError):
+            raise self._found
+        return Dependents(self._found, way_out="drop the table", later="Tables are refused.")
+
+
+UNSUPPORTED = UnsupportedError(
+    "this Pinot is built otherwise", expected="Pinot 1.5", where="a/class", remedy="not this one"
+)
+
+
+@pytest.mark.parametrize("method", ["before_start", "starter"])
+@pytest.mark.parametrize("needed", [True, False])
+def test_a_role_does_not_start_without_a_hook_that_something_depends_on(method: str, needed: bool) -> None:
+    calls: list[str] = []
+    hook = Needed(calls, {method: UNSUPPORTED}, tuple(f"the table t{number}" for number in range(7)))
+    runner = HookRunner({"needed": lambda: hook}, HookErrors(), needed=needed)
+    assert runner.starters() == {}
+    with pytest.raises(SetupError) as refused:
+        runner.before_start(view(runner.errors))
+    assert calls[-1] == "needed dependents"
+    text = str(refused.value)
+    assert "the hook needed failed" in text
+    assert "this Pinot is built otherwise; but it is needed by the table t0, the table t1" in text
+    assert "the table t4 and 2 more" in text
+    assert "Expected: Pinot 1.5" in text
+    assert "Where: Server_a_1, a/class" in text
+    assert "What to do: mend what it says, or drop the table" in text
+    assert refused.value.__cause__ is UNSUPPORTED
+    assert refused.value.exit_code == 1
+
+
+@pytest.mark.parametrize("method", ["before_start", "starter"])
+@pytest.mark.parametrize("needed", [True, False])
+def test_a_role_starts_without_a_hook_that_nothing_depends_on_and_says_so(
+    method: str, needed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    calls: list[str] = []
+    factories: dict[str, Callable[[], ServerHook]] = {
+        "needed": lambda: Needed(calls, {method: UNSUPPORTED}),
+        "good": lambda: Records("good", calls),
+    }
+    runner = HookRunner(factories, HookErrors(), needed=needed)
+    runner.starters()
+    run_all(runner)
+    assert runner.names == ("good",)
+    assert runner.left_out == {"needed": "this Pinot is built otherwise"}
+    assert runner.errors.count("needed") == 1
+    assert "needed started" not in calls
+    assert "needed stopping" not in calls
+    assert {"good before_start", "good started", "good stopping"} <= set(calls)
+    (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert (
+        "the role starts without it, since nothing depends on it now. Tables are refused." in warning.message
+    )
+
+
+def test_a_role_does_not_start_where_it_is_not_known_what_depends_on_a_hook() -> None:
+    away = UnreachableError("ZooKeeper does not answer")
+    runner = HookRunner({"needed": lambda: Needed([], {"before_start": UNSUPPORTED}, away)}, HookErrors())
+    with pytest.raises(SetupError, match="what needs it is not known: ZooKeeper does not answer"):
+        runner.before_start(view(runner.errors))
+
+
+def test_nobody_asks_what_depends_on_a_hook_that_works() -> None:
+    calls: list[str] = []
+    run_all(HookRunner({"needed": lambda: Needed(calls, {}, ("a table",))}, HookErrors()))
+    assert calls == ["needed before_start", "needed started", "needed stopping"]

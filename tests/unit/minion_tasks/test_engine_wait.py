@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any
 
 import pytest
 
 from controller_client.errors import NotAppliedError, PinotPluginError
+from controller_client.rest.instances import DRAINED
 from minion_tasks.file_ingestion.engine.minion import MinionEngine, NoMinionError
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from tests.unit.fake_clock import FakeClock
@@ -20,9 +21,9 @@ PARAMS = FileIngestionParams.from_configs(SEED_SAMPLE)
 class PlayedTasks:
     """Answers of ``/tasks``: (state of the task, states of its subtasks) or an error; the last for ever."""
 
-    def __init__(self, *answers: tuple[str, list[str]] | PinotPluginError) -> None:
+    def __init__(self, *answers: tuple[str, Sequence[str | None]] | PinotPluginError) -> None:
         self._answers: Iterator[Any] = chain(answers, repeat(answers[-1]))
-        self._subtasks: list[str] = []
+        self._subtasks: Sequence[str | None] = []
 
     def state(self, _name: str) -> str:
         answer = next(self._answers)
@@ -31,7 +32,7 @@ class PlayedTasks:
         state, self._subtasks = answer
         return str(state)
 
-    def subtask_states(self, _name: str) -> dict[str, str]:
+    def subtask_states(self, _name: str) -> dict[str, str | None]:
         return {str(n): state for n, state in enumerate(self._subtasks)}
 
 
@@ -101,6 +102,36 @@ def test_a_subtask_that_moves_to_another_minion_is_waited_for() -> None:
 def test_without_a_fitting_minion_the_wait_is_given_up() -> None:
     with pytest.raises(NoMinionError, match=PARAMS.minion_tag):
         wait(FakeClock(), PlayedTasks(("IN_PROGRESS", ["RUNNING"])), ["other"])
+
+
+def test_a_drained_minion_ends_what_it_runs() -> None:
+    clock = FakeClock()
+    before = clock.monotonic()
+    running = ("IN_PROGRESS", ["RUNNING", None])
+    wait(clock, PlayedTasks(*[running] * 3000, ("COMPLETED", [])), [DRAINED])
+    assert clock.monotonic() - before > 500
+
+
+@pytest.mark.parametrize("states", [[None], ["COMPLETED", None], ["COMPLETED", "NOT_STARTED"]])
+def test_a_drained_minion_begins_nothing(states: list[str | None]) -> None:
+    with pytest.raises(NoMinionError, match=PARAMS.minion_tag):
+        wait(FakeClock(), PlayedTasks(("IN_PROGRESS", states)), [DRAINED])
+
+
+def test_subtasks_that_no_minion_has_yet_are_waited_for() -> None:
+    clock = FakeClock()
+    before = clock.monotonic()
+    waiting = ("IN_PROGRESS", ["COMPLETED", None])
+    wait(clock, PlayedTasks(*[waiting] * 3000, ("COMPLETED", [])), TAGS)
+    assert clock.monotonic() - before > 500
+
+
+def test_drained_minions_are_no_slots_and_are_named() -> None:
+    engine = MinionEngine(PlayedClient(PlayedTasks(("COMPLETED", []))), PlayedStore([DRAINED]), FakeClock())  # type: ignore[arg-type]
+    assert engine.slots(PARAMS) == 1
+    with pytest.raises(NoMinionError, match="; drained: Minion_a") as error:
+        engine.submit(None, [], PARAMS)  # type: ignore[arg-type]
+    assert "state=ENABLE" in str(error.value)
 
 
 def test_how_subtasks_ended_is_reported_as_far_as_it_is_known() -> None:

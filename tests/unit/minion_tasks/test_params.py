@@ -284,3 +284,12 @@ def test_sizes(text: str, expected: int) -> None:
 
 def test_every_parameter_is_documented() -> None:
     assert all(parameter.doc.endswith((".", "…")) for parameter in PARAMETERS)
+
+
+def test_a_schedule_has_two_names_and_is_one_parameter() -> None:
+    assert (
+        FileIngestionParams.from_configs(_with(schedule=None, cronSchedule="0 0 * * * ?")).schedule
+        == "0 0 * * * ?"
+    )
+    with pytest.raises(ConfigError, match="schedule and cronSchedule are one parameter"):
+        FileIngestionParams.from_configs(_with(cronSchedule="0 0 * * * ?"))

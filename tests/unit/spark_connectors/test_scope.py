@@ -14,6 +14,8 @@ from spark_connectors.options import WriteOptions, parse_options
 from spark_connectors.write.partitioning import Partitioning
 from spark_connectors.write.scope import PartitionScope, Scope, TimeScope, scope_of
 
+_DAY_MS = 86_400_000
+
 SCHEMA = Schema.from_json(
     {
         "schemaName": "t",
@@ -87,6 +89,19 @@ def test_segments_of_a_time_range(numbers: tuple[int, int, int, int]) -> None:
         assert place.name == "OUTSIDE"
     else:
         assert place.name == ("INSIDE" if days <= wanted else "ACROSS")
+    # Pinot 1.x records the same times in milliseconds.
+    times = {"start_time": str(start * _DAY_MS), "end_time": str(last * _DAY_MS), "time_unit": "MILLISECONDS"}
+    assert TimeScope("day", "INT", "DAYS", first, end).place(segment(**times)) is place
+
+
+@pytest.mark.parametrize(
+    ("end", "place"), [(5_000, "OUTSIDE"), (5_900, "ACROSS"), (6_000, "INSIDE"), (6_001, "INSIDE")]
+)
+def test_times_in_a_coarser_unit_than_the_columns_may_be_any_of_it(end: int, place: str) -> None:
+    recorded = segment(start_time="5", end_time="5", time_unit="MILLISECONDS")
+    assert TimeScope("at", "LONG", "MICROSECONDS", 0, end).place(recorded).name == place
+    before_1970 = segment(start_time="-5", end_time="-5", time_unit="MILLISECONDS")
+    assert TimeScope("at", "LONG", "MICROSECONDS", 1 - end, 1).place(before_1970).name == place
 
 
 def test_segments_that_do_not_tell_their_time_in_the_columns_unit() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from controller_client.broker.client import BrokerClient
-from controller_client.consumption.partition_report import live_session
 from controller_client.errors import PinotPluginError
+from controller_client.helix import live_session
 from controller_client.upsert.low_water_mark import NoMarkError
 from controller_client.upsert.queries import UpsertQueries
 from controller_client.upsert.record import ServerRecord, write_server

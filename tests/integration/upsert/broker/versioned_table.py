@@ -11,8 +11,8 @@ from confluent_kafka import Producer
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
-from controller_client.consumption.partition_report import live_session
 from controller_client.errors import QueryError
+from controller_client.helix import live_session
 from controller_client.upsert.columns import NIL, OFFSET, VALID_FROM, VALID_UNTIL
 from controller_client.upsert.creating import UpsertTable, create_upsert_table
 from controller_client.upsert.record import PartitionProgress, ServerRecord, write_server

@@ -16,7 +16,7 @@ from controller_client.upsert.creating import create_upsert_table
 from controller_client.zookeeper import PropertyStore
 from tests.integration.upsert.oracle.feed import Feed
 from tests.integration.upsert.oracle.history import Model, Total, read_ends, read_records
-from tests.integration.upsert.oracle.reader import Reader
+from tests.integration.upsert.oracle.reader import Answer, Reader
 from tests.support.cluster import PinotCluster
 from tests.support.coordinator import start_coordinator
 from tests.support.kafka import Kafka
@@ -56,7 +56,7 @@ class Place:
         self._topic = Topic(kafka.bootstrap, self.name, PARTITIONS)
         self.updates = Topic(kafka.bootstrap, f"{self.full_name}.updates", PARTITIONS)
         self.feed = Feed(kafka.bootstrap, self.name, PARTITIONS, seed=rows_per_segment)
-        self.reader = Reader(pinot, self.name)
+        self.reader = Reader(pinot, f"select count(*), sum(value) from {self.name}")
         self._coordinator: subprocess.Popen[bytes] | None = None
         config = realtime_table(
             self.name,
@@ -106,24 +106,24 @@ class Place:
             if validating:
                 self.validate()
             newest = self.reader.newest()
-            return newest is not None and newest.total == expected
+            return newest is not None and _total(newest) == expected
 
         what = f"{expected} of {self.name}"
         wait_for(seen, what, _TIMEOUT_S, interval_s=5.0 if validating else 0.1)
 
+    def totals(self, keys: int) -> dict[int, Total]:
+        """What the model says of all versions."""
+        records = read_records(self.kafka.bootstrap, self.name, PARTITIONS)
+        ends = read_ends(self.kafka.bootstrap, self.updates.name, PARTITIONS)
+        return Model(records, keys).totals(ends)
+
     def check(self, keys: int) -> int:
         """Compare all answers with the model; returns how many versions were answered."""
-        records = read_records(self.kafka.bootstrap, self.name, PARTITIONS)
-        totals: dict[int, Total] = Model(records, keys).totals(
-            read_ends(self.kafka.bootstrap, self.updates.name, PARTITIONS)
-        )
-        wrong = [
-            (answer, totals.get(answer.version))
-            for answer in self.reader.answers
-            if totals.get(answer.version) != answer.total
-        ]
-        assert not wrong, f"{len(wrong)} of {len(self.reader.answers)} answers are wrong, first: {wrong[:5]}"
-        return len({answer.version for answer in self.reader.answers})
+        totals = self.totals(keys)
+        answers = [(answer.versions[self.full_name], _total(answer)) for answer in self.reader.answers]
+        wrong = [(*answer, totals.get(answer[0])) for answer in answers if totals.get(answer[0]) != answer[1]]
+        assert not wrong, f"{len(wrong)} of {len(answers)} answers are wrong, first: {wrong[:5]}"
+        return len({version for version, _ in answers})
 
     def close(self) -> None:
         """End what runs and drop what was made."""
@@ -133,3 +133,8 @@ class Place:
             self.client.tables.delete(self.full_name)
         self._topic.delete()
         self.updates.delete()
+
+
+def _total(answer: Answer) -> Total:
+    count, total = answer.numbers or (0, 0)
+    return Total(count, total)

@@ -1,14 +1,14 @@
-"""Asks for ``count(*)`` and ``sum(value)`` all the time, and keeps what it was answered, at which version."""
+"""Asks a query all the time, and keeps what it was answered, at which versions of its tables."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controller_client.errors import PinotPluginError
 from controller_client.upsert.queries import UpsertQueries
 from controller_client.zookeeper import PropertyStore
-from tests.integration.upsert.oracle.history import Total
 from tests.support.cluster import PinotCluster
 
 _PAUSE_S = 0.05
@@ -17,10 +17,15 @@ _TTL_S = 0.05
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer, at the version that it was asked at."""
+    """One answer.
 
-    version: int
-    total: Total
+    Attributes:
+        versions: Those that it was asked at, by table with type.
+        numbers: Its one row; empty: it had none.
+    """
+
+    versions: Mapping[str, int]
+    numbers: tuple[int, ...]
 
 
 class Reader:
@@ -28,12 +33,14 @@ class Reader:
 
     Args:
         pinot: The cluster.
-        table: Name without type.
+        sql: The query; its answer is a row of numbers.
+        options: Its options.
     """
 
-    def __init__(self, pinot: PinotCluster, table: str) -> None:
+    def __init__(self, pinot: PinotCluster, sql: str, **options: bool) -> None:
         self._pinot = pinot
-        self._table = table
+        self._sql = sql
+        self._options = options
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="oracle-reader", daemon=True)
         self.answers: list[Answer] = []
@@ -60,11 +67,9 @@ class Reader:
         ):
             while not self._stopping.wait(_PAUSE_S):
                 try:
-                    answer = queries.query(f"select count(*), sum(value) from {self._table}", timeout_s=10)
+                    answer = queries.query(self._sql, options=self._options, timeout_s=10)
                 except PinotPluginError as error:
                     self.refused.append(error.message)
                     continue
-                (version,) = answer.versions.values()
-                rows = answer.result.rows
-                count, total = rows[0] if rows else (0, 0)
-                self.answers.append(Answer(version, Total(int(count), int(total))))
+                numbers = tuple(int(number or 0) for row in answer.result.rows for number in row)
+                self.answers.append(Answer(answer.versions, numbers))

@@ -11,8 +11,10 @@ import pytest
 from controller_client.zookeeper import PropertyStore
 from tests.faults.file_ingestion.expiry import expire_owner
 from tests.integration.upsert.oracle.place import Place
+from tests.integration.upsert.oracle.reader import Reader
 from tests.support.cluster import PinotCluster
 from tests.support.kafka import Kafka
+from tests.support.needs import Need, needs
 from tests.support.pinot_services import HOSTED_ADDRESSES
 from tests.support.summary import SUMMARY
 
@@ -34,7 +36,9 @@ def make_place(pinot: PinotCluster, kafka: Kafka, tmp_path: Path) -> Iterator[Ma
     ):
 
         def make(rows_per_segment: int) -> Place:
-            place = Place(pinot, kafka, client, store, tmp_path, rows_per_segment)
+            folder = tmp_path / str(len(made))
+            folder.mkdir()
+            place = Place(pinot, kafka, client, store, folder, rows_per_segment)
             made.append(place)
             place.start_coordinator()
             place.reader.start()
@@ -125,3 +129,36 @@ def test_every_answer_is_of_one_version(make_place: MakePlace, pytestconfig: pyt
         place.wait_answered(size.keys, validating=fault is _kafka_killed)
     place.reader.stop()
     assert place.check(size.keys) > len(_FAULTS)
+
+
+@needs(Need.PLUG_IN_POINTS)
+def test_every_join_is_of_one_version_of_each_table(
+    make_place: MakePlace, pinot: PinotCluster, pytestconfig: pytest.Config
+) -> None:
+    size = _size_of(pytestconfig)
+    a, b = places = (make_place(size.rows_per_segment), make_place(size.rows_per_segment))
+    for place in places:
+        place.feed.insert(size.keys)
+    for place in places:
+        place.wait_answered(size.keys)
+    # All keys are in both tables from now on: at any versions each row has one to be joined with.
+    sql = f"select count(*), sum(a.value), sum(b.value) from {a.name} a join {b.name} b on a.id = b.id"
+    reader = Reader(pinot, sql, useMultistageEngine=True)
+    reader.start()
+    try:
+        for fault in _FAULTS:
+            b.feed.update(size.keys, size.chunk)
+            fault(a, size)
+            for place in places:
+                place.wait_answered(size.keys, validating=fault is _kafka_killed)
+    finally:
+        reader.stop()
+        for place in places:
+            place.reader.stop()
+    totals_a, totals_b = a.totals(size.keys), b.totals(size.keys)
+    for answer in reader.answers:
+        at_a, at_b = (answer.versions[place.full_name] for place in places)
+        assert answer.numbers == (size.keys, totals_a[at_a].sum, totals_b[at_b].sum), answer
+    assert len({tuple(answer.versions.values()) for answer in reader.answers}) > len(_FAULTS)
+    for place in places:
+        place.check(size.keys)

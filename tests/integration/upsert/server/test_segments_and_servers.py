@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from controller_client.consumption.partition_report import live_session
+from controller_client.helix import live_session
 from controller_client.upsert.record import read_servers
 from tests.integration.upsert.server.conftest import MakeUpsertTable
 from tests.integration.upsert.server.upsert_table import UpsertTable
@@ -45,7 +45,7 @@ def test_segments_are_sealed_reloaded_and_moved(make_upsert_table: MakeUpsertTab
     # Also beside other conditions, and what there was before.
     for each in (version, version // 2):
         rows = sorted(row for row in table.model.visible[each] if row[0] == 1)
-        assert table.visible(each, "part = 1 AND value > 0 AND ") == rows
+        assert table.visible(each, "part = 1", "value > 0") == rows
 
     # Other files of the same segments: what was written into the old ones is in the new ones.
     table.ask_controller("POST", f"segments/{table.full_name}/reload")

@@ -28,7 +28,7 @@ def test_rows_know_their_offsets_and_versions_replace_them(make_upsert_table: Ma
     expected = table.readable(0)
     assert len(expected) == 24
     assert expected[-1] > 24  # what cannot be read, was aborted or ends a transaction takes an offset
-    assert sorted(table.rows("WHERE part = 0")) == [[0, offset] for offset in expected]
+    assert table.all_rows("part = 0") == [(0, offset) for offset in expected]
 
     table.produce_raw(1, None, key="k7")
     table.produce(0, ["k8", "new"])

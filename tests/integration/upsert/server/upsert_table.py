@@ -6,7 +6,6 @@ import json
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 import requests
 from confluent_kafka import Message, Producer
@@ -19,6 +18,7 @@ from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.models import TableConfig
 from controller_client.upsert.creating import create_upsert_table
 from controller_client.upsert.low_water_mark import read_mark
+from controller_client.upsert.version_option import VERSIONS, option_text
 from controller_client.upsert.visibility import visible_at
 from controller_client.zookeeper import PropertyStore
 from tests.integration.upsert.model_coordinator import ModelCoordinator
@@ -74,7 +74,7 @@ class UpsertTable:
             rows_per_segment=rows_per_segment,
             replicas=replicas,
             tenant=HOSTED_TENANT,
-            peers=True,
+            peers=replicas > 1,
             keeps_all=True,
             stream=TRANSACTIONAL,
         )
@@ -134,15 +134,22 @@ class UpsertTable:
         """The table's low-water mark, as brokers find it."""
         return read_mark(self.store, self.full_name).version
 
-    def rows(self, condition: str = "") -> list[list[Any]]:
-        """Partition and offset of all rows under a condition."""
-        answer = self.broker.query(f'SELECT part, "$kafkaOffset" FROM {self.name} {condition} LIMIT 1000000')
-        return [list(row) for row in answer.rows]
+    def rows(self, *conditions: str, **options: str | bool) -> list[tuple[int, int]]:
+        """Partition and offset of rows under conditions, sorted."""
+        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+        sql = f'SELECT part, "$kafkaOffset" FROM {self.name} {where} LIMIT 1000000'
+        answer = self.broker.query(sql, options=options)
+        return sorted((int(partition), int(offset)) for partition, offset in answer.rows)
 
-    def visible(self, version: int, also: str = "") -> list[tuple[int, int]]:
-        """Partition and offset of the rows that a query sees at a version, sorted; ``also`` ends with AND."""
-        found = self.rows(f"WHERE {also}{visible_at(version)}")
-        return sorted((int(partition), int(offset)) for partition, offset in found)
+    def all_rows(self, *conditions: str) -> list[tuple[int, int]]:
+        """As :meth:`rows`, whatever their versions."""
+        return self.rows(*conditions, skipUpsert=True)
+
+    def visible(self, version: int, *conditions: str) -> list[tuple[int, int]]:
+        """As :meth:`rows`, those that a query sees at a version: a stock broker asked as our client does."""
+        if read_mark(self.store, self.full_name).cut_by_option:
+            return self.rows(*conditions, **{VERSIONS: option_text({self.full_name: version}, "")})
+        return self.rows(*conditions, visible_at(version))
 
     def wait_mark(self, version: int) -> None:
         """Wait until the table's mark is there."""
@@ -195,7 +202,9 @@ class UpsertTable:
     def rebalance(self, replicas: int) -> None:
         """Change on how many servers the table is."""
         config = self.client.tables.get(self.full_name).to_json()
-        config["segmentsConfig"].update(replication=str(replicas), replicasPerPartition=str(replicas))
+        config["segmentsConfig"].update(
+            replication=str(replicas), replicasPerPartition=str(replicas), peerSegmentDownloadScheme="http"
+        )
         self.client.tables.update(TableConfig.from_json(config))
         self.ask_controller(
             "POST", f"tables/{self.name}/rebalance", type="REALTIME", includeConsuming="true", downtime="true"

@@ -204,6 +204,7 @@ def test_exceptions_are_a_query_error_without_javas_stack() -> None:
         {"partialResult": True},
         {"numSegmentsQueried": 6, "numSegmentsProcessed": 3, "numSegmentsPrunedByServer": 2},
         {"exceptions": [{"errorCode": 427, "message": "1 servers [S] not responded"}]},
+        {"exceptions": [{"errorCode": 425, "message": "Connection refused: /127.0.0.1:8098"}]},
         {"exceptions": [{"errorCode": 305, "message": "2 segments unavailable: [a, b]"}]},
     ],
 )

@@ -8,13 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from controller_client.cli.commands.consumption_view import show, watch
+from controller_client.cli.commands.consumption_view import resume_notes, show, watch
 from controller_client.cli.output import Output, OutputFormat
 from controller_client.common.names import TableName
 from controller_client.consumption import PartitionState, TableState, TableStatus
 from controller_client.consumption.pause_record import Holder
 from controller_client.consumption.status import PartitionStatus
 from controller_client.helix.ideal_state import PinotPause
+from controller_client.stream.topics import TopicPartition
 from tests.unit.fake_clock import FakeClock
 
 PARTITION = PartitionStatus(
@@ -54,6 +55,56 @@ def test_people_see_partitions_and_who_paused(capsys: pytest.CaptureFixture[str]
         "  it was paused before that by somebody who left no name",
         "  half of it is not known",
     ]
+
+
+def test_what_a_partition_is_in_the_stream_and_what_is_not_built(capsys: pytest.CaptureFixture[str]) -> None:
+    building = replace(
+        UNKNOWN,
+        partition=10_001,
+        topic_partition=TopicPartition("clicks", 1),
+        building=("t__10001__4__20260101T0000Z",),
+    )
+    status = replace(STATUS, partitions=(building,))
+    show(Output(), [status])
+    note = "partition 1 of clicks; not built yet: t__10001__4__20260101T0000Z"
+    assert note in capsys.readouterr().out
+    show(Output(OutputFormat.JSON), [status])
+    (document,) = json.loads(capsys.readouterr().out)
+    assert document["partitions"][0]["topic_partition"] == {"topic": "clicks", "partition": 1}
+    assert document["partitions"][0]["building"] == ["t__10001__4__20260101T0000Z"]
+
+
+def test_a_pause_of_pinots_own_and_a_paused_topic(capsys: pytest.CaptureFixture[str]) -> None:
+    by_quota = PinotPause(
+        "STORAGE_QUOTA_EXCEEDED", "Storage quota of 1K exceeded.", "2026-11-23 15:01:02.345"
+    )
+    status = replace(STATUS, holders=(), pinot_pause=by_quota, paused_topics={1: "clicks"}, foreign=False)
+    show(Output(), [status])
+    assert capsys.readouterr().err.splitlines()[1:4] == [
+        "  Pinot reports: STORAGE_QUOTA_EXCEEDED, Storage quota of 1K exceeded., 2026-11-23 15:01:02.345",
+        (
+            "  Pinot paused it by itself: delete segments, or raise quota.storage in the table's config; "
+            "Pinot resumes the table by itself in the next of its checks (hourly by default)"
+        ),
+        "  topic clicks (index 1) is paused by itself",
+    ]
+    show(Output(OutputFormat.JSON), [status])
+    (document,) = json.loads(capsys.readouterr().out)
+    assert document["paused_topics"] == [{"index": 1, "topic": "clicks"}]
+
+
+def test_what_a_resume_would_do() -> None:
+    status = replace(STATUS, paused_topics={1: "clicks"})
+    assert list(resume_notes(status, "smallest")) == [
+        "t_REALTIME is pausing; it would be resumed from smallest.",
+        "  topic clicks (index 1) is paused by itself, and stays so",
+        "  partition 0: the stream has dropped the offsets 10 to 14; they cannot be read any more",
+        "  it cannot be determined whether rows are lost: half of it is not known",
+    ]
+    by_pinot = replace(STATUS, pinot_pause=PinotPause("STORAGE_QUOTA_EXCEEDED"))
+    first, remedy = resume_notes(by_pinot, "smallest")
+    assert first.endswith("is pausing by Pinot itself (STORAGE_QUOTA_EXCEEDED): a resume is refused.")
+    assert "raise quota.storage" in remedy
 
 
 def test_programs_get_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,6 +53,16 @@ def test_the_database_is_a_part_of_the_raw_name() -> None:
     assert TableName("flights_OFFLINE").database is None
 
 
+@pytest.mark.parametrize("name", ["default.flights_OFFLINE", "Default.flights_OFFLINE", "flights_OFFLINE"])
+def test_the_default_database_has_no_prefix(name: str) -> None:
+    found = TableName(name)
+    assert (found, found.raw, found.database) == ("flights_OFFLINE", "flights", None)
+    assert TableName.of("default.flights", TableType.OFFLINE) == found
+    assert TableName("defaults.flights_OFFLINE").database == "defaults"
+    assert TableName("default.a.b_OFFLINE") == "default.a.b_OFFLINE", "Pinot refuses it"
+    assert TableName("default_OFFLINE").raw == "default"
+
+
 @given(st.text(min_size=1), st.integers(0, 20_000), st.integers(0, 10**9))
 def test_a_name_of_a_segment_of_a_stream_comes_apart(raw: str, partition: int, sequence: int) -> None:
     text = f"{raw}__{partition}__{sequence}__20260101T0000Z"

@@ -1,4 +1,4 @@
-"""A reset whose end Helix' controller misses."""
+"""A reset whose end Helix' controller misses; segments that no server can build any more."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from controller_client.consumption import recovering as module
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import WaitTimeoutError
 from controller_client.rest.segments import SegmentsApi
-from tests.unit.controller_client.consumption.worlds import IDEAL_PATH, World, segment
+from controller_client.zookeeper import ZNRecord, segment_path
+from tests.unit.controller_client.consumption.worlds import IDEAL_PATH, TABLE, World, segment
 
 
 @pytest.fixture
@@ -44,3 +45,36 @@ def test_it_is_not_made_to_look_all_the_time(world: World, monkeypatch: pytest.M
     with pytest.raises(WaitTimeoutError, match="no server consumes the partitions 0"):
         module._reset_failed(world.control, [segment(0, 0)], 60, lambda _line: None)
     assert 4 <= _ideal_version(world) - before <= 6
+
+
+def test_only_what_every_server_has_in_error_is_consumed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.ideal({segment(0, 0): "ONLINE", segment(1, 0): "ONLINE", segment(2, 0): "ONLINE"})
+    for partition in range(3):
+        world.committing(partition, 0, 0, 10)
+    view = {segment(0, 0): {"s1": "ERROR"}, segment(1, 0): {"s1": "ERROR", "s2": "CONSUMING"}}
+    monkeypatch.setattr(world.client.tables, "external_view", lambda _table: view)
+    assert module._lost_segments(world.control) == [segment(0, 0)]
+
+
+def test_pinot_is_asked_again_until_it_has_built_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.committing(0, 0, 0, 10)
+    asked: list[float] = []
+
+    def resume(_table: str) -> None:
+        asked.append(world.clock.monotonic())
+        if len(asked) == 3:
+            path = segment_path(TABLE, segment(0, 0))
+            world.store.set(path, ZNRecord(segment(0, 0), {"segment.realtime.status": "DONE"}), 0)
+
+    monkeypatch.setattr(world.client.consumption, "resume", resume)
+    said: list[str] = []
+    module._consume_again(world.control, [segment(0, 0)], 300, said.append)
+    assert said == [f"have Pinot consume {segment(0, 0)} again"]
+    assert len(asked) == 3
+    assert asked[2] - asked[1] >= 20
+    world.committing(1, 0, 0, 10)
+    with pytest.raises(WaitTimeoutError, match="not built yet") as caught:
+        module._consume_again(world.control, [segment(1, 0)], 30, said.append)
+    assert "disasterRecoveryMode" in str(caught.value)

@@ -1,7 +1,8 @@
 from controller_client.common.names import SegmentName
 from controller_client.consumption.offset_jumps import OffsetJump, find_jumps
 from controller_client.consumption.orphans import find_orphans
-from controller_client.helix.stream_segments import newest_by_partition, read_partitions
+from controller_client.helix.stream_segments import newest_by_partition, read_committing, read_partitions
+from controller_client.zookeeper import ZNRecord
 from tests.unit.controller_client.consumption.worlds import TABLE, World, segment
 
 
@@ -29,6 +30,46 @@ def test_the_last_segments_of_each_partition_are_read() -> None:
     assert found.keys() == {0, 1}
     assert (found[0].newest.segment.sequence, found[0].next_offset) == (2, "25")
     assert (found[1].newest.committed, found[1].last_committed, found[1].next_offset) == (False, None, None)
+
+
+def test_a_segment_that_is_built_has_ended_but_is_not_committed() -> None:
+    world = World()
+    world.committed(0, 0, 0, 10)
+    world.committing(0, 1, 10, 25)
+    world.committing(0, 2, 25, 40)
+    world.open(0, 3, 40)
+    world.committing(1, 0, 0, 7)
+    found = read_partitions(world.store, TABLE)
+    assert (found[0].committed_offset, found[0].next_offset, found[0].newest.ended) == ("10", "40", False)
+    assert (found[1].committed_offset, found[1].next_offset, found[1].newest.committed) == (None, "7", False)
+    names = [each.segment.name for each in read_committing(world.store, TABLE, found)]
+    assert names == [segment(0, 1), segment(0, 2), segment(1, 0)]
+
+
+def test_a_segment_that_is_stuck_behind_built_ones_is_found_by_pinots_list() -> None:
+    world = World()
+    world.committing(0, 0, 0, 10)
+    world.committed(0, 1, 10, 25)
+    found = read_partitions(world.store, TABLE)
+    assert read_committing(world.store, TABLE, found) == []
+    listed = {"committingSegments": [segment(0, 0), segment(0, 1), segment(0, 7), "uploaded"]}
+    world.store.create(f"/PAUSELESS_DEBUG_METADATA/{TABLE}", ZNRecord(TABLE, list_fields=listed))
+    (stuck,) = read_committing(world.store, TABLE, found)
+    assert stuck.segment.name == segment(0, 0)
+
+
+def test_a_segment_that_is_built_is_not_forgotten() -> None:
+    world = World()
+    world.committing(0, 0, 0, 10)
+    assert find_orphans(world.control, world.ideal({}, paused=True)) == []
+
+
+def test_rows_that_are_built_are_no_jump() -> None:
+    world = World()
+    world.committing(0, 0, 0, 10)
+    before = read_partitions(world.store, TABLE)
+    world.open(0, 1, 10)
+    assert find_jumps(world.control, before) == ()
 
 
 def test_a_forgotten_segment_is_one_that_nobody_takes_up() -> None:

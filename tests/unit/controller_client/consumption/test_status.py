@@ -7,9 +7,11 @@ import pytest
 from controller_client.consumption import PartitionState, TableState
 from controller_client.consumption.pause_record import Holder, PauseRecord
 from controller_client.consumption.status import Observation, PartitionStatus, assess
-from controller_client.helix.stream_segments import read_partitions
+from controller_client.helix.stream_segments import read_committing, read_partitions
 from controller_client.rest.consumption import ReplicaProgress
+from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import OffsetRange
+from controller_client.stream.topics import TopicPartition
 from tests.unit.controller_client.consumption.worlds import TABLE, World, ideal_of, segment
 
 
@@ -85,6 +87,47 @@ def test_a_commit_that_was_broken_off_is_not_taken_for_consumption(paused: bool)
     assert only(seen).state is PartitionState.COMMITTING
 
 
+@pytest.mark.parametrize(
+    ("paused", "newest", "state", "table"),
+    [
+        # Nothing consumes and no server has it: the table is not at rest before it is built.
+        (True, "COMMITTING", PartitionState.COMMITTING, TableState.PAUSING),
+        (True, "DONE", PartitionState.PAUSED, TableState.PAUSED),
+        # Nothing follows by itself: what is to be done is what is done for any partition that stopped.
+        (False, "COMMITTING", PartitionState.STOPPED, TableState.INCOMPLETE),
+    ],
+)
+def test_a_segment_that_is_not_built_yet(
+    paused: bool, newest: str, state: PartitionState, table: TableState
+) -> None:
+    world = World()
+    world.committed(0, 0, 0, 10)
+    (world.committing if newest == "COMMITTING" else world.committed)(0, 1, 10, 25)
+    partitions = read_partitions(world.store, TABLE)
+    seen = replace(
+        observed(paused=paused, state="ONLINE", view=None),
+        partitions=partitions,
+        committing=read_committing(world.store, TABLE, partitions),
+    )
+    status = only(seen)
+    assert (status.state, assess(TABLE, seen).state, status.offset) == (state, table, "25")
+    building = newest == "COMMITTING"
+    assert status.building == ((segment(0, 1),) if building else ())
+    assert status.committed_offset == ("10" if building else "25")
+
+
+def test_a_table_consumes_while_it_builds() -> None:
+    world = World()
+    world.committing(0, 0, 0, 10)
+    world.open(0, 1, 10)
+    partitions = read_partitions(world.store, TABLE)
+    committing = read_committing(world.store, TABLE, partitions)
+    seen = replace(observed(), partitions=partitions, committing=committing)
+    assert only(seen).state is PartitionState.CONSUMING
+    assert only(seen).building == (segment(0, 0),)
+    assert assess(TABLE, seen).state is TableState.CONSUMING
+
+
 def test_a_consumer_that_gave_up_counts_as_failed() -> None:
     seen = observed()
     gone = {segment(0, 1): (ReplicaProgress("s1", False, "12"),)}
@@ -114,6 +157,23 @@ def test_partitions_that_only_the_stream_has_or_no_longer_has() -> None:
     status = assess(TABLE, replace(seen, stream={1: OffsetRange(0, 7)}))
     assert [each.state for each in status.partitions] == [PartitionState.GONE, PartitionState.PAUSED]
     assert status.state is TableState.PAUSED
+
+
+def test_a_partition_of_a_table_of_several_topics_is_one_of_the_right_topic() -> None:
+    streams = tuple(
+        StreamConfig({"streamType": "kafka", "stream.kafka.topic.name": name}) for name in ("first", "second")
+    )
+    held = {0: OffsetRange(5, 20), 10_000: OffsetRange(0, 7), 10_003: OffsetRange(0, 1)}
+    seen = replace(observed(), stream=held, streams=streams)
+    found = {
+        each.partition: (each.topic_partition, each.latest_offset) for each in assess(TABLE, seen).partitions
+    }
+    assert found == {
+        0: (TopicPartition("first", 0), 20),
+        10_000: (TopicPartition("second", 0), 7),
+        10_003: (TopicPartition("second", 3), 1),
+    }
+    assert only(observed()).topic_partition is None
 
 
 def test_offsets_that_are_no_numbers_are_shown_and_not_counted() -> None:

@@ -22,6 +22,7 @@ from controller_client.stream.offsets import (
     client_settings,
     open_offsets,
 )
+from controller_client.stream.topics import TopicPartition, open_table_offsets, topic_partition
 from tests.unit.controller_client.consumption.worlds import TABLE, World
 
 STREAM = {"streamType": "kafka", "stream.kafka.topic.name": "a", "stream.kafka.broker.list": "k:9092"}
@@ -57,6 +58,34 @@ def test_a_table_with_none_or_many_streams_is_refused() -> None:
     maps = {"streamIngestionConfig": {"streamConfigMaps": [STREAM, STREAM]}}
     with pytest.raises(ConfigError, match="2 stream configs"):
         StreamConfig.of(TableConfig.from_json({**OLD_PLACE, "ingestionConfig": maps}))
+
+
+def test_all_streams_of_a_table_in_the_order_of_its_topics() -> None:
+    other = {**STREAM, "stream.kafka.topic.name": "b"}
+    maps = {"streamIngestionConfig": {"streamConfigMaps": [STREAM, other]}}
+    table = TableConfig.from_json({**OLD_PLACE, "ingestionConfig": maps})
+    streams = StreamConfig.all_of(table)
+    assert [each.topic for each in streams] == ["a", "b"]
+    found = {number: topic_partition(streams, number) for number in (0, 9_999, 10_002, 20_000)}
+    assert found == {
+        0: TopicPartition("a", 0),
+        9_999: TopicPartition("a", 9_999),
+        10_002: TopicPartition("b", 2),
+        20_000: None,
+    }
+    with pytest.raises(ConfigError, match="0 stream configs"):
+        StreamConfig.all_of(TableConfig.from_json({"tableName": TABLE, "tableType": "REALTIME"}))
+
+
+def test_the_numbers_of_one_topic_are_its_own_however_large() -> None:
+    streams = StreamConfig.all_of(TableConfig.from_json(OLD_PLACE))
+    assert topic_partition(streams, 10_002) == TopicPartition("a", 10_002)
+
+
+def test_of_several_topics_each_must_be_readable() -> None:
+    streams = (StreamConfig(STREAM), StreamConfig({"streamType": "kinesis"}))
+    with pytest.raises(StreamUnknownError, match="kinesis"):
+        open_table_offsets(streams)
 
 
 _SECRET_KEYS = ("sasl.jaas.config", "ssl.truststore.password", "stream.pulsar.authenticationToken")

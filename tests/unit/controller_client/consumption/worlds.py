@@ -64,6 +64,16 @@ class World:
         offsets = {"segment.realtime.startOffset": str(start), "segment.realtime.endOffset": str(end)}
         self.record(segment(partition, sequence), "DONE", offsets)
 
+    def committing(self, partition: int, sequence: int, start: int, end: int) -> None:
+        """Write the record of a pauseless table's segment that is consumed, but not built."""
+        offsets = {
+            "segment.realtime.startOffset": str(start),
+            "segment.realtime.endOffset": str(end),
+            "segment.crc": "-1",
+            "segment.total.docs": "-1",
+        }
+        self.record(segment(partition, sequence), "COMMITTING", offsets)
+
     def open(self, partition: int, sequence: int, start: int, *, age_s: float = 0) -> None:
         """Write the record of a segment that is not committed."""
         offsets = {"segment.realtime.startOffset": str(start)}

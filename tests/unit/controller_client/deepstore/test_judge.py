@@ -152,5 +152,12 @@ def test_replicas_that_built_a_segment_themselves_may_have_another_crc() -> None
 
 
 @pytest.mark.parametrize("status", ["IN_PROGRESS", "COMMITTING"])
-def test_a_segment_that_is_being_built_has_no_copies_yet(status: str) -> None:
-    assert judge(record(status=status), (), None, 2).findings == ()
+def test_a_segment_that_is_not_committed_has_no_copies_yet(status: str) -> None:
+    for replicas in ((Replica("a", "CONSUMING"),), (Replica("a", "ERROR"), Replica("b", "ONLINE"))):
+        assert judge(record(status=status), replicas, None, 2).findings == ()
+
+
+@pytest.mark.parametrize("replicas", [(), (Replica("a", "ERROR"), Replica("b", "OFFLINE"))])
+def test_a_segment_is_lost_that_no_server_can_build(replicas: tuple[Replica, ...]) -> None:
+    assert faults(judge(record(status="COMMITTING"), replicas, None, 2)) == {Fault.NOT_BUILT}
+    assert judge(record(status="IN_PROGRESS"), replicas, None, 2).findings == ()

@@ -4,7 +4,7 @@ import pytest
 
 from controller_client.deepstore.enable import Check, Verdict, check_controller, check_server, check_table
 from controller_client.deepstore.judge import Replica, Stored, StoredState, judge
-from controller_client.deepstore.safe_to_stop import judge_server
+from controller_client.deepstore.safe_to_stop import Safety, SegmentState, judge_server
 from controller_client.models import TableConfig
 from controller_client.rest.capabilities import PinotVersion
 from tests.unit.controller_client.deepstore.samples import record
@@ -32,7 +32,7 @@ def test_a_committed_segment(replicas: list[Replica], stored: Stored | None, at_
     judged = judge(record(crc=7, url=URL if stored else ""), tuple(replicas), stored, 2)
     found = judge_server(judged, "a")
     assert (found is not None) == at_risk
-    assert found is None or (not found.consuming and found.reason)
+    assert found is None or (found.state is SegmentState.COMMITTED and found.reason)
 
 
 def test_a_silent_server_is_named_as_the_reason() -> None:
@@ -48,7 +48,21 @@ def test_a_consuming_segment() -> None:
     assert judge_server(judge(consuming, both, None, 2), "a") is None
     alone = judge_server(judge(consuming, both[:1], None, 2), "a")
     assert alone is not None
-    assert alone.consuming
+    assert alone.state is SegmentState.CONSUMING
+    assert Safety("a", 0, (alone,)).safe
+
+
+@pytest.mark.parametrize(
+    ("other", "at_risk"), [("CONSUMING", False), ("ONLINE", False), ("ERROR", True), (None, True)]
+)
+def test_a_segment_that_is_being_built(other: str | None, at_risk: bool) -> None:
+    replicas = (Replica("a", "CONSUMING"), *((Replica("b", other),) if other else ()))
+    found = judge_server(judge(record(status="COMMITTING"), replicas, None, 2), "a")
+    assert (found is not None) == at_risk
+    # The table consumes behind its rows: without the server they are missing until they are consumed again.
+    if found is not None:
+        assert found.state is SegmentState.COMMITTING
+        assert not Safety("a", 0, (found,)).safe
 
 
 def texts(checks: list[Check], verdict: Verdict) -> str:

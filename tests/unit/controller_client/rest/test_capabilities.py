@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from controller_client.errors import PinotPluginError, UnsupportedError
-from controller_client.rest.capabilities import SINCE, Capabilities, Capability, PinotVersion
+from controller_client.rest.capabilities import (
+    SINCE,
+    Capabilities,
+    Capability,
+    PinotVersion,
+    warn_if_untested,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,3 +62,15 @@ def test_a_lack_says_since_when() -> None:
     assert "Pinot 1.0.0 or later" in str(caught.value)
     assert "take one without rows" in str(caught.value)
     new.require(Capability.EMPTY_SEGMENTS_TO)
+
+
+def test_a_newer_version_is_warned_of_once_a_process(caplog: pytest.LogCaptureFixture) -> None:
+    for text in ("0.11.0", "1.5.1", "1.5.9"):
+        warn_if_untested(PinotVersion.parse(text))
+    assert caplog.messages == []
+    for _ in range(3):
+        warn_if_untested(PinotVersion.parse("1.97.0-SNAPSHOT"))
+    (message,) = caplog.messages
+    assert message.startswith("Pinot 1.97.0 is newer than what was tested (1.5.1)")
+    warn_if_untested(PinotVersion.parse("2.98.0"))
+    assert len(caplog.messages) == 2

@@ -1,4 +1,4 @@
-"""Each row of the table, with the answer it was captured from (Pinot 0.11.0)."""
+"""Each row of the table, with the answer it was captured from (Pinot 0.11.0, or the row's ``seen_on``)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,13 @@ NULL_CONTEXT = (
     '"org.apache.helix.task.TaskDriver.getWorkflowContext(String)" is null'
 )
 CAPTURED: list[tuple[str, str, int, str, type[PinotPluginError]]] = [
+    (
+        "GET",
+        "/tasks/task/Task_FileIngestionTask_x/state",
+        500,
+        "Task: Task_FileIngestionTask_x does not exist",
+        NotFoundError,
+    ),
     (
         "POST",
         "/segments/probe/startReplaceSegments",
@@ -77,6 +84,23 @@ CAPTURED: list[tuple[str, str, int, str, type[PinotPluginError]]] = [
         "Caught exception while updating ideal state for resource: t_REALTIME",
         OutcomeUnknownError,
     ),
+    *(
+        (
+            "POST",
+            f"/tables/t_REALTIME/{call}",
+            500,
+            (
+                "Force commit disabled for table: t_REALTIME. Table is configured as partial upsert or "
+                "dropOutOfOrderRecord=true with replication > 1, which can cause data inconsistency during "
+                "force commit. Current cluster config "
+                "'pinot.server.consuming.segment.consistency.mode' is set to: "
+                "RESTRICTED. To enable safer force commit, set cluster config "
+                "'pinot.server.consuming.segment.consistency.mode' to 'PROTECTED'."
+            ),
+            RejectedError,
+        )
+        for call in ("pauseConsumption", "pauseTopicConsumption", "forceCommit")
+    ),
     (
         "POST",
         "/tables/t_REALTIME/resumeConsumption",
@@ -118,6 +142,7 @@ CAPTURED: list[tuple[str, str, int, str, type[PinotPluginError]]] = [
         RejectedError,
     ),
     ("GET", "/tasks/task/nope/state", 500, "Index 1 out of bounds for length 1", NotFoundError),
+    ("GET", "/tasks/task/nope/state", 500, "Invalid task name : nope. Missing separator _", NotFoundError),
     ("GET", "/tasks/subtask/nope/config", 500, "Index 1 out of bounds for length 1", NotFoundError),
     (
         "GET",
@@ -148,6 +173,7 @@ _TIME = (
     "Cannot find valid fieldSpec for timeColumn: nope from the table config: t1_OFFLINE, in the schema: t1"
 )
 _COLUMN = "Column Name nope defined in Inverted Index Config must be a valid column defined in the schema"
+_ANY_COLUMN = "Invalid table config: t1_OFFLINE with error: Failed to find column: nope in schema"
 _REPLICATION = (
     "Invalid table config for table t1_OFFLINE: java.lang.IllegalStateException: Invalid replication number"
 )
@@ -192,6 +218,14 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
         "the Inverted Index Config names the column nope, which the table's schema has not",
     ),
     (
+        "PUT",
+        "/tables/t1_OFFLINE",
+        400,
+        _ANY_COLUMN,
+        RejectedError,
+        "the table config names the column nope, which the table's schema has not",
+    ),
+    (
         "POST",
         "/tables",
         400,
@@ -229,6 +263,14 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
     ),
     (
         "GET",
+        "/tables/x",
+        404,
+        "Table x_OFFLINE does not exist",
+        NotFoundError,
+        "there is no table x",
+    ),
+    (
+        "GET",
         "/tables/x_REALTIME/pauseStatus",
         404,
         "Table x_REALTIME not found!",
@@ -244,6 +286,14 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
         "there is no table x_REALTIME",
     ),
     ("GET", "/schemas/x", 404, "Schema not found", NotFoundError, "there is no schema x"),
+    (
+        "GET",
+        "/tasks/FileIngestionTask/taskstates",
+        500,
+        "Task queue: TaskQueue_FileIngestionTask for task type: FileIngestionTask does not exist",
+        NotFoundError,
+        "the task type FileIngestionTask has no queue",
+    ),
 ]
 
 

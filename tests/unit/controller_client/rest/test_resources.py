@@ -70,9 +70,43 @@ def test_a_new_table_has_an_ideal_state_before_its_external_view(make: Make) -> 
 
 
 def test_lists_with_a_type_have_the_type_in_every_version(make: Make) -> None:
-    client, server = make(answer(200, {"tables": ["b_OFFLINE", "a"]}))
+    client, server = make(answer(200, {"tables": ["b_OFFLINE", "a"]}), V11)
     assert client.tables.list("offline") == ["a_OFFLINE", "b_OFFLINE"]
-    assert server.requests[0].target == "/tables?type=offline"
+    assert [seen.target for seen in server.requests] == ["/tables?type=offline", "/version"]
+
+
+def test_lists_are_of_all_databases(make: Make) -> None:
+    client, server = make(
+        answer(200, {"tables": ["a"]}),
+        V15,
+        answer(200, ["sales", "default"]),
+        answer(200, {"tables": ["sales.b"]}),
+        answer(200, ["a"]),
+        answer(200, ["default", "sales"]),
+        answer(200, ["sales.b"]),
+    )
+    assert client.tables.list("realtime") == ["a_REALTIME", "sales.b_REALTIME"]
+    assert client.schemas.list() == ["a", "sales.b"]
+    asked = [(seen.target, seen.headers.get("Database")) for seen in server.requests]
+    assert asked == [
+        ("/tables?type=realtime", None),
+        ("/version", None),
+        ("/databases", None),
+        ("/tables?type=realtime", "sales"),
+        ("/schemas", None),
+        ("/databases", None),
+        ("/schemas", "sales"),
+    ]
+
+
+def test_who_may_not_list_databases_sees_the_default_one(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    client, _ = make(
+        answer(200, {"tables": ["a"]}), V15, answer(403, {"code": 403, "error": "Permission is denied"})
+    )
+    assert client.tables.list("realtime") == ["a_REALTIME"]
+    assert "tables of databases other than the default one are left out" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -187,6 +221,31 @@ def test_deleting_nothing_asks_nothing(make: Make) -> None:
     client, server = make()
     client.segments.delete("t_OFFLINE", [])
     assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("version", "path", "there", "gone"),
+    [
+        (V11, "/segments/t_OFFLINE", [{"OFFLINE": ["s"]}], [{"OFFLINE": []}]),
+        (V15, "/segments/t_OFFLINE/zkmetadata", {"s": {"segment.crc": "1"}}, {}),
+    ],
+)
+def test_segments_are_gone_when_the_property_store_has_forgotten_them(
+    make: Make, version: Step, path: str, there: object, gone: object
+) -> None:
+    views = [answer(200, {"OFFLINE": {}}), answer(200, {"OFFLINE": {}})]
+    client, server = make(*views, version, answer(200, there), *views, answer(200, gone))
+    client.segments.wait_gone("t_OFFLINE", ["s"], 60)
+    assert [seen.path for seen in server.requests if seen.path.startswith("/segments")] == [path, path]
+
+
+def test_an_empty_answer_is_no_task(make: Make) -> None:
+    client, _ = make(answer(204), answer(204), answer(200, '"COMPLETED"'))
+    with pytest.raises(NotFoundError, match="there is no task Task_x_1"):
+        client.tasks.state("Task_x_1")
+    with pytest.raises(NotFoundError, match="there is no queue for the task type x"):
+        client.tasks.queue_state("x")
+    assert client.tasks.state("Task_x_1") == "COMPLETED"
 
 
 def test_an_empty_answer_is_no_lineage(make: Make) -> None:

@@ -73,6 +73,24 @@ def test_a_plain_table() -> None:
         (
             {},
             {
+                "dimensionFieldSpecs": [
+                    {"name": "a", "dataType": "STRING", "maxLengthExceedStrategy": "ERROR"}
+                ]
+            },
+            "maxLengthExceedStrategy",
+        ),
+        (
+            {},
+            {
+                "dimensionFieldSpecs": [
+                    {"name": "a", "dataType": "BYTES", "maxLengthExceedStrategy": "TRIM_LENGTH"}
+                ]
+            },
+            "maxLengthExceedStrategy",
+        ),
+        (
+            {},
+            {
                 "timeFieldSpec": {
                     "incomingGranularitySpec": {"name": "a", "dataType": "LONG", "timeType": "SECONDS"},
                     "outgoingGranularitySpec": {"name": "b", "dataType": "INT", "timeType": "DAYS"},

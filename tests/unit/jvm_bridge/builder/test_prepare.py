@@ -212,11 +212,21 @@ def test_blanks_around_names_are_refused_and_with_any_reader_property_dropped(tm
     assert not made_ready(path, config={"delimiter": ","}).mismatch
 
 
-@pytest.mark.parametrize("content", ["", "\n\n", "id,id\n1,2\n", '"' + "x" * 200_000, "id,word,amount,day"])
+@pytest.mark.parametrize("content", ["", "\n\n", '"' + "x" * 200_000, "id,word,amount,day"])
 def test_headers_that_say_nothing_are_left_to_the_reader(tmp_path: Path, content: str) -> None:
     path = tmp_path / "a.csv"
     path.write_text(content)
     assert not made_ready(path).mismatch
+
+
+def test_a_name_of_the_table_that_comes_twice_is_refused(tmp_path: Path) -> None:
+    # Pinot's reader refuses it in 0.11.0, and takes one of the two since.
+    twice = csv(tmp_path, "id,word,amount,day,id", "1,a,2,3,4")
+    assert "its header has the name 'id' twice" in refusal(twice)
+    spaced = csv(tmp_path, "id,word,amount,day, id", "1,a,2,3,4")
+    with pytest.raises(UnreadableFileError, match="'id' twice"):
+        made_ready(spaced, config={"delimiter": ","})
+    made_ready(csv(tmp_path, "id,word,amount,day,x,x", "1,a,2,3,4,5"))
 
 
 def test_line_ends_and_empty_lines_do_not_matter(tmp_path: Path) -> None:

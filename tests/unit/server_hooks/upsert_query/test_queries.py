@@ -15,7 +15,7 @@ from controller_client.upsert.low_water_mark import NoMarkError
 from controller_client.upsert.record import PartitionProgress, ServerRecord, write_server
 from controller_client.upsert.rewriting import RefusedQueryError
 from controller_client.zookeeper import PropertyStore
-from server_hooks.upsert_query.queries import check_multistage, version_of_query
+from server_hooks.upsert_query.queries import check_multistage, version_of_query, versions_of_query
 from server_hooks.upsert_query.routing_state import RoutingState
 from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
 
@@ -99,31 +99,47 @@ class Asked:
 
 
 class World:
-    """A cluster with the upsert table ``u`` on the server A, and the table ``other``."""
+    """A cluster with the upsert table ``u`` on the server A, and the table ``other``.
 
-    def __init__(self) -> None:
+    Args:
+        by_option: Whether servers take the version of a query as an option.
+    """
+
+    def __init__(self, *, by_option: bool = False) -> None:
+        self.by_option = by_option
         self.store: PropertyStore
         self.store, _ = memory_store()
         self.zookeeper = WatchedZooKeeper()
         self.store.connection = self.zookeeper
         self.woken = 0
         self.routed: set[str] = set()
-        self.knowledge = RoutingState(self.store, lambda _table: self.routed, self._wake)
+        self.knowledge = RoutingState(self.store, lambda _table: self.routed, self._wake, by_option=by_option)
         self.zookeeper.table("u_REALTIME", **CUSTOM)
         self.zookeeper.table("other_REALTIME")
-        self.zookeeper.put("EXTERNALVIEW/u_REALTIME", mapFields={"u__0__0__x": {"A": "CONSUMING"}})
+        self.serve("u")
         self.zookeeper.put("LIVEINSTANCES/A", simpleFields={"SESSION_ID": "s"})
         self.zookeeper.put("CONFIGS/PARTICIPANT/A")
 
     def _wake(self) -> None:
         self.woken += 1
 
-    def tell(self, mark: int, segment: str | None = None) -> None:
+    def serve(self, table: str) -> None:
+        states = {f"{table}__0__0__x": {"A": "CONSUMING"}}
+        self.zookeeper.put(f"EXTERNALVIEW/{table}_REALTIME", mapFields=states)
+
+    def tell(
+        self, mark: int, segment: str | None = None, *, table: str = "u", by_option: bool | None = None
+    ) -> None:
         progress = {0: PartitionProgress(segment, 1, mark)}
-        write_server(self.store, TableName("u_REALTIME"), ServerRecord("A", "s", mark, 0, progress))
+        cuts = self.by_option if by_option is None else by_option
+        record = ServerRecord("A", "s", mark, 0, progress, cuts)
+        write_server(self.store, TableName(f"{table}_REALTIME"), record)
 
     def version(self, name: str = "u", sql: str = "", **options: str) -> int | None:
         return version_of_query(self.knowledge, name, Asked(sql, options))
+
+    def versions(self, sql: str, **options: str) -> str | None:
+        return versions_of_query(self.knowledge, sql, options)
 
 
 @pytest.fixture
@@ -289,3 +305,77 @@ def test_the_multi_stage_engine(world: World) -> None:
     for sql in ("select * from u", "select * from other as o join u on o.a = u.a"):
         with pytest.raises(RefusedQueryError):
             check_multistage(world.knowledge, Asked(sql))
+
+
+@pytest.fixture
+def by_option() -> World:
+    """As of Pinot 1.3 and later, with a second upsert table, ``u2``."""
+    world = World(by_option=True)
+    world.zookeeper.table("u2_REALTIME", **CUSTOM)
+    world.serve("u2")
+    world.tell(3)
+    world.tell(5, table="u2")
+    return world
+
+
+@pytest.mark.parametrize(
+    ("sql", "versions"),
+    [
+        ("select * from u", "u_REALTIME:3"),
+        ("select * from u_REALTIME where a = 1", "u_REALTIME:3"),
+        ('select * from "u" as a join other as b on a.k = b.k', "u_REALTIME:3"),
+        ("select * from u2 join u on u2.k = u.k", "u2_REALTIME:5,u_REALTIME:3"),
+        (
+            "with x as (select k from u) select k from x union all select k from u2",
+            "u_REALTIME:3,u2_REALTIME:5",
+        ),
+        ("select * from other where k in (select k from U2)", "u2_REALTIME:5"),
+        ("select * from other where inSubquery(k, 'select idset(k) from u') = 1", "u_REALTIME:3"),
+        ("select rank() over (partition by k order by v) from u", "u_REALTIME:3"),
+        ('select * from u where "$VALIDFROM" > 2', "u_REALTIME:3,unpruned"),
+        ('select "$validFrom" from other', None),
+    ],
+)
+def test_the_versions_of_all_tables_of_a_query(by_option: World, sql: str, versions: str | None) -> None:
+    assert by_option.versions(sql) == versions
+    assert by_option.versions(sql, useMultistageEngine="true", enableNullHandling="true") == versions
+    assert by_option.versions(sql, skipUpsert="true") is None
+
+
+def test_a_table_of_a_database(by_option: World) -> None:
+    by_option.zookeeper.table("db.u_REALTIME", **CUSTOM)
+    by_option.serve("db.u")
+    by_option.tell(8, table="db.u")
+    by_option.knowledge.refresh()
+    assert by_option.versions("select * from db.u") == "db.u_REALTIME:8"
+    assert by_option.versions("select * from default.u") == "u_REALTIME:3"
+    # Which of the two the word means is Pinot's matter: a table too many does no harm.
+    assert by_option.versions("select * from u", database="db") == "u_REALTIME:3,db.u_REALTIME:8"
+
+
+@pytest.mark.parametrize(
+    ("sql", "options", "text"),
+    [
+        ("select * from u_OFFLINE", {}, "offline table"),
+        ("select * from u join u2 on u.k = u2.k", {"asOfVersion": "2"}, "each has versions of its own"),
+        ("select * from u", {"asOfVersion": "4"}, "not complete on all servers yet: its mark is 3"),
+        ("select * from u", {"asOfVersion": "x"}, "asOfVersion is 'x'"),
+    ],
+)
+def test_refused_by_option(by_option: World, sql: str, options: dict[str, str], text: str) -> None:
+    with pytest.raises(RefusedQueryError, match=text):
+        by_option.versions(sql, **options)
+
+
+def test_servers_that_take_versions_otherwise_are_not_asked(by_option: World, world: World) -> None:
+    """Each would answer with the rows of all versions."""
+    assert by_option.versions("select * from u") == "u_REALTIME:3"
+    by_option.tell(4, by_option=False)
+    by_option.knowledge.refresh()
+    with pytest.raises(NoMarkError, match="A by a condition of the SQL, and the query names it by option"):
+        by_option.versions("select * from u2, u")
+    by_option.tell(5)
+    assert by_option.versions("select * from u") == "u_REALTIME:5"
+    world.tell(4, by_option=True)
+    with pytest.raises(NoMarkError, match="A by a query option, and the query by a condition"):
+        world.version()

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_connectors.read.plan import SegmentToRead, ServerAddress, split
+from spark_connectors.read.plan import SegmentToRead, ServerAddress, has_no_tar, split
 
 SERVERS = [ServerAddress(f"Server_{n}", "localhost", n, n) for n in range(1, 5)]
 
@@ -32,3 +33,23 @@ def test_each_segment_is_in_one_group_of_a_server_that_has_it(
 def test_servers_get_equal_shares() -> None:
     segments = [SegmentToRead(f"s{n}", tuple(SERVERS), False) for n in range(9)]
     assert sorted(len(group) for group in split(segments, 9)) == [2, 2, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "serving", "expected"),
+    [
+        ("CONSUMING", ["CONSUMING", "CONSUMING"], True),
+        ("CONSUMING", [], True),
+        ("ONLINE", ["ONLINE", "ONLINE"], False),
+        # Its last rows are consumed, and no server has built it yet.
+        ("ONLINE", ["CONSUMING", "CONSUMING"], True),
+        ("ONLINE", ["CONSUMING", "ONLINE"], False),
+        # Its servers are away: the store may have it.
+        ("ONLINE", [], False),
+    ],
+)
+def test_a_segment_without_a_tar_is_read_from_servers(
+    wanted: str, serving: list[str], expected: bool
+) -> None:
+    ideal = {"Server_1": wanted, "Server_2": wanted}
+    assert has_no_tar(ideal, {f"Server_{n}": state for n, state in enumerate(serving, 1)}) is expected

@@ -1,0 +1,128 @@
+"""Uploads segments as commits do, with Pinot's own uploader; run as a child process that takes orders.
+
+Arguments: a folder, and the store's scheme. ``held`` is the scheme of a store that hangs while it is told to.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from pathlib import Path
+from queue import Queue
+from typing import Any
+
+import jpype
+
+from jvm_bridge.java import JavaSources, load_java
+from jvm_bridge.jvm import logging_properties, start_jvm_with
+from server_hooks.commit_upload.file_system_1_5 import have_plug_in_point
+from server_hooks.commit_upload.pinot_store import PinotStore
+from server_hooks.commit_upload.place import take_place
+from server_hooks.commit_upload.uploads import CommitUploads, LateUpload, Outcome
+from tests.support.java_options import QUICK_START
+
+WAIT_S = 1.0
+
+_UPLOADER = "org.apache.pinot.core.data.manager.realtime.PinotFSSegmentUploader"
+_HELD = """package tests;
+
+import java.io.File;
+import java.io.IOException;
+import java.net.URI;
+import java.util.concurrent.CountDownLatch;
+import org.apache.pinot.spi.filesystem.LocalPinotFS;
+
+public final class HeldFileSystem extends LocalPinotFS {
+    public static volatile CountDownLatch open = new CountDownLatch(0);
+
+    private static void await() {
+        try {
+            open.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Override
+    public boolean exists(URI uri) {
+        await();
+        return super.exists(uri);
+    }
+
+    @Override
+    public void copyFromLocalFile(File file, URI target) throws Exception {
+        await();
+        super.copyFromLocalFile(file, target);
+    }
+}
+"""
+
+
+def main() -> None:
+    """``hold``, ``release``, ``upload`` a tar as a segment, tell what ended ``late``, ``count`` outcomes."""
+    folder, scheme = Path(sys.argv[1]), sys.argv[2]
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    properties = [f"-D{name}={value}" for name, value in logging_properties(None).items()]
+    start_jvm_with(["-Xmx256m", *QUICK_START.split(), *properties])
+    store_uri = f"{scheme}://{folder}/store"
+    late: Queue[LateUpload] = Queue()
+    uploads = CommitUploads(
+        PinotStore(), late.put, store_uri=store_uri, folder=folder / "kept", wait_s=WAIT_S
+    )
+    configuration = _configuration(folder, scheme)
+    take_place(configuration, store_uri, uploads.upload)
+    factory = jpype.JClass("org.apache.pinot.spi.filesystem.PinotFSFactory")
+    factory.init(configuration.subset("pinot.server.storage.factory"))
+    _say({"plug_in_point": have_plug_in_point(), "store_uri": store_uri})
+    for line in sys.stdin:
+        order: dict[str, Any] = json.loads(line)
+        match order["do"]:
+            case "hold":
+                jpype.JClass("tests.HeldFileSystem").open = jpype.JClass(
+                    "java.util.concurrent.CountDownLatch"
+                )(1)
+                _say({})
+            case "release":
+                jpype.JClass("tests.HeldFileSystem").open.countDown()
+                _say({})
+            case "upload":
+                _say(_upload(store_uri, order))
+            case "late":
+                told = late.get(timeout=300)
+                _say({"uri": told.uri, "home": told.home, "moved": PinotStore().move(told.uri, told.home)})
+            case "count":
+                _say({outcome: uploads.count(outcome) for outcome in Outcome})
+
+
+def _configuration(folder: Path, scheme: str) -> Any:
+    found = jpype.JClass("org.apache.pinot.spi.env.PinotConfiguration")()
+    if scheme == "held":
+        source = folder / "HeldFileSystem.java"
+        source.write_text(_HELD)
+        load_java(JavaSources("tests", (source,)))
+        found.setProperty("pinot.server.storage.factory.class.held", "tests.HeldFileSystem")
+    return found
+
+
+def _upload(store_uri: str, order: dict[str, Any]) -> dict[str, Any]:
+    """Upload as a commit does; a commit makes an uploader of its own."""
+    # Its metrics are a later version's argument.
+    words = [store_uri, order["timeout_ms"]]
+    if len(jpype.JClass(_UPLOADER).class_.getConstructors()[0].getParameterTypes()) > 2:
+        metrics = jpype.JClass("org.apache.pinot.common.metrics.ServerMetrics")
+        registry = jpype.JClass("org.apache.pinot.spi.metrics.PinotMetricUtils").getPinotMetricsRegistry()
+        words.append(metrics(registry))
+    name = jpype.JClass("org.apache.pinot.common.utils.LLCSegmentName")(order["segment"])
+    started = time.monotonic()
+    uri = jpype.JClass(_UPLOADER)(*words).uploadSegment(jpype.JClass("java.io.File")(order["tar"]), name)
+    return {"uri": None if uri is None else str(uri), "seconds": time.monotonic() - started}
+
+
+def _say(answer: dict[str, Any]) -> None:
+    print(json.dumps(answer), flush=True)  # noqa: T201  # read by the test
+
+
+if __name__ == "__main__":
+    main()

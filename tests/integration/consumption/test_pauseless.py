@@ -1,0 +1,103 @@
+"""Tables whose next segment consumes while the one before it is still built (Pinot 1.4 and later)."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from controller_client.cli import cli
+from controller_client.consumption import PartitionState, TableState, force_commit, pause, resume
+from controller_client.consumption.recovering import recover
+from controller_client.errors import WaitTimeoutError
+from controller_client.rest.capabilities import Capability
+from tests.integration.consumption.conftest import MakeTable
+from tests.integration.consumption.stream_table import StreamTable
+from tests.support.cluster import PinotCluster
+from tests.support.needs import needs
+from tests.support.pinot_services import SERVER_ADDRESSES
+from tests.support.wait import wait_for, watch_unchanged
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka, needs(Capability.PAUSELESS_TABLES)]
+
+_ROWS = 400_000
+"""A segment of so many takes long enough to be built that its server can be killed meanwhile."""
+
+
+def _audit(pinot: PinotCluster, table: StreamTable) -> dict[str, Any]:
+    env = {"PINOT_CONTROLLER_URL": pinot.controller_url, "PINOTCTL_CONFIG": "/no/such/file"}
+    words = ["deepstore", "audit", table.name, "--min-copies", "1", "--output", "json"]
+    answer = CliRunner().invoke(cli, words, env=env)
+    assert answer.exit_code in (0, 1), answer.output
+    (document,) = json.loads(answer.stdout)["tables"]
+    return dict(document)
+
+
+def test_a_pause_ends_when_all_is_built(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
+    table = make_stream_table(partitions=2, replicas=2, rows_per_segment=80, pauseless=True)
+    control = table.control()
+    for _ in range(3):
+        table.produce(200)
+        pause(control, timeout_s=300)
+        assert control.committing() == []
+        assert control.servers_consume() == {}
+        status = control.status()
+        assert status.state is TableState.PAUSED
+        committed = sum(int(each.committed_offset or 0) for each in status.partitions)
+        table.produce(5)
+        wait_for(lambda rows=committed: table.counts()[0] == rows, "all committed rows, and no other")  # type: ignore[misc]  # a default that binds
+        watch_unchanged(table.counts, table.counts())
+        found = _audit(pinot, table)
+        assert (found["faulty"], found["consuming"], found["committing"]) == ([], 0, 0)
+        assert resume(control, timeout_s=300).jumps == ()
+    table.wait_rows()
+    open_before = set(control.ideal().consuming)
+    assert set(force_commit(control, timeout_s=300)) == open_before
+    assert control.committing() == []
+    table.produce(50)
+    table.wait_rows()
+
+
+def test_a_segment_whose_server_dies_before_it_is_built(
+    make_stream_table: MakeTable, pinot: PinotCluster
+) -> None:
+    table = make_stream_table(partitions=1, rows_per_segment=10 * _ROWS, pauseless=True)
+    control = table.control()
+    table.produce(_ROWS)
+    table.wait_rows()
+    (segment,), (server,) = control.ideal().consuming, next(iter(control.ideal().consuming.values()))
+    role = next(name for name, (address, _port) in SERVER_ADDRESSES.items() if address in server)
+    pause(control, wait=False)
+    wait_for(lambda: control.committing(), "the commit to begin", interval_s=0)
+    pinot.kill(role)
+    try:
+        (building,) = control.committing()
+        assert (building.segment.name, building.end_offset) == (segment, str(_ROWS))
+        # Pinot's own answer is that all is paused, as nothing consumes by its ideal state.
+        assert not control.client.consumption.pause_status(table.table).consuming_segments
+        wait_for(lambda: segment not in control.servers_consume(), "the server to be gone")
+        with pytest.raises(WaitTimeoutError, match=f"consumed, but not built yet: partition 0 .{segment}"):
+            pause(control, timeout_s=3)
+        status = control.status()
+        assert status.state is TableState.PAUSING
+        (partition,) = status.partitions
+        assert (partition.state, partition.building) == (PartitionState.COMMITTING, (segment,))
+        assert (partition.offset, partition.committed_offset) == (str(_ROWS), None)
+        found = _audit(pinot, table)
+        assert found["committing"] == 1
+        (lost,) = found["faulty"]
+        assert [each["fault"] for each in lost["findings"]] == ["not_built"]
+    finally:
+        pinot.start(role)
+    view = partial(table.client.tables.external_view, table.table)
+    wait_for(lambda: view().get(segment) == {server: "ERROR"}, "the segment to be in ERROR")
+    said: list[str] = []
+    recover(control, timeout_s=300, report=said.append)
+    assert said[0] == f"have Pinot consume {segment} again"
+    assert control.committing() == []
+    table.produce(50)
+    table.wait_rows()
+    assert control.status().state is TableState.CONSUMING

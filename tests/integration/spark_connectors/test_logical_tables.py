@@ -1,0 +1,92 @@
+"""Logical tables (Pinot 1.4 and later): brokers answer for them, all else names their physical tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import requests
+from click.testing import CliRunner
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from controller_client.cli import cli
+from controller_client.client import ControllerClient
+from controller_client.models import Schema
+from controller_client.rest.capabilities import Capability
+from tests.integration.spark_connectors.conftest import MakeTable, SparkTable
+from tests.support.cluster import PinotCluster
+from tests.support.needs import needs
+from tests.support.wait import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.jvm, needs(Capability.LOGICAL_TABLES)]
+
+_SCHEMA = {"dimensionFieldSpecs": [{"name": "id", "dataType": "LONG"}]}
+
+
+@pytest.fixture
+def tables(spark: SparkSession, make_table: MakeTable) -> list[SparkTable]:
+    """Two tables, of three and four rows."""
+    made = [make_table(_SCHEMA) for _ in range(2)]
+    for rows, table in enumerate(made, start=3):
+        table.write(spark.range(rows), "append")
+        table.wait_rows("count(*)", (rows,))
+    return made
+
+
+@pytest.fixture
+def logical(tables: list[SparkTable], pinot: PinotCluster, client: ControllerClient) -> Iterator[str]:
+    """A logical table of both."""
+    name = f"{tables[0].name}_both"
+    client.schemas.create(Schema.from_json({"schemaName": name, **_SCHEMA}))
+    config = {
+        "tableName": name,
+        "brokerTenant": "DefaultTenant",
+        "physicalTableConfigMap": {table.typed: {} for table in tables},
+        "refOfflineTableName": tables[0].typed,
+    }
+    url = f"{pinot.controller_url}/logicalTables"
+    requests.post(url, json=config, timeout=30).raise_for_status()
+    try:
+        yield name
+    finally:
+        requests.delete(f"{url}/{name}", timeout=30).raise_for_status()
+        client.schemas.delete(name)
+
+
+def test_a_logical_table(
+    spark: SparkSession, tables: list[SparkTable], logical: str, pinot: PinotCluster, client: ControllerClient
+) -> None:
+    physical = ", ".join(sorted(table.typed for table in tables))
+    options = {"controller": pinot.controller_url, "table": logical}
+    reader = spark.read.format("pinot").options(**options)
+    query = f"select count(*) as n, max(id) as most from {logical} limit 1"
+
+    def answered() -> bool:
+        return [tuple(row) for row in reader.option("query", query).load().collect()] == [(7, 3)]
+
+    wait_for(answered, "a broker to answer for the logical table", interval_s=1)
+    for way in ("servers", "segments", "broker"):
+        plain = spark.read.format("pinot").options(**options, readFrom=way)
+        with pytest.raises(PySparkException, match=f"{logical} is a logical table") as refused:
+            plain.load().count()
+        assert f"use the option 'query', which a broker answers, or read {physical}" in str(refused.value)
+    for more in ({}, {"createTable": "true"}):
+        writer = spark.range(1).write.format("pinot").mode("append").options(**options, **more)
+        with pytest.raises(PySparkException, match="is a logical table, for queries alone"):
+            writer.save()
+    assert client.tables.physical_tables(logical) == tuple(sorted(table.typed for table in tables))
+    assert client.tables.physical_tables(tables[0].name) == ()
+
+    env = {"PINOT_CONTROLLER_URL": pinot.controller_url, "PINOTCTL_CONFIG": "/no/such/file"}
+    for words in (
+        ("consumption", "pause", logical),
+        ("consumption", "reset", logical),
+        ("segment", "list", logical),
+        ("deepstore", "audit", logical),
+        ("task", "run", logical),
+    ):
+        answer = CliRunner().invoke(cli, words, env=env)
+        assert answer.exit_code == 1, (words, answer.output)
+        assert "is a logical table, for queries alone" in answer.output, words
+        assert f"name one of its physical tables: {physical}" in answer.output, words

@@ -1,0 +1,94 @@
+"""Reads of a table of which a broker keeps rows from the user (Pinot 1.4 and later)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from controller_client.broker.client import BrokerClient
+from controller_client.config import BasicAuth, BrokerConfig, Secret
+from controller_client.rest.capabilities import Capability
+from controller_client.zookeeper import PropertyStore
+from tests.integration.jvm_bridge.brokers import BrokerProcess
+from tests.integration.jvm_bridge.servers import HOST
+from tests.integration.spark_connectors.conftest import MakeTable, SparkTable
+from tests.support.cluster import PinotCluster
+from tests.support.needs import needs
+from tests.support.service import Program
+from tests.support.wait import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.jvm, needs(Capability.ROW_SECURITY)]
+
+_CONTROL = "pinot.broker.access.control"
+_FACTORY = "org.apache.pinot.broker.broker.BasicAuthAccessControlFactory"
+_SCHEMA = {"dimensionFieldSpecs": [{"name": "id", "dataType": "LONG"}]}
+
+
+@pytest.fixture
+def table(spark: SparkSession, make_table: MakeTable) -> SparkTable:
+    """Ten rows."""
+    made = make_table(_SCHEMA)
+    made.write(spark.range(10), "append")
+    made.wait_rows("count(*)", (10,))
+    return made
+
+
+@pytest.fixture
+def filtering(table: SparkTable, pinot: PinotCluster, tmp_path: Path) -> Iterator[str]:
+    """A broker that shows the user ``some`` three rows of the table and the user ``every`` all; its URL."""
+    names = f"{table.name},{table.typed}"
+    properties = {
+        "pinot.broker.enable.row.column.level.auth": "true",
+        f"{_CONTROL}.class": _FACTORY,
+        f"{_CONTROL}.principals": "every,some",
+        f"{_CONTROL}.principals.every.password": "pw",
+        f"{_CONTROL}.principals.some.password": "pw",
+        f"{_CONTROL}.principals.some.tables": names,
+        f"{_CONTROL}.principals.some.permissions": "READ",
+        f"{_CONTROL}.principals.some.{table.name}.rls": "id < 3",
+        f"{_CONTROL}.principals.some.{table.typed}.rls": "id < 3",
+    }
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        broker = BrokerProcess(pinot, store, tmp_path, Program.PINOT, "", properties=properties)
+        try:
+            broker.start()
+            broker.wait_ready()
+            url = f"http://{HOST}:{broker.ports[1]}"
+            config = BrokerConfig((url,), auth=BasicAuth("every", Secret("pw")))
+            with BrokerClient(config) as client:
+                sql = f"select count(*) from {table.name}"
+                wait_for(lambda: client.query(sql).rows == ((10,),), "the broker to know the table")
+            yield url
+        finally:
+            # A broker is not dropped while it serves a table.
+            table.client.tables.delete(table.typed)
+            broker.remove()
+
+
+def test_rows_that_a_broker_keeps_back_are_not_read_elsewhere(
+    spark: SparkSession, table: SparkTable, filtering: str
+) -> None:
+    def count(**options: str) -> int:
+        reader = spark.read.format("pinot").options(**table.options, broker=filtering, password="pw")
+        return reader.options(**options).load().count()
+
+    for way in ("servers", "segments"):
+        with pytest.raises(PySparkException, match=f"a broker keeps rows of {table.name} from this user"):
+            count(username="some", readFrom=way)
+        assert count(username="some", readFrom=way, bypassRowFilters="true") == 10
+        assert count(username="every", readFrom=way) == 10
+        with pytest.raises(PySparkException, match="AuthError"):
+            count(username="nobody", readFrom=way)
+    assert count(username="some", readFrom="broker") == 3
+    assert count(username="every", readFrom="broker") == 10
+
+
+def test_without_a_broker_that_answers_nothing_is_known(spark: SparkSession, table: SparkTable) -> None:
+    reader = spark.read.format("pinot").options(**table.options, broker="http://127.0.0.1:1")
+    with pytest.raises(PySparkException, match="no broker says whether it keeps rows"):
+        reader.load().count()
+    assert reader.option("bypassRowFilters", "true").load().count() == 10

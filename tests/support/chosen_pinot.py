@@ -1,0 +1,122 @@
+"""Which Pinot a run tests: the pinned jars, a distribution (``PINOT_HOME``) or an image (``PINOT_IMAGE``).
+
+Of an image the jars are copied to this machine, because hosted roles and segment builds run here; from then
+on the copy is the run's ``PINOT_HOME``, for child processes and the processes of pytest-xdist, too.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import docker.errors
+import pytest
+from docker.models.containers import Container
+from docker.models.images import Image
+
+from jvm_bridge.jars import DEFAULT_PINS, cache_folder
+from tests.support import engine
+
+__all__ = ["HOME", "IMAGE", "choose_pinot", "described"]
+
+HOME = "PINOT_HOME"
+IMAGE = "PINOT_IMAGE"
+
+# Where the official image has Pinot, and what of it is on a class path.
+_HOME_IN_IMAGE = "/opt/pinot"
+_FOLDERS = ("lib", "plugins")
+
+
+def choose_pinot(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Copy the jars out of the image that ``PINOT_IMAGE`` names and set ``PINOT_HOME``; else do nothing.
+
+    Call it once a run, in the process that starts it.
+
+    Raises:
+        pytest.UsageError: Both variables are set, or the image cannot be had or is none of Pinot's.
+    """
+    image = environment.get(IMAGE)
+    if not image:
+        return
+    if home := environment.get(HOME):
+        raise pytest.UsageError(
+            f"{HOME} ({home}) and {IMAGE} ({image}) are both set, but a run has one Pinot: unset one of them"
+        )
+    if reason := engine.why_no_engine():
+        raise pytest.UsageError(
+            f"{IMAGE} is {image}, but {reason}: unset it, or set {HOME} to a distribution"
+        )
+    environment[HOME] = str(_copy_of(_image(image)))
+
+
+def described(environment: MutableMapping[str, str] = os.environ) -> str:
+    """Return the line that names the run's Pinot."""
+    home = environment.get(HOME)
+    if image := environment.get(IMAGE):
+        return f"{IMAGE} {image}, its jars in {home}"
+    return f"{HOME} {home}" if home else f"pinned jars ({DEFAULT_PINS})"
+
+
+def _image(name: str) -> Image:
+    try:
+        try:
+            return engine.client().images.get(name)
+        except docker.errors.ImageNotFound:
+            return engine.client().images.pull(name)
+    except docker.errors.DockerException as error:
+        raise pytest.UsageError(
+            f"{IMAGE}: {name} is not on this machine and cannot be pulled: {error}"
+        ) from error
+
+
+def _copy_of(image: Image) -> Path:
+    """Return the folder with the image's jars; made when it is not there, whole or not at all."""
+    digest = str(image.id).partition(":")[2][:12]
+    images = cache_folder() / "images"
+    images.mkdir(parents=True, exist_ok=True)
+    target, unfinished = images / digest, images / f"{digest}.unfinished"
+    with (images / f"{digest}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            # What a killed run left there.
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            try:
+                _copy(image, unfinished)
+                unfinished.rename(target)
+            finally:
+                shutil.rmtree(unfinished, ignore_errors=True)
+    return target
+
+
+def _copy(image: Image, folder: Path) -> None:
+    with _container(image) as container:
+        for name in _FOLDERS:
+            with tempfile.TemporaryFile() as archive:
+                try:
+                    stream, _ = container.get_archive(f"{_HOME_IN_IMAGE}/{name}")
+                except docker.errors.NotFound as error:
+                    raise pytest.UsageError(
+                        f"{IMAGE}: {', '.join(image.tags) or image.id} has no {_HOME_IN_IMAGE}/{name}; "
+                        "expected an image laid out as apachepinot/pinot"
+                    ) from error
+                for chunk in stream:
+                    archive.write(chunk)
+                archive.seek(0)
+                with tarfile.open(fileobj=archive) as tar:
+                    tar.extractall(folder, filter="data")
+
+
+@contextmanager
+def _container(image: Image) -> Iterator[Container]:
+    container = engine.client().containers.create(str(image.id), labels={engine.OWNER_LABEL: engine.owner()})
+    try:
+        yield container
+    finally:
+        container.remove(v=True)

@@ -1,0 +1,121 @@
+"""What depends on the hooks of a server or a broker, and who refuses it where a hook does not work."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from controller_client.common.names import TableName
+from controller_client.errors import UnsupportedError
+from controller_client.helix.failed_hooks import read_failed_hooks, write_failed_hooks
+from controller_client.helix.ideal_state import ideal_state_path
+from controller_client.helix.table_config import table_config_path
+from controller_client.models import TableConfig
+from controller_client.upsert.creating import check_hooks
+from controller_client.zookeeper import PropertyStore, ZNRecord
+from server_hooks.dependents import held_partitions, upsert_tables
+from tests.unit.memory_zookeeper import CLUSTER, MemoryZooKeeper, memory_store
+
+SERVER, OTHER, BROKER = "Server_a_1", "Server_b_1", "Broker_a_1"
+
+
+def _put(zookeeper: MemoryZooKeeper, path: str, record: ZNRecord) -> None:
+    zookeeper.znodes.pop(path, None)
+    zookeeper.create(path, record.to_bytes())
+
+
+def _config(raw: str, tenant: str, *, upsert: bool = True) -> TableConfig:
+    custom = {"updateSemantic": "upsert"} if upsert else {}
+    document = {
+        "tableName": f"{raw}_REALTIME",
+        "tableType": "REALTIME",
+        "segmentsConfig": {"replication": "1"},
+        "tenants": {"server": tenant, "broker": tenant},
+        "tableIndexConfig": {},
+        "metadata": {"customConfigs": custom},
+    }
+    return TableConfig.from_json(document)
+
+
+def _add_table(
+    store: PropertyStore,
+    zookeeper: MemoryZooKeeper,
+    config: TableConfig,
+    servers: tuple[str, ...] = (),
+    paused: tuple[str, ...] = (),
+) -> None:
+    table = TableName(config.name_with_type)
+    parts = {
+        key: value if isinstance(value, str) else json.dumps(value) for key, value in config.to_json().items()
+    }
+    store.create(table_config_path(table), ZNRecord(table, simple_fields=parts))
+    segment = f"{table.raw}__0__0__20261123T0000Z"
+    state = ZNRecord(
+        table,
+        map_fields={segment: dict.fromkeys(servers, "CONSUMING")} if servers else {},
+        list_fields={"pausedPartitions": list(paused)} if paused else {},
+    )
+    _put(zookeeper, ideal_state_path(store, table), state)
+
+
+def _tag(zookeeper: MemoryZooKeeper, instance: str, *tags: str) -> None:
+    record = ZNRecord(instance, list_fields={"TAG_LIST": list(tags)})
+    _put(zookeeper, f"/{CLUSTER}/CONFIGS/PARTICIPANT/{instance}", record)
+
+
+def _live(zookeeper: MemoryZooKeeper, instance: str, session: str) -> None:
+    record = ZNRecord(instance, simple_fields={"SESSION_ID": session})
+    _put(zookeeper, f"/{CLUSTER}/LIVEINSTANCES/{instance}", record)
+
+
+def test_partitions_that_are_held_of_a_servers_tables() -> None:
+    store, zookeeper = memory_store()
+    _add_table(store, zookeeper, _config("one", "x"), (SERVER,), ("3",))
+    _add_table(store, zookeeper, _config("two", "x"), (SERVER, OTHER), ("4", "0"))
+    _add_table(store, zookeeper, _config("free", "x"), (SERVER,))
+    _add_table(store, zookeeper, _config("elsewhere", "x"), (OTHER,), ("1",))
+    assert held_partitions(store, SERVER) == (
+        "the paused partition 3 of the table one",
+        "the paused partitions 0, 4 of the table two",
+    )
+    assert held_partitions(store, BROKER) == ()
+
+
+def test_upsert_tables_that_a_server_has_or_may_get() -> None:
+    store, zookeeper = memory_store()
+    _tag(zookeeper, SERVER, "mine_REALTIME", "mine_OFFLINE")
+    _add_table(store, zookeeper, _config("by_tenant", "mine"))
+    _add_table(store, zookeeper, _config("by_segment", "other"), (SERVER,))
+    _add_table(store, zookeeper, _config("elsewhere", "other"), (OTHER,))
+    _add_table(store, zookeeper, _config("plain", "mine", upsert=False), (SERVER,))
+    assert upsert_tables(store, SERVER) == ("the upsert table by_segment", "the upsert table by_tenant")
+    assert len(upsert_tables(store)) == 3
+    _add_table(store, zookeeper, _config("by_default", "DefaultTenant"))
+    assert upsert_tables(store, "Server_never_joined") == ("the upsert table by_default",)
+
+
+@pytest.mark.parametrize(("instance", "tag"), [(SERVER, "mine_REALTIME"), (BROKER, "mine_BROKER")])
+def test_an_upsert_table_is_refused_where_a_role_of_its_tenant_runs_without_the_hook(
+    instance: str, tag: str
+) -> None:
+    store, zookeeper = memory_store()
+    _tag(zookeeper, instance, tag)
+    _live(zookeeper, instance, "s1")
+    check_hooks(store, _config("t", "mine"))
+    write_failed_hooks(store, instance, {"upsert": "no compiler"})
+    assert read_failed_hooks(store) == {instance: {"upsert": "no compiler"}}
+    with pytest.raises(UnsupportedError, match=f"{instance} runs without the hook upsert.*: no compiler"):
+        check_hooks(store, _config("t", "mine"))
+    check_hooks(store, _config("t", "other"))
+    _live(zookeeper, instance, "s2")  # it was started again
+    assert read_failed_hooks(store) == {}
+    check_hooks(store, _config("t", "mine"))
+
+
+def test_another_hook_that_does_not_work_is_no_matter() -> None:
+    store, zookeeper = memory_store()
+    _tag(zookeeper, SERVER, "mine_REALTIME")
+    _live(zookeeper, SERVER, "s1")
+    write_failed_hooks(store, SERVER, {"partition-pause": "no compiler"})
+    check_hooks(store, _config("t", "mine"))
