@@ -44,6 +44,8 @@ RECIPE = "change-stream"
 # A check of the controller's that cannot read the stream tries ten times, each up to 15 s and 5 s of pause,
 # with the config it began with; while the flag is set the next try ends it.
 _LATE_TRIES_S = 25.0
+# All ten tries: from Pinot 1.3 on a pause waits for the check to end, because both change the ideal state.
+_CHECK_S = 240.0
 
 
 def change_stream(
@@ -64,7 +66,8 @@ def change_stream(
             be given again, see :mod:`~controller_client.consumption.stream_change`. What is so already is no
             error.
         consume_from: Where to begin in the new stream.
-        timeout_s: Seconds for the pause, and for every partition to consume afterwards.
+        timeout_s: Seconds for the pause, and for every partition to consume afterwards. To put the old
+            stream back takes up to four minutes more where the controller still tries to read the new one.
         report: Called with each step before it is done, in the caller's thread.
         dry_run: Report what would be done, and check what can be; change nothing.
 
@@ -180,7 +183,7 @@ def _undo(control: TableControl, plan: Plan, timeout_s: float, report: Callable[
 
 
 def _stop_new(control: TableControl, timeout_s: float, report: Callable[[str], None]) -> None:
-    pause(control, reason=RECIPE, wait=False, timeout_s=timeout_s)
+    pause(control, reason=RECIPE, wait=False, timeout_s=max(timeout_s, _CHECK_S))
     failed = failed_segments(control)
     if failed:
         # They have no row, cannot be committed, and begin at offsets of the new stream.

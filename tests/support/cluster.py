@@ -30,6 +30,9 @@ from tests.support.wait import add_describer, remove_describer, wait_for
 
 _READY_TIMEOUT_S = 300.0
 _LOG_LINES = 25
+_SEARCHED_LINES = 3_000
+_ERROR_LINES = 8
+_LINE_CHARS = 400
 _REST_TIMEOUT_S = 10.0
 
 
@@ -213,13 +216,19 @@ class PinotCluster:
         return self._running[role].logs(lines)
 
     def describe(self) -> str:
-        """Return what a failed wait wants to know: segments that are not served, ends of the logs."""
-        parts = [_unserved_segments(self.controller_url)]
-        for role, running in self._running.items():
-            parts.append(
-                f"--- {role} ({running.state()}), last lines of its log:\n{running.logs(_LOG_LINES)}"
-            )
-        return "\n".join(parts)
+        """Return what a failed wait wants to know: ends of the logs, their errors, segments not served.
+
+        What tells most comes last: who sees only the end of a long output sees that.
+        """
+        logs = {role: running.logs(_SEARCHED_LINES).splitlines() for role, running in self._running.items()}
+        parts = [
+            f"--- {role} ({self.state(role)}), last lines of its log:\n" + "\n".join(lines[-_LOG_LINES:])
+            for role, lines in logs.items()
+        ]
+        for role, lines in logs.items():
+            errors = [line[:_LINE_CHARS] for line in lines if " ERROR " in line][-_ERROR_LINES:]
+            parts.append(f"--- {role} ({self.state(role)}), errors in its log:\n" + "\n".join(errors))
+        return "\n".join([*parts, _unserved_segments(self.controller_url)])
 
     def _launch_and_wait_zookeeper(self) -> None:
         for service in (self._layout.zookeeper_service(), self._layout.controller_service()):

@@ -42,8 +42,8 @@ def wait_for(
             reads the stream for itself: an answer says nothing of the next one.
 
     Raises:
-        WaitError: It did not come; tells what was seen last, each segment whose external view is not its
-            ideal state, and the end of each role's log.
+        WaitError: It did not come; tells what was seen last, the end of each role's log, and each segment
+            whose external view is not its ideal state.
     """
     deadline = time.monotonic() + timeout_s
     seen: object = None
@@ -64,7 +64,8 @@ def wait_for(
             break
         time.sleep(interval_s)
     text = f"waited {timeout_s:g} s for {what}; seen last: {seen!r}"
-    raise WaitError("\n\n".join([text, *(describe() for describe in _describers)]))
+    # At the end once more: who sees only the end of a long output sees what it was about.
+    raise WaitError("\n\n".join([text, *(describe() for describe in _describers), text]))
 
 
 def add_describer(describe: Callable[[], str]) -> None:
