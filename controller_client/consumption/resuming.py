@@ -252,11 +252,12 @@ def _wait_consuming(
         )
         orphans = find_orphans(control, ideal) if stopped else []
         delete_orphans(control, orphans)
+        answer = ""
         if orphans or (stopped and clock.monotonic() - asked_s >= again_s):
-            control.client.consumption.resume(control.table, start)
+            answer = _ask_again(control, start)
             again_s, asked_s = again_s * _AGAIN_FACTOR, clock.monotonic()
         if stopped:
-            return f"no consuming segment for the partitions {', '.join(map(str, stopped))}"
+            return f"no consuming segment for the partitions {', '.join(map(str, stopped))}{answer}"
         view = control.client.tables.external_view(control.table)
         waiting = {}
         for name in ideal.consuming:
@@ -279,6 +280,17 @@ def _wait_consuming(
         longest_poll_s=1.0,
         remedy="check in the logs of the controller and the servers whether they can read the stream",
     )
+
+
+def _ask_again(control: TableControl, start: ConsumeFrom) -> str:
+    """Have the controller look once more; returns what to add to what is missing, empty if it was done."""
+    try:
+        control.client.consumption.resume(control.table, start)
+    except (ConflictError, NotFoundError):
+        raise
+    except (NotAppliedError, OutcomeUnknownError) as away:
+        return f"; asked again, the controller does not answer: {away.message}"
+    return ""
 
 
 def _raise_if_long(control: TableControl, name: str, since_s: float) -> None:
