@@ -11,7 +11,8 @@ hosted in Python with the hook ``upsert``, and the key coordinator; rows are in 
   to the answer that sees it; each answer's version shows which rows it sees, the newest row of a partition
   where there are no versions.
 * ``queries``: the three tables in turns, A B C C B A, through the stock broker; a table with upsert counts
-  keys, the one without counts rows.
+  keys, the one without counts rows. Joins where upsert tables are queried by option (Pinot 1.3 and later);
+  each joins its best rows with all of them, of which ``plain`` has several a key.
 * ``memory``: of the servers, after full collections: what they have more than ``plain`` by million keys.
 
     python -m benchmarks.upsert --keys 200000 --rows 1000000
@@ -42,6 +43,7 @@ from benchmarks.upsert_tables import Contender, Look, Versioned
 from controller_client.errors import PinotPluginError
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.jvm import logging_properties
+from tests.support.needs import Need, has
 from tests.support.session import Session
 
 _KINDS = ("plain", "pinot", "ours")
@@ -51,6 +53,13 @@ _QUERIES = {
     "count by filter": "select count(*), max(value) from {table} where value > 900000 and team = 'team17'",
     "group by": "select team, count(*), sum(value) from {table} group by team order by sum(value) limit 20",
     "top N": "select id, value from {table} where value > 500000 order by value desc limit 10",
+}
+_JOINS = {
+    "join": "SET useMultistageEngine = true; select a.team, count(*), sum(b.value) from {table} a "
+    "join {table} b on a.id = b.id where a.value > 990000 group by a.team order by a.team limit 20",
+    "join with a window": "SET useMultistageEngine = true; select team, id, value from (select a.team, a.id, "
+    "b.value, row_number() over (partition by a.team order by b.value desc) as place from {table} a "
+    "join {table} b on a.id = b.id where a.value > 990000) where place = 1 order by team limit 20",
 }
 
 
@@ -145,17 +154,18 @@ def ages(
 
 def queries(tables: Sequence[Contender], rounds: int, repeat: int) -> list[dict[str, object]]:
     """Ask all tables in turns; medians, and what they are to the first table's."""
+    asked = _QUERIES | (_JOINS if has(Need.PLUG_IN_POINTS) else {})
     times: dict[tuple[str, str], list[float]] = {}
     for number in range(-1, rounds):  # the first round is for the JVMs' compilers
         for table in tables if number % 2 else reversed(tables):
-            for kind, sql in _QUERIES.items():
+            for kind, sql in asked.items():
                 for _ in range(repeat):
                     started = time.monotonic()
                     table.query(sql)
                     if number >= 0:
                         times.setdefault((kind, table.name), []).append(time.monotonic() - started)
     rows = []
-    for kind in _QUERIES:
+    for kind in asked:
         p50 = {table.name: 1000 * median(times[kind, table.name]) for table in tables}
         row: dict[str, object] = {"query": kind, "times": len(times[kind, tables[0].name])}
         row |= {f"{name} ms": round(value, 1) for name, value in p50.items()}

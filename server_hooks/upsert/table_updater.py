@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -260,4 +260,10 @@ def _sealed(segment: SegmentName, pinot_segment: Any) -> SealedRows:
 
 def _release_in_thread(table: Any, manager: Any) -> None:
     """Release a segment in another thread: the last one to do so may wait for the segment's consumer."""
-    _releasing.submit(table.releaseSegment, manager)
+    _releasing.submit(table.releaseSegment, manager).add_done_callback(_log_failure)
+
+
+def _log_failure(released: Future[None]) -> None:
+    """Log that Pinot could not close a segment: its partition may not go on then; in the releasing thread."""
+    if error := released.exception():
+        logger.error("Pinot could not close a segment that was given back to it: %s", error)

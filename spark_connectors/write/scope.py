@@ -68,6 +68,16 @@ class TimeScope:
             return _Place.OUTSIDE
         return _Place.INSIDE if first <= start and last < end else _Place.ACROSS
 
+    def describe(self, segment: SegmentMetadata) -> str:
+        """Return a segment's times, in the column's unit where the record's is known."""
+        if segment.start_time is None or segment.end_time is None:
+            return "times unknown"
+        start, last, unit = segment.start_time, segment.end_time, segment.time_unit or "?"
+        if unit in UNIT_NS:
+            recorded, own = UNIT_NS[unit], UNIT_NS[self.unit]
+            start, last, unit = start * recorded // own, last * recorded // own, self.unit
+        return f"{start} to {last} {unit}"
+
     def check_rows(self, batch: pa.RecordBatch) -> None:
         """Refuse rows outside.
 
@@ -109,6 +119,10 @@ class PartitionScope:
         if not found & set(self.ids):
             return _Place.OUTSIDE
         return _Place.INSIDE if found <= set(self.ids) else _Place.ACROSS
+
+    def describe(self, segment: SegmentMetadata) -> str:
+        """Return what Pinot knows of a segment's partitions."""
+        return f"partitions {segment.partition_metadata or 'unknown'}"
 
     def check_partition(self, partition: int) -> None:
         """Refuse rows of another partition.
@@ -173,7 +187,7 @@ def segments_to_replace(
         if place is _Place.INSIDE:
             inside.append(name)
         elif place is _Place.ACROSS:
-            across.append(f"{name} ({_described(segment)})")
+            across.append(f"{name} ({scope.describe(segment)})")
     if across:
         raise ConflictError(
             f"{len(across)} segments hold, or may hold, rows inside and outside of {scope}: "
@@ -234,8 +248,3 @@ def _partitions(segment: SegmentMetadata, partitioning: Partitioning) -> set[int
     )
     partitions: Iterable[int] | None = column.get("partitions")
     return set(partitions) if same and partitions is not None else None
-
-
-def _described(segment: SegmentMetadata) -> str:
-    times = f"{segment.start_time} to {segment.end_time} {segment.time_unit}"
-    return f"{times}; partitions {segment.partition_metadata or 'unknown'}"

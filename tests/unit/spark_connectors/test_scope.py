@@ -111,6 +111,15 @@ def test_segments_that_do_not_tell_their_time_in_the_columns_unit() -> None:
     assert days.place(segment()).name == "ACROSS"
 
 
+def test_a_segments_times_are_told_in_the_columns_unit() -> None:
+    days = time_scope("day", 0, 10)
+    by_1x = segment(start_time=str(4 * _DAY_MS), end_time=str(5 * _DAY_MS), time_unit="MILLISECONDS")
+    assert days.describe(by_1x) == "4 to 5 DAYS"
+    assert days.describe(segment(start_time="4", end_time="5", time_unit="DAYS")) == "4 to 5 DAYS"
+    assert days.describe(segment(start_time="4", end_time="5", time_unit="MOONS")) == "4 to 5 MOONS"
+    assert days.describe(segment()) == "times unknown"
+
+
 def test_rows_of_a_time_range() -> None:
     days = time_scope("day", 10, 12)
     days.check_rows(pa.RecordBatch.from_pydict({"day": pa.array([10, 11], pa.int32())}))
