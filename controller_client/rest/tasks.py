@@ -89,10 +89,13 @@ class TasksApi:
         Raises:
             NotFoundError: There is no such task.
         """
-        configs: list[dict[str, Any]] = self._transport.get_json(
+        configs: list[dict[str, Any]] | None = self._transport.get_json(
             path_of("tasks", "task", task_name, "config")
         )
-        return configs or []
+        if not configs:
+            # Pinot 1.x answers like that for an unknown task; one that there is has a subtask.
+            raise NotFoundError(f"there is no task {task_name}")
+        return configs
 
     def subtask_configs(self, task_name: str) -> dict[str, dict[str, Any]]:
         """Return the configs of a task's subtasks by the subtask's name; none for an unknown task.
