@@ -48,9 +48,17 @@ _KNOWN_TYPES = frozenset([*FIXED_WIDTH, "STRING", "BYTES", "JSON", "BIG_DECIMAL"
 _SINGLE_VALUE_ONLY = frozenset(["BOOLEAN", "TIMESTAMP", "BYTES", "JSON", "BIG_DECIMAL"])
 # JSON is parsed and written anew by Pinot; a GenericRow file of 0.11.0 cannot hold a BigDecimal.
 _ALWAYS_LATE = frozenset(["JSON", "BIG_DECIMAL"])
-# Keys of an ingestionConfig that do not affect the rows of a batch build.
+# Keys of an ingestionConfig that do not affect the rows of a batch build. Pinot 1.x writes those that have a
+# default into every ingestionConfig.
 _HARMLESS_INGESTION_KEYS = frozenset(
-    ["batchIngestionConfig", "streamIngestionConfig", "aggregationConfigs", "segmentTimeValueCheck"]
+    [
+        "batchIngestionConfig",
+        "streamIngestionConfig",
+        "aggregationConfigs",
+        "segmentTimeValueCheck",
+        "ingestionExceptionLogRateLimitPerMin",
+        "retryOnSegmentBuildPrecheckFailure",
+    ]
 )
 
 

@@ -48,6 +48,19 @@ def test_a_plain_table() -> None:
     assert plan_table({}, {**SCHEMA, "enableColumnBasedNullHandling": "true"}).with_nulls
 
 
+def test_what_pinot_1_5_adds_to_an_ingestion_config_is_no_hindrance() -> None:
+    added = {
+        "batchIngestionConfig": {"segmentIngestionType": "APPEND", "consistentDataPush": False},
+        "continueOnError": False,
+        "ingestionExceptionLogRateLimitPerMin": 5,
+        "maxConsecutiveRecordFetchFailuresAllowed": 0,
+        "retryOnSegmentBuildPrecheckFailure": False,
+        "rowTimeValueCheck": False,
+        "segmentTimeValueCheck": True,
+    }
+    assert plan_table({"ingestionConfig": added}, SCHEMA).fields == plan_table({}, SCHEMA).fields
+
+
 @pytest.mark.parametrize(
     ("config", "schema", "reason"),
     [
