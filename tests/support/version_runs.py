@@ -36,7 +36,7 @@ A version without a row has had no whole run.
 {_RUNS}
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 
-A test that needs what a version lacks is skipped with that reason, and with no other.
+Each skipped test says why: mostly, what it needs and the version lacks.
 
 {_SKIPPED}
 | --- | --- | --- |
