@@ -18,6 +18,7 @@ from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
 from tests.support.cluster import PinotCluster
+from tests.support.deleting import delete_realtime
 from tests.support.kafka import Kafka
 from tests.support.kafka_topics import Topic
 from tests.support.pinot_services import HOSTED_TENANT
@@ -172,6 +173,5 @@ def make_topic_table(pinot: PinotCluster, hosted: Sequence[str], kafka: Kafka) -
 
         yield make
         for table in made:
-            if client.tables.exists(table.full_name):
-                client.tables.delete(table.full_name)
+            delete_realtime(client, table.full_name)
             table.topic.delete()

@@ -19,6 +19,7 @@ from controller_client.upsert.record import PartitionProgress, ServerRecord, wri
 from controller_client.upsert.update_message import VersionEnd, encode_end
 from controller_client.zookeeper import PropertyStore
 from tests.support.cluster import PinotCluster
+from tests.support.deleting import delete_realtime
 from tests.support.kafka import Kafka
 from tests.support.kafka_topics import Topic
 from tests.support.realtime_tables import planned_upsert, realtime_schema, realtime_table
@@ -111,8 +112,7 @@ class VersionedTable:
         assert not producer.flush(60)
 
     def drop(self, client: ControllerClient) -> None:
-        if client.tables.exists(self.table):
-            client.tables.delete(self.table)
+        delete_realtime(client, self.table)
         if self.name in client.schemas.list():
             client.schemas.delete(self.name)
         self.topic.delete()

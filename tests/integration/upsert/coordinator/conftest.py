@@ -23,6 +23,7 @@ from tests.integration.spark_connectors.conftest import spark
 from tests.integration.upsert.coordinator.topics import Message, Replay, read_topic
 from tests.support.cluster import PinotCluster
 from tests.support.coordinator import start_coordinator
+from tests.support.deleting import delete_realtime
 from tests.support.kafka import Kafka
 from tests.support.pinotctl import pinotctl
 from tests.support.realtime_tables import planned_upsert, realtime_schema, realtime_table
@@ -138,7 +139,7 @@ class CoordinatedTable:
                 process.kill()
                 process.wait(_END_TIMEOUT_S)
         with contextlib.suppress(Exception):
-            self.client.tables.delete(self.full_name)
+            delete_realtime(self.client, self.full_name)
         admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
         for future in admin.delete_topics([self.name, f"{self.full_name}.updates"]).values():
             with contextlib.suppress(Exception):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import uuid
-from contextlib import suppress
 from pathlib import Path
 
 import requests
 
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
-from controller_client.errors import NotFoundError
 from controller_client.upsert.creating import create_upsert_table
 from controller_client.zookeeper import PropertyStore
 from tests.integration.upsert.oracle.feed import Feed
@@ -19,6 +17,7 @@ from tests.integration.upsert.oracle.history import Model, Total, read_ends, rea
 from tests.integration.upsert.oracle.reader import Answer, Reader
 from tests.support.cluster import PinotCluster
 from tests.support.coordinator import start_coordinator
+from tests.support.deleting import delete_realtime
 from tests.support.kafka import Kafka
 from tests.support.kafka_topics import Topic
 from tests.support.pinot_services import HOSTED_TENANT
@@ -129,8 +128,7 @@ class Place:
         """End what runs and drop what was made."""
         self.reader.stop()
         self.kill_coordinator()
-        with suppress(NotFoundError):
-            self.client.tables.delete(self.full_name)
+        delete_realtime(self.client, self.full_name)
         self._topic.delete()
         self.updates.delete()
 

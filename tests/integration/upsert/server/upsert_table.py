@@ -23,6 +23,7 @@ from controller_client.upsert.visibility import visible_at
 from controller_client.zookeeper import PropertyStore
 from tests.integration.upsert.model_coordinator import ModelCoordinator
 from tests.support.cluster import PinotCluster
+from tests.support.deleting import delete_realtime
 from tests.support.kafka import Kafka
 from tests.support.kafka_topics import Topic, read_committed
 from tests.support.pinot_services import HOSTED_TENANT
@@ -220,7 +221,6 @@ class UpsertTable:
         # Else their threads go on, and complain when Kafka ends.
         self.__dict__.pop("_producer", None)
         self.model.close()
-        if self.client.tables.exists(self.full_name):
-            self.client.tables.delete(self.full_name)
+        delete_realtime(self.client, self.full_name)
         self.topic.delete()
         self.updates.delete()
