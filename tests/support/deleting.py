@@ -23,11 +23,11 @@ def delete_realtime(client: ControllerClient, table: TableName) -> None:
     if not client.tables.exists(table):
         return
     with suppress(WaitError):  # a server that was left frozen, say: then it is deleted as it is
-        wait_for(lambda: not _are_built(client, table), f"the segments of {table} to be built", _BUILT_S)
+        wait_for(lambda: not _being_built(client, table), f"the segments of {table} to be built", _BUILT_S)
     client.tables.delete(table)
 
 
-def _are_built(client: ControllerClient, table: TableName) -> list[str]:
+def _being_built(client: ControllerClient, table: TableName) -> list[str]:
     """Return the segments that are to be sealed and that a server still consumes."""
     try:
         ideal, view = client.tables.ideal_state(table), client.tables.external_view(table)
