@@ -33,7 +33,7 @@ from controller_client.models import Schema, TableConfig
 from jvm_bridge.builder import SegmentBuilder
 from jvm_bridge.jars import pinot_jars
 from jvm_bridge.jdk import find_java, module_flags
-from jvm_bridge.jvm import logging_properties, start_jvm
+from jvm_bridge.jvm import logging_options, start_jvm
 from jvm_bridge.local_cluster import HOST
 from jvm_bridge.local_cluster.roles import CLUSTER_NAME
 from tests.support.offline_tables import offline_table
@@ -271,10 +271,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/hosted_server.json"))
     arguments = parser.parse_args()
     folder = arguments.dir.absolute()
-    log_options = " ".join(
-        f"-D{key}={value}" for key, value in logging_properties(None, level="warn").items()
-    )
-    options = f"{arguments.java_opts} {log_options}"
+    options = " ".join((arguments.java_opts, *logging_options(level="warn")))
     data = read_data(arguments.parquet, arguments.rows).select(["delay", "distance", "origin", "destination"])
     tars = build(data, arguments.segments, folder / "segments")
     with open_place(folder, arguments.port_base) as place:

@@ -42,7 +42,7 @@ from benchmarks.tables import save, show
 from benchmarks.upsert_tables import Contender, Look, Versioned
 from controller_client.errors import PinotPluginError
 from controller_client.zookeeper import PropertyStore
-from jvm_bridge.jvm import logging_properties
+from jvm_bridge.jvm import logging_options
 from tests.support.needs import Need, has
 from tests.support.session import Session
 
@@ -247,13 +247,12 @@ def run(arguments: argparse.Namespace, folder: Path, at_end: ExitStack) -> dict[
     kafka = session.kafka
     place = at_end.enter_context(open_place(folder, arguments.port_base))
     store = at_end.enter_context(PropertyStore(place.cluster.zookeeper_address, place.cluster.cluster_name))
-    log = " ".join(f"-D{key}={value}" for key, value in logging_properties(None, level="warn").items())
+    options = " ".join((arguments.java_opts, *logging_options(level="warn")))
     coordinator = ["--max-rows-per-version", arguments.max_rows_per_version, "--buckets", arguments.buckets]
     coordinator += ["--trigger-interval", arguments.trigger_interval]
     tables: list[Contender] = []
     for number, name in enumerate(_KINDS):
         port = arguments.port_base + 40 + 10 * number
-        options = f"{arguments.java_opts} {log}"
         server = Server(name, place, folder / name, port, options, hosted=name == "ours")
         at_end.callback(server.stop)
         server.start()

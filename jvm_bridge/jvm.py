@@ -25,7 +25,7 @@ from jvm_bridge.jdk import find_java, module_flags
 __all__ = [
     "check_jars_fit",
     "class_folder",
-    "logging_properties",
+    "logging_options",
     "running_jars",
     "start_jvm",
     "start_jvm_with",
@@ -70,14 +70,11 @@ def start_jvm(
         _check_heap(heap_mb)
         if log_dir:
             log_dir.mkdir(parents=True, exist_ok=True)
-        properties = {
-            **logging_properties(log_dir / "jvm.log" if log_dir else None),
-            **(system_properties or {}),
-        }
         return [
             f"-Xmx{heap_mb}m",
             "-Xrs",
-            *(f"-D{name}={value}" for name, value in properties.items()),
+            *logging_options(log_dir / "jvm.log" if log_dir else None),
+            *(f"-D{name}={value}" for name, value in (system_properties or {}).items()),
             *_options_of_environment(),
         ]
 
@@ -151,11 +148,11 @@ def _make_class_folder() -> Path:
     return stack.enter_context(scratch_folder("pinot-classes-"))
 
 
-def logging_properties(log_file: Path | None, *, level: str | None = None) -> dict[str, str]:
-    """System properties for this project's log4j2 configuration.
+def logging_options(log_file: Path | None = None, *, level: str | None = None) -> list[str]:
+    """Options by which a JVM takes this project's log4j2 configuration; a later ``-D`` of the same name wins.
 
     Args:
-        log_file: Where the log goes; None is stderr.
+        log_file: Where the log goes; stderr by default.
         level: The root level; ``info`` with a file, ``warn`` on stderr by default.
     """
     properties = {
@@ -165,7 +162,7 @@ def logging_properties(log_file: Path | None, *, level: str | None = None) -> di
     }
     if log_file:
         properties["pinotPlugins.log.file"] = str(log_file)
-    return properties
+    return [f"-D{name}={value}" for name, value in properties.items()]
 
 
 def check_jars_fit(jars_version: str, cluster_version: str) -> None:

@@ -12,7 +12,7 @@ from controller_client.errors import SetupError
 from jvm_bridge.cluster_ports import HOST, ClusterPorts, KafkaPorts
 from jvm_bridge.jars import JarSet
 from jvm_bridge.jdk import Java, module_flags
-from jvm_bridge.jvm import logging_properties
+from jvm_bridge.jvm import logging_options
 from jvm_bridge.local_cluster.processes import log_end, marks
 
 __all__ = ["CLUSTER_NAME", "KAFKA", "ZOOKEEPER", "Role", "RoleRunner", "plan_roles"]
@@ -123,7 +123,6 @@ class RoleRunner:
 
     def _java(self, role: Role, *, marked: bool = True) -> list[str]:
         properties = {
-            **logging_properties(None, level="info"),
             "zk.session.timeout": str(_ZOOKEEPER_SESSION_TIMEOUT_MS),
             "java.io.tmpdir": str(self.folder / "tmp"),
             "zookeeper.jmx.log4j.disable": "true",
@@ -136,6 +135,7 @@ class RoleRunner:
             "-XX:TieredStopAtLevel=1",
             "-XX:+ExitOnOutOfMemoryError",
             *module_flags(self.java.version),
+            *logging_options(level="info"),
             *(f"-D{name}={value}" for name, value in properties.items()),
             *(f"-D{mark}" for mark in marks(self.folder, role.name) if marked),
             "-cp",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from controller_client.errors import ConfigError
-from jvm_bridge.jvm import logging_properties
+from jvm_bridge.jvm import logging_options
 
 __all__ = ["java_options"]
 
@@ -97,7 +97,7 @@ def _log_options(options: list[str], env: Mapping[str, str], level: str) -> list
         stock = Path(env["PINOT_HOME"]).expanduser() / "conf" / "log4j2.xml"
         if stock.is_file():
             return [f"{_LOG_PROPERTIES[0]}{stock}"]
-    return [f"-D{name}={value}" for name, value in logging_properties(None, level=level).items()]
+    return logging_options(level=level)
 
 
 def _quoted(text: str, where: str) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any
 import jpype
 
 from jvm_bridge.java import JavaSources, load_java
-from jvm_bridge.jvm import logging_properties, start_jvm_with
+from jvm_bridge.jvm import logging_options, start_jvm_with
 from server_hooks.commit_upload.file_system_1_5 import have_plug_in_point
 from server_hooks.commit_upload.pinot_store import PinotStore
 from server_hooks.commit_upload.place import take_place
@@ -64,8 +64,7 @@ def main() -> None:
     """``hold``, ``release``, ``upload`` a tar as a segment, tell what ended ``late``, ``count`` outcomes."""
     folder, scheme = Path(sys.argv[1]), sys.argv[2]
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    properties = [f"-D{name}={value}" for name, value in logging_properties(None).items()]
-    start_jvm_with(["-Xmx256m", *QUICK_START.split(), *properties])
+    start_jvm_with(["-Xmx256m", *QUICK_START.split(), *logging_options()])
     store_uri = f"{scheme}://{folder}/store"
     late: Queue[LateUpload] = Queue()
     uploads = CommitUploads(

@@ -12,7 +12,7 @@ import jpype
 
 from controller_client.errors import SetupError
 from jvm_bridge.java import CompileError, JavaSources, load_java
-from jvm_bridge.jvm import logging_properties, start_jvm_with
+from jvm_bridge.jvm import logging_options, start_jvm_with
 from tests.support.java_options import QUICK_START
 
 # All that Pinot needs, and no compiler: as a run time without the JDK's tools.
@@ -23,8 +23,7 @@ def main() -> None:
     """``{options, package, files, main}``: answers what the main class' ``answer()`` returns."""
     request: dict[str, Any] = json.load(sys.stdin)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    properties = [f"-D{name}={value}" for name, value in logging_properties(None).items()]
-    start_jvm_with(["-Xmx256m", *QUICK_START.split(), *properties, *request["options"]])
+    start_jvm_with(["-Xmx256m", *QUICK_START.split(), *logging_options(), *request["options"]])
     sources = JavaSources(request["package"], tuple(map(Path, request["files"])))
     try:
         load_java(sources)

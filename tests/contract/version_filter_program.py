@@ -11,7 +11,7 @@ from typing import Any
 
 import jpype
 
-from jvm_bridge.jvm import logging_properties, start_jvm_with
+from jvm_bridge.jvm import logging_options, start_jvm_with
 from server_hooks.upsert import served_versions
 from server_hooks.upsert.counters import COUNTERS, count
 from tests.contract.upsert_segments import TABLE, ConsumingSegment, SealedSegment, UpsertSegment
@@ -25,8 +25,7 @@ _LONG_WAIT_MS = 300_000
 def main() -> None:
     """Take orders for a segment: ``consuming`` or ``sealed`` are the first word, the second is a folder."""
     kind, folder = sys.argv[1], Path(sys.argv[2])
-    properties = [f"-D{name}={value}" for name, value in logging_properties(None).items()]
-    start_jvm_with(["-Xmx1g", *properties])
+    start_jvm_with(["-Xmx1g", *logging_options()])
     asking = asker()
     served_versions.set_wait(_WAIT_MS)
     segment: UpsertSegment = ConsumingSegment(folder) if kind == "consuming" else SealedSegment(folder)

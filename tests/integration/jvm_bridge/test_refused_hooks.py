@@ -40,8 +40,8 @@ _MODULES = (
 )
 
 _FILL_CACHE = """
-from jvm_bridge.jvm import logging_properties, start_jvm_with
-start_jvm_with(["-Xmx256m", *(f"-D{name}={value}" for name, value in logging_properties(None).items())])
+from jvm_bridge.jvm import logging_options, start_jvm_with
+start_jvm_with(["-Xmx256m", *logging_options()])
 from jvm_bridge.role_host.masked_log import mask_log
 mask_log()
 """

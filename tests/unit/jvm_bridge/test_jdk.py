@@ -6,7 +6,7 @@ import pytest
 
 from controller_client.errors import SetupError
 from jvm_bridge.jdk import find_java, module_flags, parse_java_version
-from jvm_bridge.jvm import check_jars_fit, logging_properties
+from jvm_bridge.jvm import check_jars_fit, logging_options
 
 
 def java(home: Path, *, version: str | None, output: str = "") -> Path:
@@ -106,8 +106,11 @@ def test_fitting_jars_say_nothing(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_logging_goes_to_the_file_that_is_given(tmp_path: Path) -> None:
-    to_file = logging_properties(tmp_path / "x.log")
+    to_file = dict(option.removeprefix("-D").split("=", 1) for option in logging_options(tmp_path / "x.log"))
     assert to_file["pinotPlugins.log.appender"] == "file"
     assert to_file["pinotPlugins.log.file"] == str(tmp_path / "x.log")
-    assert logging_properties(None)["pinotPlugins.log.level"] == "warn"
     assert Path(to_file["log4j2.configurationFile"]).is_file()
+
+
+def test_without_a_file_warnings_are_logged() -> None:
+    assert "-DpinotPlugins.log.level=warn" in logging_options()
