@@ -126,7 +126,18 @@ class _Columns:
 
 
 def _columns(content: CopyContent, sums: Mapping[str, Adler]) -> Iterator[_Columns]:
-    stored = [each for each in content.entries or () if each.column not in content.properties.generated]
+    properties = content.properties
+    stored = [each for each in content.entries or () if each.column not in properties.generated]
+    yield from _choices(stored, content, sums)
+    # When a reload removes the columns that an earlier one added, Pinot 1.3 leaves their null vectors.
+    described = [each for each in stored if properties.describes(each.column)]
+    if len(described) < len(stored):
+        yield from _choices(described, content, sums)
+
+
+def _choices(
+    stored: Sequence[IndexEntry], content: CopyContent, sums: Mapping[str, Adler]
+) -> Iterator[_Columns]:
     # What was added was appended, unless a reload removed something and sorted the rest.
     yield from _beginnings(stored, sums)
     old = order_of_0_11(stored, content.properties.columns())

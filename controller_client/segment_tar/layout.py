@@ -235,6 +235,10 @@ class Properties:
         found = dict.fromkeys(name for key in _LISTS for name in self.get(key).split(","))
         return [name for name in found if name and name not in self.generated]
 
+    def describes(self, column: str) -> bool:
+        """Whether the segment has a column: of each, Pinot writes a cardinality."""
+        return bool(self.get(f"column.{column}.cardinality"))
+
     def forward_file(self, column: str) -> str:
         """Return the name that a column's forward index has before it is put into columns.psf."""
         has_dictionary = self.is_true(column, "hasDictionary")

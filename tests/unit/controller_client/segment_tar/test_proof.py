@@ -17,6 +17,7 @@ from controller_client.segment_tar import (
     judge_copy,
     repack,
 )
+from controller_client.segment_tar.layout import IndexEntry, format_index_map, parse_index_map
 from tests.unit.controller_client.segment_tar.corpus import (
     LIMITS,
     SEGMENTS,
@@ -126,6 +127,26 @@ def test_files_that_no_sum_covers_are_left_out(tmp_path: Path) -> None:
     assert sorted(verdict.committed.left_out(verdict.content)) == sorted(local)
     repack(tar, verdict.content, verdict.committed, "seg", LIMITS)
     assert files_of(tar) == files_of(AS_BUILT)
+
+
+@pytest.mark.parametrize("path", [AS_BUILT, _HERE / "pinot_1_5" / "as_built.tar.gz"], ids=["0.11", "1.5"])
+def test_null_vectors_of_columns_that_are_gone_are_left_out(path: Path, tmp_path: Path) -> None:
+    """Pinot 1.3 leaves them when a reload removes the column; they stand among the others, by their names."""
+    files = files_of(path)
+    first, *others = parse_index_map(files["v3/index_map"])
+    vector = IndexEntry("gone", "nullvalue_vector", 0, 23)
+    end = first.size_bytes
+    columns = files["v3/columns.psf"]
+    changed = {
+        "v3/index_map": format_index_map([first, vector, *others]),
+        "v3/columns.psf": columns[:end] + bytes(23) + columns[end:],
+    }
+    tar = write_gzip(tmp_path / "s.tar.gz", pack({**files, **changed}))
+    verdict = judge_copy(tar, expected_of(path), LIMITS)
+    assert verdict.proof is Proof.CONTENT
+    assert verdict.committed.left_out(verdict.content) == ["gone.nullvalue_vector"]
+    repack(tar, verdict.content, verdict.committed, "seg", LIMITS)
+    assert files_of(tar) == files
 
 
 def test_a_data_crc_says_nothing_of_another_segment(tmp_path: Path) -> None:
