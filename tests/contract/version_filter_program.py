@@ -16,6 +16,7 @@ from server_hooks.upsert import served_versions
 from server_hooks.upsert.counters import COUNTERS, count
 from tests.contract.upsert_segments import TABLE, ConsumingSegment, SealedSegment, UpsertSegment
 from tests.contract.version_askers import VersionAsker, asker
+from tests.support.java_options import QUICK_START
 from tests.support.wait import wait_for
 
 _WAIT_MS = 50
@@ -25,7 +26,7 @@ _LONG_WAIT_MS = 300_000
 def main() -> None:
     """Take orders for a segment: ``consuming`` or ``sealed`` are the first word, the second is a folder."""
     kind, folder = sys.argv[1], Path(sys.argv[2])
-    start_jvm_with(["-Xmx1g", *logging_options()])
+    start_jvm_with(["-Xmx1g", *QUICK_START.split(), *logging_options()])
     asking = asker()
     served_versions.set_wait(_WAIT_MS)
     segment: UpsertSegment = ConsumingSegment(folder) if kind == "consuming" else SealedSegment(folder)
