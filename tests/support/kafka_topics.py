@@ -6,13 +6,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # public by its docs
+
+from tests.support.wait import wait_for
 
 __all__ = ["Topic", "read_committed"]
 
 _TIMEOUT_S = 300.0
 _MANY = 5000
+_NO_LEADER_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 
 
 class Topic:
@@ -92,7 +95,7 @@ def read_committed(
     )
     try:
         place = TopicPartition(topic, partition)
-        oldest, end = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
+        oldest, end = _watermarks(consumer, place)
         position = max(first, oldest)
         consumer.assign([TopicPartition(topic, partition, position)])
         while position < end:
@@ -104,3 +107,19 @@ def read_committed(
     finally:
         consumer.close()
     return end
+
+
+def _watermarks(consumer: Consumer, place: TopicPartition) -> tuple[int, int]:
+    """The first offset of a partition and its next one; a topic that is just made may have no leader yet."""
+
+    def asked() -> tuple[int, int] | None:
+        try:
+            return consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
+        except KafkaException as error:
+            if error.args[0].code() not in _NO_LEADER_YET:
+                raise
+            return None
+
+    found = wait_for(asked, f"a leader of {place.topic}, partition {place.partition}")
+    assert found is not None
+    return found
