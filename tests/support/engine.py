@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from contextlib import suppress
 from functools import lru_cache
+from http import HTTPStatus
 
 # Ryuk's image cannot be had without a registry: `sweep` does its work. Read by testcontainers at its import.
 os.environ.setdefault("TESTCONTAINERS_RYUK_DISABLED", "true")
@@ -14,6 +16,7 @@ import docker
 import docker.errors
 import psutil
 import requests
+from docker.models.containers import Container
 
 OWNER_LABEL = "pinot-plugins.tests.owner"
 _PING_TIMEOUT_S = 3
@@ -78,14 +81,25 @@ def owner() -> str:
     return f"{os.getpid()}:{psutil.Process().create_time():.2f}"
 
 
-def sweep() -> list[str]:
-    """Remove the containers of sessions that are gone; return their names."""
-    swept = []
-    for container in client().containers.list(all=True, filters={"label": OWNER_LABEL}):
+def sweep() -> None:
+    """Remove the containers of sessions that are gone; several sessions may do so at once."""
+    # Another session may remove a container between the engine's list of them and a look at it.
+    for container in client().containers.list(all=True, filters={"label": OWNER_LABEL}, ignore_removed=True):
         if not _is_alive(container.labels[OWNER_LABEL]):
-            container.remove(force=True, v=True)
-            swept.append(str(container.name))
-    return swept
+            _remove(container)
+
+
+def _remove(container: Container) -> None:
+    """Remove a container, or wait until the session that is at it has done so: its ports are free then."""
+    try:
+        container.remove(force=True, v=True)
+    except docker.errors.NotFound:
+        return
+    except docker.errors.APIError as error:
+        if error.status_code != HTTPStatus.CONFLICT:
+            raise
+        with suppress(docker.errors.NotFound):
+            container.wait(condition="removed")
 
 
 def _is_alive(mark: str) -> bool:
