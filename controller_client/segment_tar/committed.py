@@ -126,21 +126,22 @@ class _Columns:
 
 
 def _columns(content: CopyContent, sums: Mapping[str, Adler]) -> Iterator[_Columns]:
-    properties = content.properties
-    stored = [each for each in content.entries or () if each.column not in properties.generated]
-    yield from _choices(stored, content, sums)
+    columns = content.properties.columns()
+    stored = [each for each in content.entries or () if each.column not in content.properties.generated]
+    yield from _choices(stored, columns, sums)
     # When a reload removes the columns that an earlier one added, Pinot 1.3 leaves their null vectors.
-    described = [each for each in stored if properties.describes(each.column)]
-    if len(described) < len(stored):
-        yield from _choices(described, content, sums)
+    present = frozenset(columns)
+    of_present = [each for each in stored if each.column in present]
+    if len(of_present) < len(stored):
+        yield from _choices(of_present, columns, sums)
 
 
 def _choices(
-    stored: Sequence[IndexEntry], content: CopyContent, sums: Mapping[str, Adler]
+    stored: Sequence[IndexEntry], columns: Sequence[str], sums: Mapping[str, Adler]
 ) -> Iterator[_Columns]:
     # What was added was appended, unless a reload removed something and sorted the rest.
     yield from _beginnings(stored, sums)
-    old = order_of_0_11(stored, content.properties.columns())
+    old = order_of_0_11(stored, columns)
     kinds = sorted({each.kind for each in stored if not each.holds_rows})
     if len(kinds) > _MAX_KINDS:
         return

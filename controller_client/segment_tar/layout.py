@@ -76,6 +76,7 @@ _LISTS = (
     "segment.metric.column.names",
     "segment.time.column.name",
     "segment.datetime.column.names",
+    "segment.complex.column.names",
 )
 _STAR_TREE_LINE = b"startree.v2."
 
@@ -234,10 +235,6 @@ class Properties:
         """Return the columns as Pinot reads them, without those that a server added on a reload."""
         found = dict.fromkeys(name for key in _LISTS for name in self.get(key).split(","))
         return [name for name in found if name and name not in self.generated]
-
-    def describes(self, column: str) -> bool:
-        """Whether the segment has a column: of each, Pinot writes a cardinality."""
-        return bool(self.get(f"column.{column}.cardinality"))
 
     def forward_file(self, column: str) -> str:
         """Return the name that a column's forward index has before it is put into columns.psf."""

@@ -90,7 +90,7 @@ def sweep() -> None:
 
 
 def _remove(container: Container) -> None:
-    """Remove a container, or wait until the session that is at it has done so: its ports are free then."""
+    """Remove a container, or wait until another session has removed it: its ports are free then."""
     try:
         container.remove(force=True, v=True)
     except docker.errors.NotFound:

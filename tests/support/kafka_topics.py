@@ -110,7 +110,7 @@ def read_committed(
 
 
 def _watermarks(consumer: Consumer, place: TopicPartition) -> tuple[int, int]:
-    """The first offset of a partition and its next one; a topic that is just made may have no leader yet."""
+    """The first offset of a partition and its next one; a new topic may have no leader yet."""
 
     def asked() -> tuple[int, int] | None:
         try:

@@ -77,6 +77,13 @@ def test_what_a_reload_adds_to_the_properties_is_taken_away() -> None:
     assert properties.committed(with_star_tree=True) == left + b"startree.v2.count = 1\n" + end
 
 
+def test_columns_of_all_roles_are_columns() -> None:
+    roles = {"dimension": "a,b", "metric": "m", "datetime": "day", "complex": "map"}
+    lines = [f"segment.{role}.column.names = {names}\n" for role, names in roles.items()]
+    properties = Properties("".join([*lines, "segment.time.column.name = ts\n"]).encode())
+    assert sorted(properties.columns()) == ["a", "b", "day", "m", "map", "ts"]
+
+
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "a\\b", "a\0b", "a\nb", "x" * 241, "é" * 121])
 def test_a_name_that_is_no_file_name(name: str) -> None:
     with pytest.raises(DataError):
