@@ -20,6 +20,7 @@ from controller_client.upsert.columns import NIL
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
 __all__ = [
+    "LOCK",
     "CoordinatorRecord",
     "PartitionProgress",
     "ServerRecord",
@@ -33,6 +34,9 @@ __all__ = [
     "write_coordinator",
     "write_server",
 ]
+
+LOCK = "UpsertCoordinator"
+"""In the place of a task type in the path of the lock that the key coordinator of a table holds."""
 
 _SESSION, _MARK, _AT = "session", "mark", "atMs"
 _BY_OPTION = "cutsByOption"

@@ -9,7 +9,7 @@ from typing import Any
 from controller_client.errors import NotFoundError, SourceError
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import client_settings, topic_partitions
-from controller_client.upsert.update_message import VersionEnd, decode
+from controller_client.upsert.update_message import VersionEnd, decode_any
 
 __all__ = ["VersionEnds"]
 
@@ -114,7 +114,7 @@ class VersionEnds:
             place, value = message.offset(), message.value()
             if place is None or place >= stop:
                 return None
-            content = decode(value or b"", where=f"{self._topic}-{self._partition} at offset {place}")
+            content = decode_any(value or b"", where=f"{self._topic}-{self._partition} at offset {place}")
             if isinstance(content, VersionEnd):
                 return place, content
 

@@ -10,7 +10,7 @@ from typing import Any
 from controller_client.errors import SourceError
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import client_settings, topic_partitions
-from controller_client.upsert.update_message import decode
+from controller_client.upsert.update_message import VersionRecord, decode_any
 from server_hooks.upsert.updates_log import Message
 
 __all__ = ["UpdatesTopic"]
@@ -93,9 +93,12 @@ class UpdatesTopic:
                 continue
             where = f"{self._topic}, partition {number}, offset {offset}"
             try:
-                found.setdefault(number, []).append((offset, value or b"", decode(value or b"", where=where)))
+                content = decode_any(value or b"", where=where)
             except SourceError as error:
                 logger.error("%s", error)
+                continue
+            if not isinstance(content, VersionRecord):  # the coordinator's own
+                found.setdefault(number, []).append((offset, value or b"", content))
         return found
 
     def close(self) -> None:

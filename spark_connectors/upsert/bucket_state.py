@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from spark_connectors.upsert.entries import Entries, concatenate
-from spark_connectors.upsert.resolution import Resolution, live, resolve
+from controller_client.coordinator.entries import Entries, concatenate
+from controller_client.coordinator.rules import Resolution, live, resolve
 
 __all__ = ["BucketState", "EntriesCache", "Log", "Value", "advance"]
 
@@ -74,7 +74,7 @@ class EntriesCache:
     """Bases, and what came since, that a worker has seen last, by fingerprint.
 
     Args:
-        most_entries: How many entries it holds at most, of all together; 45 bytes each.
+        most_entries: How many entries it holds at most, of all together; 37 bytes each.
     """
 
     def __init__(self, most_entries: int) -> None:
@@ -104,7 +104,7 @@ class EntriesCache:
 
 
 def advance(
-    state: BucketState, cache: EntriesCache, records: Entries, retention_ms: int
+    state: BucketState, cache: EntriesCache, records: Entries, floors: Sequence[int]
 ) -> tuple[Resolution, int]:
     """Bring a bucket over one batch of its records.
 
@@ -115,13 +115,12 @@ def advance(
         state: The bucket's.
         cache: The worker's.
         records: Of the batch; at least one.
-        retention_ms: A key without a record for so long before the batch's newest is not known any more.
+        floors: As of :func:`controller_client.coordinator.rules.live`; the same whenever the batch is run.
 
     Returns:
-        What the batch does, and by how many keys the bucket has grown; an expired key counts until the base
-        is written.
+        What the batch does, and by how many keys the bucket has grown; a key that is not known any more
+        counts until the base is written.
     """
-    now_ms = int(records.seen.max())
     found = state.head.get()
     head = found[0] if found is not None else _NOTHING * 2
     base_mark, newer_mark = head[:_MARK_BYTES], head[_MARK_BYTES:]
@@ -132,7 +131,7 @@ def advance(
     known = concatenate(
         [newer.take(np.unique(in_newer[in_newer >= 0])), base.take(np.unique(in_base[in_base >= 0]))]
     )
-    result = resolve(known.take(live(known, now_ms, retention_ms)), records)
+    result = resolve(known.take(live(known, floors)), records)
     growth = len(result.entries) - len(known)
     newer = newer.merged(result.entries)
     cache.drop(newer_mark)
@@ -142,7 +141,7 @@ def advance(
     spread = 0.5 + base_mark[0] / 255
     if len(newer) > _SMALLEST_BASE and len(newer) ** 2 > 2 * len(base) * len(records) * spread:
         whole = base.merged(newer)
-        kept = whole.take(live(whole, now_ms, retention_ms))
+        kept = whole.take(live(whole, floors))
         growth -= len(whole) - len(kept)
         packed = kept.pack()
         cache.drop(base_mark)

@@ -49,6 +49,10 @@ class Checkpoint:
         names = [status.getPath().getName() for status in self._files.listStatus(folder)]
         return max((int(name) for name in names if name.isdecimal()), default=None)
 
+    def is_committed(self, batch: int) -> bool:
+        """Whether a batch is done, so that it is not run again."""
+        return bool(self._files.exists(self._path(f"{self.uri}/commits/{batch}")))
+
     def ends(self, batch: int) -> Mapping[int, int]:
         """The offset after the last one of a batch, by partition."""
         return _offsets(self._read(f"offsets/{batch}").splitlines()[_OFFSETS_LINE])

@@ -8,7 +8,7 @@ import threading
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -16,6 +16,20 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from controller_client.clock import Clock
+from controller_client.coordinator.floors import Floors
+from controller_client.coordinator.generation import (
+    Generation,
+    following,
+    read_generation,
+    read_request,
+    why_new,
+    write_generation,
+)
+from controller_client.coordinator.incarnation import check_incarnation, incarnation_of
+from controller_client.coordinator.plan import TablePlan
+from controller_client.coordinator.report import VersionReport
+from controller_client.coordinator.sent_versions import SentVersions
+from controller_client.coordinator.updates_topic import UpdatesTopic
 from controller_client.errors import ConflictError, SetupError, SourceError
 from controller_client.stream.offsets import open_offsets
 from controller_client.upsert.columns import NIL
@@ -23,27 +37,19 @@ from controller_client.upsert.record import CoordinatorRecord, read_coordinator,
 from controller_client.zookeeper import PropertyStore, TableLock
 from spark_connectors.faults import in_short
 from spark_connectors.upsert.checkpoint import Checkpoint
-from spark_connectors.upsert.delivery import BatchReport, Delivery
-from spark_connectors.upsert.generation import (
-    Generation,
-    following,
-    read_generation,
-    read_request,
-    write_generation,
-)
+from spark_connectors.upsert.delivery import Delivery
+from spark_connectors.upsert.kafka_source import source_options
 from spark_connectors.upsert.processor import RESULT_SCHEMA, BucketProcessor
-from spark_connectors.upsert.projection import project
-from spark_connectors.upsert.table_plan import TablePlan, source_options
-from spark_connectors.upsert.updates_topic import UpdatesTopic
+from spark_connectors.upsert.records import records_of
 
-__all__ = ["LOCK", "Coordinator", "CoordinatorOptions"]
+__all__ = ["ENGINE", "Coordinator", "CoordinatorOptions"]
 
 logger = logging.getLogger(__name__)
 
-LOCK = "UpsertCoordinator"
-"""In the place of a task type in the path of the table's lock."""
-
+ENGINE = "spark"
 _CHECK_EVERY_S = 1
+_NEW_FLOORS_S = 6 * 3600.0
+"""So often the query is started again, to forget keys whose rows are gone."""
 _MOST_FAILURES = 10
 _LONGEST_PAUSE_S = 60.0
 _SETTINGS = {
@@ -93,7 +99,7 @@ class Coordinator:
         options: See there.
         clock: Time.
         lock: The table's, held.
-        on_batch: Called after each version, in a thread of Spark's.
+        on_version: Called after each version, in a thread of Spark's.
         note: Called with lines for people.
     """
 
@@ -106,7 +112,7 @@ class Coordinator:
         clock: Clock,
         lock: TableLock,
         *,
-        on_batch: Callable[[BatchReport], None],
+        on_version: Callable[[VersionReport], None],
         note: Callable[[str], None],
     ) -> None:
         self._spark = spark
@@ -115,9 +121,10 @@ class Coordinator:
         self._options = options
         self._clock = clock
         self._lock = lock
-        self._on_batch = on_batch
+        self._on_version = on_version
         self._note = note
         self._failures = 0
+        self._floors = Floors(store, plan.table, clock)
         for key, value in _SETTINGS.items():
             spark.conf.set(key, value)
 
@@ -157,10 +164,15 @@ class Coordinator:
             ) from error
 
     def _watch_query(self, stop: threading.Event) -> bool:
-        with UpdatesTopic(self._plan.stream, self._plan.settings.updates_topic) as topic:
-            sink = _Sink(topic, self._plan.settings.retention_ms, self._options.replication)
+        settings = self._plan.settings
+        with (
+            UpdatesTopic(self._plan.stream, settings.updates_topic) as topic,
+            SentVersions(self._plan.stream, settings.updates_topic) as sent,
+        ):
+            sink = _Sink(topic, settings.retention_ms, self._options.replication)
             sink.ensure(len(open_offsets(self._plan.stream).read()))
-            generation = self._generation(topic)
+            generation = self._generation(sent)
+            began_s = self._clock.monotonic()
             self._lag: int | None = None
             delivery = self._delivery(generation, sink)
             query = self._start(generation, delivery)
@@ -172,6 +184,8 @@ class Coordinator:
                     self._lag = _lag(query)
                     request = read_request(self._store, self._plan.table)
                     if request is not None and request.number > generation.number:
+                        return False
+                    if self._clock.monotonic() - began_s > _NEW_FLOORS_S:
                         return False
                 return True
             finally:
@@ -194,8 +208,8 @@ class Coordinator:
             self._plan.stream, options.most_rows, fail_on_data_loss=options.fail_on_data_loss
         )
         messages = self._spark.readStream.format("kafka").options(**source).load()
-        records = project(messages, self._plan.projection(generation.buckets))
-        processor = BucketProcessor(self._plan.settings.retention_ms)
+        records = records_of(messages, self._plan.recipe, generation.buckets)
+        processor = BucketProcessor(generation.floors)
         results = records.groupBy("bucket").transformWithStateInPandas(
             processor, RESULT_SCHEMA, "Append", "None"
         )
@@ -216,9 +230,9 @@ class Coordinator:
         table, store = self._plan.table, self._store
         none_yet = CoordinatorRecord(generation.number, generation.base)
 
-        def on_batch(batch: BatchReport) -> None:
+        def on_version(batch: VersionReport) -> None:
             self._failures = 0
-            self._on_batch(batch)
+            self._on_version(batch)
 
         return Delivery(
             generation,
@@ -226,46 +240,64 @@ class Coordinator:
             sink,
             read_coordinator(store, table) or none_yet,
             write=lambda record: write_coordinator(store, table, record),
-            on_batch=on_batch,
+            on_version=on_version,
             may_send=lambda: not self._lock.lost,
             lag=lambda: self._lag,
             clock=self._clock,
         )
 
-    def _generation(self, topic: UpdatesTopic) -> Generation:
-        """The present generation, or a new one: asked for, the first, or because the checkpoint is lost."""
-        now = read_generation(self._store, self._plan.table)
-        request = read_request(self._store, self._plan.table)
-        asked = request is not None and (now is None or request.number > now.number)
-        record = read_coordinator(self._store, self._plan.table)
-        sent = max(record.version, int(record.details.get("sent", NIL))) if record else NIL
-        newest = max(topic.newest_version(), sent)
-        if now is not None and not asked:
-            batch = Checkpoint(self._spark, self._uri(now)).newest_batch()
-            if now.has_sent(newest, batch):
+    def _generation(self, sent: SentVersions) -> Generation:
+        """The present generation, or a new one where that is asked for, or where it cannot go on."""
+        plan = self._plan
+        now = read_generation(self._store, plan.table)
+        present = incarnation_of(self._store, plan)
+        if now is not None:
+            check_incarnation(plan, now, present)
+        request = read_request(self._store, plan.table)
+        record = read_coordinator(self._store, plan.table)
+        recorded = max(record.version, int(record.details.get("sent", NIL))) if record else NIL
+        newest = max(sent.newest(), recorded)
+        reason = why_new(now, ENGINE, request, present)
+        if reason is None and now is not None:
+            checkpoint = Checkpoint(self._spark, self._uri(now))
+            batch = checkpoint.newest_batch()
+            if not now.has_sent(newest, batch):
+                reason = f"the checkpoint {self._uri(now)} is not that of version {newest}, which was sent"
+            elif recorded > sent.newest():
+                reason = f"the updates topic has lost version {recorded}"
+            elif batch is None or checkpoint.is_committed(batch):
+                return self._with_floors(now)
+            else:
                 return now
-            self._note(
-                f"the checkpoint {self._uri(now)} is not that of version {newest}, which was sent: the "
-                "state is rebuilt"
-            )
-        offsets = open_offsets(self._plan.stream).read()
+        offsets = open_offsets(plan.stream).read()
         new = following(
             now,
             request,
             newest,
             {partition: found.latest for partition, found in offsets.items()},
+            engine=ENGINE,
+            incarnation=present,
+            folder=f"generation-{uuid.uuid4().hex[:12]}",
             partitions=self._options.partitions,
             buckets=self._options.buckets,
-            folder=f"generation-{uuid.uuid4().hex[:12]}",
         )
-        write_generation(self._store, self._plan.table, new)
-        if now is not None:
+        write_generation(self._store, plan.table, new)
+        if now is not None and now.engine == ENGINE:
             Checkpoint(self._spark, self._uri(now)).remove()
         self._note(
             f"generation {new.number} begins at version {new.base}, in {new.partitions} partitions and "
-            f"{new.buckets} buckets"
+            f"{new.buckets} buckets: {reason}"
         )
         return new
+
+    def _with_floors(self, generation: Generation) -> Generation:
+        """The generation with the floors of now; no batch of it is under way."""
+        raised = self._floors.after(generation.floors)
+        if raised == generation.floors:
+            return generation
+        changed = replace(generation, floors=raised)
+        write_generation(self._store, self._plan.table, changed)
+        return changed
 
     def _uri(self, generation: Generation) -> str:
         return f"{self._options.checkpoint.rstrip('/')}/{self._plan.table}/{generation.folder}"

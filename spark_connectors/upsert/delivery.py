@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -17,13 +16,14 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from controller_client.clock import Clock
+from controller_client.coordinator.generation import Generation
+from controller_client.coordinator.report import VersionReport
 from controller_client.errors import ConflictError
 from controller_client.upsert.record import CoordinatorRecord
 from controller_client.upsert.update_message import Events, VersionEnd
-from spark_connectors.upsert.generation import Generation
 from spark_connectors.upsert.processor import COUNTS
 
-__all__ = ["BatchReport", "Batches", "Delivery", "Sink"]
+__all__ = ["Batches", "Delivery", "Sink"]
 
 
 class Batches(Protocol):
@@ -54,29 +54,6 @@ class Sink(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class BatchReport:
-    """What a batch came to.
-
-    Attributes:
-        version: Its version.
-        rows: Records of the input, with those that have no key.
-        unread: Those that have none.
-        events: Inserts and deletes.
-        keys: In the state, expired ones not yet dropped included.
-        held_back: Whether the version's end is not sent, as the generation has not caught up yet.
-        lag: Rows of the input that were there and in no version, a moment ago; None: not known yet.
-    """
-
-    version: int
-    rows: int
-    unread: int
-    events: int
-    keys: int
-    held_back: bool
-    lag: int | None = None
-
-
 class Delivery:
     """Spark's ``foreachBatch`` function of one run of the query.
 
@@ -86,9 +63,9 @@ class Delivery:
         sink: The updates topic.
         record: The coordinator's record as it is.
         write: Writes that record.
-        on_batch: Called after each batch.
+        on_version: Called after each batch.
         may_send: False once somebody else may hold the table's lock.
-        lag: As of ``BatchReport``.
+        lag: As of ``VersionReport``.
         clock: For the time of ends.
     """
 
@@ -100,7 +77,7 @@ class Delivery:
         record: CoordinatorRecord,
         *,
         write: Callable[[CoordinatorRecord], None],
-        on_batch: Callable[[BatchReport], None],
+        on_version: Callable[[VersionReport], None],
         may_send: Callable[[], bool],
         lag: Callable[[], int | None],
         clock: Clock,
@@ -110,7 +87,7 @@ class Delivery:
         self._sink = sink
         self._record = record
         self._write = write
-        self._on_batch = on_batch
+        self._on_version = on_version
         self._may_send = may_send
         self._lag = lag
         self._clock = clock
@@ -166,6 +143,7 @@ class Delivery:
             old.at_ms if held_back else now_ms,
             keys,
             {
+                "engine": self._generation.engine,
                 "sent": str(version),
                 "rows": str(rows),
                 "unread": str(all_unread),
@@ -176,7 +154,7 @@ class Delivery:
             },
         )
         self._write(self._record)
-        self._on_batch(BatchReport(version, rows, unread, events, keys, held_back, lag))
+        self._on_version(VersionReport(version, rows, unread, events, keys, held_back, lag))
 
 
 def _events(table: pa.Table, version: int) -> dict[int, Events]:

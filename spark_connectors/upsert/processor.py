@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
+from controller_client.coordinator.entries import Entries
 from spark_connectors.upsert.bucket_state import BucketState, EntriesCache, advance
-from spark_connectors.upsert.entries import Entries
 
 __all__ = ["COUNTS", "NO_BUCKET", "RESULT_SCHEMA", "BucketProcessor"]
 
@@ -35,11 +35,11 @@ class BucketProcessor(StatefulProcessor):
     """Resolves the records of a batch, bucket by bucket.
 
     Args:
-        retention_ms: See :func:`spark_connectors.upsert.bucket_state.advance`.
+        floors: See :func:`spark_connectors.upsert.bucket_state.advance`.
     """
 
-    def __init__(self, retention_ms: int) -> None:
-        self._retention_ms = retention_ms
+    def __init__(self, floors: Sequence[int]) -> None:
+        self._floors = tuple(floors)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Spark's call at the start of each task; runs in its Python worker."""
@@ -62,7 +62,7 @@ class BucketProcessor(StatefulProcessor):
             yield _result([(COUNTS, b"", b"", unread, unread, 0)])
             return
         records = _records(pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0])
-        done, growth = advance(self._state, _cache, records, self._retention_ms)
+        done, growth = advance(self._state, _cache, records, self._floors)
         partitions = np.unique(np.concatenate([done.inserted.partition, done.deleted.partition]))
         yield _result(
             [
@@ -81,14 +81,12 @@ class BucketProcessor(StatefulProcessor):
 
 
 def _records(frame: pd.DataFrame) -> Entries:
-    hashes = np.frombuffer(b"".join(frame["key_hash"]), ">u8").reshape(-1, 2)
     return Entries(
-        hashes[:, 0].astype(np.uint64),
-        hashes[:, 1].astype(np.uint64),
+        frame["high"].to_numpy(np.int64).view(np.uint64),
+        frame["low"].to_numpy(np.int64).view(np.uint64),
         frame["partition"].to_numpy(np.int32),
         frame["offset"].to_numpy(np.int64),
         frame["order"].to_numpy(np.int64),
-        frame["seen"].to_numpy(np.int64),
         frame["tombstone"].to_numpy(bool),
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.support.pinotctl import pinotctl
-from tests.support.spark import LOCAL_SPARK, spark_words
+from tests.support.spark import spark_words
 
 __all__ = ["start_coordinator"]
 
@@ -20,7 +20,7 @@ def start_coordinator(
     folder: Path,
     controller_url: str,
     *options: str,
-    spark: Mapping[str, str] = LOCAL_SPARK,
+    spark: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start the coordinator of a table, or start it again where its checkpoint is.
 
@@ -29,11 +29,12 @@ def start_coordinator(
         folder: For its checkpoint and its log, ``coordinator.log``; each start goes on in that.
         controller_url: The cluster's controller.
         options: More words of ``pinotctl upsert coordinate``.
-        spark: Spark's settings.
+        spark: Spark's settings, for the engine ``spark``; None: the engine ``local``.
     """
     folder = folder.absolute()
     words = ["upsert", "coordinate", table, "--checkpoint", str(folder / "checkpoint")]
-    command = pinotctl(*words, *spark_words(spark), *options, controller=controller_url)
+    engine = ["--engine=local"] if spark is None else ["--engine=spark", *spark_words(spark)]
+    command = pinotctl(*words, *engine, *options, controller=controller_url)
     environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "SPARK_LOCAL_IP": "127.0.0.1"}
     with (folder / "coordinator.log").open("ab") as log:
         return subprocess.Popen(

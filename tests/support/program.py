@@ -82,7 +82,7 @@ class Program:
         self.process.communicate()
 
 
-def result_of(module: str, request: Mapping[str, Any]) -> Any:
+def result_of(module: str, request: Any) -> Any:
     """Run a module that reads one JSON document from stdin; returns the document in its last line."""
     done = subprocess.run(
         [sys.executable, "-m", module],

@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.signals import StopSignal, end_at_once_on_interrupt
 from controller_client.clock import SystemClock
 from controller_client.config import ControllerConfig
 from controller_client.errors import NotFoundError, UnreachableError
 from jvm_bridge.cli.jar_progress import jar_progress
-from jvm_bridge.cli.serve.signals import StopSignal, end_at_once_on_interrupt
 from jvm_bridge.jars import pinot_jars
 from jvm_bridge.jvm import check_jars_fit
 from jvm_bridge.minion import DEFAULT_TAG, MinionSettings, host_minion, load_executors

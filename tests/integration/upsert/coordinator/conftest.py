@@ -16,9 +16,8 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.upsert.creating import create_upsert_table
-from controller_client.upsert.record import CoordinatorRecord, read_coordinator
+from controller_client.upsert.record import LOCK, CoordinatorRecord, read_coordinator
 from controller_client.zookeeper import PropertyStore, TableLock
-from spark_connectors.upsert.coordinator import LOCK
 from tests.integration.spark_connectors.conftest import spark
 from tests.integration.upsert.coordinator.topics import Message, Replay, read_topic
 from tests.support.cluster import PinotCluster
@@ -27,9 +26,10 @@ from tests.support.deleting import delete_realtime
 from tests.support.kafka import Kafka
 from tests.support.pinotctl import pinotctl
 from tests.support.realtime_tables import planned_upsert, realtime_schema, realtime_table
+from tests.support.spark import LOCAL_SPARK
 from tests.support.wait import wait_for
 
-_END_TIMEOUT_S = 300.0
+_END_TIMEOUT_S = 60.0
 _REPOSITORY = Path(__file__).parents[4]
 
 __all__ = ["CoordinatedTable", "MakeTable", "make_table", "spark"]
@@ -47,6 +47,7 @@ class CoordinatedTable:
     client: ControllerClient
     store: PropertyStore
     folder: Path
+    engine: str = "local"
     _runs: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
@@ -60,8 +61,9 @@ class CoordinatedTable:
 
     def start(self, *options: str) -> subprocess.Popen[bytes]:
         """Start a coordinator; what it says goes on in one file."""
+        spark = LOCAL_SPARK if self.engine == "spark" else None
         process = start_coordinator(
-            self.name, self.folder, self.pinot.controller_url, "--buckets=3", *options
+            self.name, self.folder, self.pinot.controller_url, "--buckets=3", *options, spark=spark
         )
         self._runs.append(process)
         return process

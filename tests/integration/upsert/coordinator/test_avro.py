@@ -70,10 +70,10 @@ def _understand(header: bytes) -> Callable[[Message], Record | None]:
     return understand
 
 
-@FULL
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=FULL)])
 @pytest.mark.parametrize("confluent", [False, True], ids=["plain", "confluent"])
 def test_the_users_rank_decides_and_a_lost_checkpoint_is_made_up_for(
-    make_table: MakeTable, confluent: bool
+    make_table: MakeTable, confluent: bool, engine: str
 ) -> None:
     header = b"\x00\x00\x00\x00\x09" if confluent else b""
     stream = {"stream.kafka.decoder.class.name": f"{_AVRO}.SimpleAvroMessageDecoder"}

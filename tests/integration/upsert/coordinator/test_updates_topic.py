@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -12,11 +13,13 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public by i
     NewTopic,
 )
 
-from controller_client.errors import ConfigError, SourceError
+from controller_client.coordinator.sent_versions import SentVersions
+from controller_client.coordinator.updates_topic import UpdatesTopic
+from controller_client.errors import ConfigError, ConflictError, SourceError
 from controller_client.stream.config import StreamConfig
 from controller_client.upsert.columns import NIL
-from controller_client.upsert.update_message import Events, VersionEnd, decode
-from spark_connectors.upsert.updates_topic import UpdatesTopic
+from controller_client.upsert.update_message import Events, VersionEnd, VersionRecord, decode
+from controller_client.upsert.version_ends import VersionEnds
 from tests.integration.upsert.coordinator.topics import read_topic
 from tests.support.kafka import Kafka
 
@@ -31,14 +34,14 @@ def test_it_is_made_extended_and_read_back(kafka: Kafka) -> None:
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     stream = StreamConfig({"stream.kafka.broker.list": kafka.bootstrap})
     many = np.arange(120_000)
-    with UpdatesTopic(stream, name) as topic:
-        assert topic.newest_version() == NIL
+    with UpdatesTopic(stream, name) as topic, SentVersions(stream, name) as sent:
+        assert sent.newest() == NIL
         # Written at once after each change: messages for a partition that is new are taken.
         for version, partitions in enumerate((2, 3, 7)):
             assert topic.ensure(partitions, retention_ms=_RETENTION_MS, replication=1) == partitions
             everywhere = {each: Events(version, many, many % 3 == 0) for each in range(partitions)}
             topic.send_events(everywhere)
-            assert topic.newest_version() == version
+            assert sent.newest() == version
             topic.send_ends({each: VersionEnd(version, 0, 5, 9) for each in range(partitions)})
         assert topic.ensure(1, retention_ms=_RETENTION_MS, replication=1) == 7
         asked = ConfigResource(ConfigResource.Type.TOPIC, name)
@@ -65,7 +68,49 @@ def test_a_compacted_topic_and_strange_messages_are_refused(kafka: Kafka) -> Non
     stream = StreamConfig({"stream.kafka.broker.list": kafka.bootstrap})
     with UpdatesTopic(stream, compacted) as topic, pytest.raises(ConfigError, match="compact"):
         topic.ensure(1, retention_ms=_RETENTION_MS, replication=1)
-    with UpdatesTopic(stream, strange) as topic, pytest.raises(SourceError, match="not an update message"):
-        topic.newest_version()
+    with SentVersions(stream, strange) as sent, pytest.raises(SourceError, match="not an update message"):
+        sent.newest()
     for gone in admin.delete_topics([compacted, strange]).values():
         gone.result(_TIMEOUT_S)
+
+
+def test_a_version_is_there_as_a_whole_or_not_at_all(kafka: Kafka) -> None:
+    name = f"updates_{uuid.uuid4().hex[:8]}"
+    stream = StreamConfig({"stream.kafka.broker.list": kafka.bootstrap})
+
+    def version(number: int) -> tuple[dict[int, Events], dict[int, VersionEnd], VersionRecord]:
+        events = {
+            each: Events(number, np.arange(3) + number, np.array([True, False, True])) for each in (0, 1)
+        }
+        ends = {each: VersionEnd(number, number, number + 1, 5) for each in (0, 1)}
+        return events, ends, VersionRecord(number, 2, {0: number + 1, 1: number + 1}, {0: 0, 1: number})
+
+    with (
+        UpdatesTopic(stream, name, name) as first,
+        UpdatesTopic(stream, name, name) as second,
+        SentVersions(stream, name) as sent,
+    ):
+        first.ensure(2, retention_ms=_RETENTION_MS, replication=1)
+        first.fence()
+        offsets = [first.send_version(*version(number)) for number in range(3)]
+        second.ensure(2, retention_ms=_RETENTION_MS, replication=1)
+        second.fence()
+        with pytest.raises(ConflictError, match="another key coordinator writes"):
+            first.send_version(*version(3))
+        assert sent.newest() == 2
+        offsets.append(second.send_version(*version(4)))
+        assert sent.newest() == 4
+        found = list(sent.records_after(0))
+        assert [each.record for each in found] == [version(number)[2] for number in (0, 1, 2, 4)]
+        assert [each.offset for each in found] == offsets
+        assert [each.record.version for each in sent.records_after(offsets[1] + 1)] == [2, 4]
+        assert list(sent.records_after(offsets[-1] + 1)) == []
+    with closing(VersionEnds(stream, name)) as ends:
+        assert [end.version if (end := ends.newest_up_to(each)) else None for each in (-1, 0, 3, 9)] == [
+            None,
+            0,
+            2,
+            4,
+        ]
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    admin.delete_topics([name])[name].result(_TIMEOUT_S)

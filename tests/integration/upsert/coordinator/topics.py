@@ -9,7 +9,7 @@ from confluent_kafka import Message as KafkaMessage
 from confluent_kafka.admin import AdminClient
 
 from controller_client.stream.offsets import topic_partitions
-from controller_client.upsert.update_message import VersionEnd, decode
+from controller_client.upsert.update_message import VersionEnd, VersionRecord, decode_any
 from tests.support.kafka_topics import read_committed
 
 _TIMEOUT_S = 300.0
@@ -83,7 +83,9 @@ class Replay:
         for message in messages:
             replay.partitions.add(message.partition)
             newest = ended.get(message.partition, -1)
-            found = decode(message.value or b"", where="updates")
+            found = decode_any(message.value or b"", where="updates")
+            if isinstance(found, VersionRecord):
+                continue
             if isinstance(found, VersionEnd):
                 assert found.begin <= found.end
                 ended[message.partition] = max(newest, found.version)

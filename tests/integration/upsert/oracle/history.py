@@ -10,7 +10,7 @@ import numpy as np
 from confluent_kafka import Message
 from numpy.typing import NDArray
 
-from controller_client.upsert.update_message import VersionEnd, decode
+from controller_client.upsert.update_message import VersionEnd, decode_any
 from tests.support.kafka_topics import read_committed
 
 
@@ -60,7 +60,7 @@ def read_ends(bootstrap: str, topic: str, partitions: int) -> dict[int, tuple[in
         here: dict[int, int] = {}
 
         def take(message: Message, here: dict[int, int] = here) -> None:
-            found = decode(message.value() or b"", where=topic)
+            found = decode_any(message.value() or b"", where=topic)
             if isinstance(found, VersionEnd):
                 here.setdefault(found.version, found.end)
 

@@ -26,17 +26,20 @@ SMALLEST_EXTRA = {
     "boto3": "s3",
     "botocore": "s3",
     "confluent_kafka": "kafka",
+    "fastavro": "coordinator",
     "google": "executor",
     "grpc": "executor",
     "isal": "jvm",
     "jgo": "jvm",
     "jpype": "jvm",
     "numpy": "upsert",
+    "orjson": "coordinator",
     "pandas": "executor",
     "psutil": "jvm",
     "py4j": "spark",
     "pyarrow": "jvm",
     "pyspark": "spark",
+    "xxhash": "coordinator",
 }
 
 BROUGHT_BY = {"botocore": "boto3", "py4j": "pyspark"}

@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from controller_client.coordinator.entries import Entries
+from controller_client.coordinator.rules import Resolution, resolve
 from spark_connectors.upsert.bucket_state import BucketState, EntriesCache, advance
-from spark_connectors.upsert.entries import Entries
-from spark_connectors.upsert.resolution import Resolution, resolve
 
-_FOREVER = 2**60
 _KEYS = 4_000
 
 
@@ -57,15 +56,15 @@ class Log:
 class Bucket:
     """One bucket with the worker's cache."""
 
-    def __init__(self, retention_ms: int = _FOREVER) -> None:
+    def __init__(self) -> None:
         self.head, self.newer, self.base = Value(), Log(), Value()
         self.cache = EntriesCache(1_000_000)
-        self.retention_ms = retention_ms
+        self.floors: tuple[int, ...] = ()
         self.keys = 0
 
     def advance(self, records: Entries) -> Resolution:
         state = BucketState(self.head, self.newer, self.base)
-        result, growth = advance(state, self.cache, records, self.retention_ms)
+        result, growth = advance(state, self.cache, records, self.floors)
         self.keys += growth
         return result
 
@@ -79,7 +78,7 @@ class Bucket:
         self.head.value, self.newer.values, self.base.value = content[0], list(content[1]), content[2]
 
 
-def batch(random: np.random.Generator, number: int, size: int, seen: int = 0) -> Entries:
+def batch(random: np.random.Generator, number: int, size: int) -> Entries:
     """Records of random keys and times; offsets go on from batch to batch."""
     keys = random.integers(0, _KEYS, size).astype(np.uint64)
     return Entries(
@@ -88,7 +87,6 @@ def batch(random: np.random.Generator, number: int, size: int, seen: int = 0) ->
         np.zeros(size, np.int32),
         np.arange(size, dtype=np.int64) + number * size,
         random.integers(0, 10**6, size),
-        np.full(size, seen, np.int64),
         random.random(size) < 0.1,
     )
 
@@ -132,22 +130,24 @@ def test_a_task_that_runs_again_does_the_same_with_any_cache() -> None:
         assert bucket.content == again.content
 
 
-@pytest.mark.parametrize("late_ms", [1_000, 1_001])
-def test_a_key_is_forgotten_after_the_retention_time(late_ms: int) -> None:
+@pytest.mark.parametrize("floor", [0, 1])
+def test_a_key_is_known_until_its_row_is_gone(floor: int) -> None:
     """Then its old record is not deleted any more, and an older record is as good as a new key's."""
-    random, bucket = np.random.default_rng(3), Bucket(retention_ms=1_000)
-    first = replace(batch(random, 0, 1, seen=5_000), tombstone=np.array([False]))
+    random, bucket = np.random.default_rng(3), Bucket()
+    first = replace(batch(random, 0, 1), tombstone=np.array([False]))
     bucket.advance(first)
-    later = replace(first, offset=first.offset + 1, order=first.order - 1, seen=first.seen + late_ms)
+    bucket.floors = (floor,)
+    later = replace(first, offset=first.offset + 1, order=first.order - 1)
     result = bucket.advance(later)
     assert len(result.inserted) == 1
-    assert result.deleted.offset.tolist() == ([] if late_ms > 1_000 else [1])
+    assert result.deleted.offset.tolist() == ([] if floor else [1])
 
 
-def test_expired_keys_go_when_the_base_is_written() -> None:
-    random, bucket = np.random.default_rng(4), Bucket(retention_ms=10)
+def test_keys_whose_rows_are_gone_go_when_the_base_is_written() -> None:
+    random, bucket = np.random.default_rng(4), Bucket()
     for number in range(60):
-        bucket.advance(batch(random, number, 100, seen=number))
+        bucket.floors = (max(0, (number - 10) * 100),)
+        bucket.advance(batch(random, number, 100))
     assert bucket.base.value is not None
     assert len(Entries.unpack(bucket.base.value)) < 1_200 < _KEYS
     assert bucket.keys < _KEYS

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 
+from controller_client.coordinator.generation import Generation
+from controller_client.coordinator.report import VersionReport
 from controller_client.errors import ConflictError, SourceError
 from controller_client.upsert.record import CoordinatorRecord
 from controller_client.upsert.update_message import Events, VersionEnd
-from spark_connectors.upsert.delivery import BatchReport, Delivery
-from spark_connectors.upsert.generation import Generation
+from spark_connectors.upsert.delivery import Delivery
 from spark_connectors.upsert.processor import COUNTS
-from spark_connectors.upsert.version_lines import VersionLines
 from tests.unit.fake_clock import FakeClock
 
 _NOW_S = 1_700_000_000.0
@@ -41,7 +41,7 @@ class World:
     """Where a delivery takes place: everything that it says, in its order."""
 
     said: list[object] = field(default_factory=list)
-    reports: list[BatchReport] = field(default_factory=list)
+    reports: list[VersionReport] = field(default_factory=list)
     records: list[CoordinatorRecord] = field(default_factory=list)
     offsets: dict[int, dict[int, int]] = field(default_factory=dict)
     faults: list[Exception] = field(default_factory=list)
@@ -74,7 +74,7 @@ class World:
             self,
             record or CoordinatorRecord(generation.number, generation.base),
             write=self.records.append,
-            on_batch=self.reports.append,
+            on_version=self.reports.append,
             may_send=lambda: self.may_send,
             lag=lambda: 7,
             clock=FakeClock(_NOW_S),
@@ -85,7 +85,7 @@ def deliver(delivery: Delivery, batch: int, *rows: tuple[int, list[int], list[in
     delivery(cast("DataFrame", Frame(list(rows))), batch)
 
 
-_GENERATION = Generation(1, 100, 2, 8, "folder")
+_GENERATION = Generation(1, 100, "spark", 2, 8, "folder")
 _ROWS: tuple[Any, ...] = (
     (1, [9, 4], [2], 0, 0, 0),
     (COUNTS, [], [], 4, 0, 2),
@@ -108,7 +108,7 @@ def test_events_go_before_the_end_and_the_end_before_the_record() -> None:
     assert world.said == [*_EVENTS, ends]
     (record,) = world.records
     assert (record.version, record.at_ms, record.keys) == (100, at_ms, 3)
-    assert world.reports == [BatchReport(100, 7, 1, 5, 3, held_back=False, lag=7)]
+    assert world.reports == [VersionReport(100, 7, 1, 5, 3, held_back=False, lag=7)]
 
 
 def test_a_batch_that_is_sent_again_is_the_same_and_counts_once() -> None:
@@ -145,7 +145,7 @@ def test_ends_are_held_back_until_all_that_was_there_at_a_rebuild_is_passed() ->
     ends = {0: {0: 4, 1: 10}, 1: {0: 8, 1: 10}, 2: {0: 8, 1: 12}}
     world = World(offsets=ends)
     before = CoordinatorRecord(1, 100, version=120, at_ms=5, keys=50, details={"sent": "129", "unread": "9"})
-    delivery = world.delivery(Generation(2, 130, 2, 8, "folder", until={0: 8, 1: 11}), before)
+    delivery = world.delivery(Generation(2, 130, "spark", 2, 8, "folder", until={0: 8, 1: 11}), before)
     for batch in range(3):
         deliver(delivery, batch, (COUNTS, [], [], 2, 1, 1))
     # Queries see what the former generation ended last, until then.
@@ -156,18 +156,3 @@ def test_ends_are_held_back_until_all_that_was_there_at_a_rebuild_is_passed() ->
     assert isinstance(sent, dict)
     assert {end.version for end in sent.values()} == {132}
     assert [each.held_back for each in world.reports] == [True, True, False]
-
-
-def test_versions_are_summed_up_in_lines() -> None:
-    said: list[str] = []
-    clock = FakeClock()
-    lines = VersionLines(said.append, clock)
-    for version in range(3):
-        clock.sleep(6)
-        lines.add(BatchReport(version, 60_000, 2, 90_000, 1_000 * version, held_back=False, lag=12))
-    assert said == ["version 1, 120,000 rows (10,000/s), 1,000 keys, 12 rows behind, 4 rows without a key"]
-    clock.sleep(6)
-    lines.close()
-    assert said[1:] == ["version 2, 60,000 rows (5,000/s), 2,000 keys, 12 rows behind, 2 rows without a key"]
-    lines.close()
-    assert len(said) == 2

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from controller_client.clock import Clock
-from spark_connectors.upsert.delivery import BatchReport
+from controller_client.coordinator.report import VersionReport
 
 __all__ = ["VersionLines"]
 
@@ -27,15 +27,15 @@ class VersionLines:
         self._lock = threading.Lock()
         self._noted_s = clock.monotonic()
         self._rows = 0
-        self._unread = 0
-        self._last: BatchReport | None = None
+        self._refused = 0
+        self._last: VersionReport | None = None
 
-    def add(self, batch: BatchReport) -> None:
+    def add(self, report: VersionReport) -> None:
         """Take in a version."""
         with self._lock:
-            self._rows += batch.rows
-            self._unread += batch.unread
-            self._last = batch
+            self._rows += report.rows
+            self._refused += report.refused
+            self._last = report
             if self._clock.monotonic() - self._noted_s >= self._interval_s:
                 self._line()
 
@@ -52,9 +52,10 @@ class VersionLines:
         parts = [f"version {last.version}", f"{self._rows:,} rows ({rate:,.0f}/s)", f"{last.keys:,} keys"]
         if last.lag is not None:
             parts.append(f"{last.lag:,} rows behind")
-        if self._unread:
-            parts.append(f"{self._unread:,} rows without a key")
+        if self._refused:
+            example = f" ({last.example})" if last.example else ""
+            parts.append(f"{self._refused:,} rows without a key{example}")
         if last.held_back:
             parts.append("held back until the rebuild has caught up")
         self._note(", ".join(parts))
-        self._noted_s, self._rows, self._unread, self._last = now_s, 0, 0, None
+        self._noted_s, self._rows, self._refused, self._last = now_s, 0, 0, None

@@ -13,8 +13,14 @@ __all__ = ["rebuild"]
 
 @click.command()
 @click.argument("table_name", metavar="TABLE")
-@click.option("--partitions", type=click.IntRange(min=1), help="Parts of the new state; default: as it is.")
-@click.option("--buckets", type=click.IntRange(min=1), help="Buckets of keys; default: as it is.")
+@click.option(
+    "--partitions",
+    type=click.IntRange(min=1),
+    help="Engine spark: parts of the new state; default: as it is.",
+)
+@click.option(
+    "--buckets", type=click.IntRange(min=1), help="Engine spark: buckets of keys; default: as it is."
+)
 @dry_run_option
 @yes_option
 @output_option()
@@ -32,7 +38,7 @@ def rebuild(
     A running coordinator begins at once, another one at its next start. Queries see the table as it was until
     the new state has caught up.
     """
-    from spark_connectors.upsert.generation import next_request, request_rebuild
+    from controller_client.coordinator.generation import next_request, request_rebuild
 
     table = table_with_type(cli.client(), table_name)
     store = cli.property_store()

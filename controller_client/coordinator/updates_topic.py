@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public by its documents
     AdminClient,
     ConfigResource,
@@ -14,17 +15,26 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public by i
     NewTopic,
 )
 
-from controller_client.errors import ConfigError, SourceError
+from controller_client.errors import ConfigError, ConflictError, OutcomeUnknownError, SourceError
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import client_settings, topic_partitions
-from controller_client.upsert.columns import NIL
-from controller_client.upsert.update_message import Events, VersionEnd, decode, encode_end, encode_events
+from controller_client.upsert.update_message import (
+    Events,
+    VersionEnd,
+    VersionRecord,
+    encode_end,
+    encode_events,
+    encode_record,
+)
 
 __all__ = ["UpdatesTopic"]
 
 _TIMEOUT_S = 30.0
 _DELIVERY_TIMEOUT_MS = 120_000
+_TRANSACTION_TIMEOUT_MS = 60_000
 _CHECKS, _CHECK_EVERY_S = 300, 0.1
+_COMMIT_TRIES = 3
+_FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH)  # noqa: SLF001  # public by its documents
 
 
 class UpdatesTopic:
@@ -33,13 +43,16 @@ class UpdatesTopic:
     Args:
         stream: The table's stream config: the topic is in the same Kafka.
         name: Its name.
+        transactional_id: The name under which messages are written in transactions; who begins with it ends
+            what others under it have begun, and they can write no more. None: without transactions.
 
     Raises:
         StreamUnknownError: The access is set up in a way that only Java's client has.
     """
 
-    def __init__(self, stream: StreamConfig, name: str) -> None:
+    def __init__(self, stream: StreamConfig, name: str, transactional_id: str | None = None) -> None:
         self.name = name
+        self._in_transactions = transactional_id is not None
         # librdkafka writes to stderr on its own; what matters comes back as an error of the call.
         self._settings: dict[str, Any] = {**client_settings(stream.values), "log_level": 0}
         self._admin = AdminClient(self._settings)
@@ -53,7 +66,11 @@ class UpdatesTopic:
                 "max.in.flight": 1,
                 "compression.type": "lz4",
                 "linger.ms": 5,
-                "message.timeout.ms": _DELIVERY_TIMEOUT_MS,
+                **(
+                    {"transactional.id": transactional_id, "transaction.timeout.ms": _TRANSACTION_TIMEOUT_MS}
+                    if transactional_id
+                    else {"message.timeout.ms": _DELIVERY_TIMEOUT_MS}
+                ),
             }
         )
         self._partitions = 0
@@ -101,37 +118,76 @@ class UpdatesTopic:
         self._partitions = max(there, partitions)
         return self._partitions
 
-    def newest_version(self) -> int:
-        """The newest version of which there is a message; ``NIL`` for none.
-
-        Versions grow in each partition, so the last message of each shows it.
+    def fence(self) -> None:
+        """Begin to write in transactions: what another process has begun is ended, and it writes no more.
 
         Raises:
-            SourceError: Kafka does not answer, or the topic has messages of somebody else.
+            SourceError: Kafka does not answer.
         """
-        newest = NIL
-        consumer = Consumer({**self._settings, "group.id": f"{self.name}.look", "enable.auto.commit": False})
         try:
-            for partition in range(self._count(self._admin)):
-                place = TopicPartition(self.name, partition)
-                low, high = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
-                if low == high:
-                    continue
-                consumer.assign([TopicPartition(self.name, partition, high - 1)])
-                message = consumer.poll(_TIMEOUT_S)
-                if message is None or message.error():
-                    raise SourceError(
-                        f"the last message of {self.name}, partition {partition}, cannot be read",
-                        where=f"{self.name}, partition {partition}, offset {high - 1}",
-                        remedy="is Kafka up?",
-                    )
-                where = f"{self.name}, partition {partition}, offset {high - 1}"
-                newest = max(newest, decode(message.value() or b"", where=where).version)
+            self._producer.init_transactions(_TIMEOUT_S * 2)
         except KafkaException as error:
-            raise self._fault("did not return the last messages of", error) from error
-        finally:
-            consumer.close()
-        return newest
+            raise self._fault("does not begin transactions on", error) from error
+
+    def send_version(
+        self, events: Mapping[int, Events], ends: Mapping[int, VersionEnd], record: VersionRecord
+    ) -> int:
+        """Send all of a version, or nothing, in one transaction.
+
+        Args:
+            events: By partition.
+            ends: By partition; none while a rebuild holds them back.
+            record: Of the version.
+
+        Returns:
+            The offset of the record in partition 0.
+
+        Raises:
+            ConflictError: Another process writes under this name now; nothing was sent.
+            SourceError: Kafka did not take it; nothing was sent.
+            OutcomeUnknownError: The reply to the commit was lost: begin anew, and read back what is there.
+        """
+        offsets: list[int] = []
+        try:
+            self._producer.begin_transaction()
+            self._send(
+                [
+                    *((p, message) for p, each in events.items() for message in encode_events(each)),
+                    *((p, encode_end(end)) for p, end in ends.items()),
+                ]
+            )
+            self._send([(0, encode_record(record))], offsets)
+        except (KafkaException, SourceError) as error:
+            raise self._given_up(error) from error
+        self._commit(record.version)
+        return offsets[0]
+
+    def _commit(self, version: int) -> None:
+        for attempt in range(_COMMIT_TRIES):
+            try:
+                self._producer.commit_transaction(_TIMEOUT_S)
+                return
+            except KafkaException as error:
+                fault = error.args[0]
+                if fault.txn_requires_abort() or fault.fatal():
+                    raise self._given_up(error) from error
+                if not fault.retriable() or attempt == _COMMIT_TRIES - 1:
+                    raise OutcomeUnknownError(
+                        f"version {version} may or may not be in {self.name}: {fault.str()}",
+                        where=str(self._settings["bootstrap.servers"]),
+                    ) from error
+
+    def _given_up(self, error: KafkaException | SourceError) -> SourceError | ConflictError:
+        """End a transaction that failed; returns what to raise."""
+        fault = error.args[0] if isinstance(error, KafkaException) else None
+        if fault is not None and fault.code() in _FENCED:
+            return ConflictError(
+                f"another key coordinator writes to {self.name} now",
+                where=str(self._settings["bootstrap.servers"]),
+            )
+        with suppress(KafkaException):  # whoever begins the next one ends it, too
+            self._producer.abort_transaction(_TIMEOUT_S)
+        return error if isinstance(error, SourceError) else self._fault("did not take a version for", error)
 
     def send_events(self, events: Mapping[int, Events]) -> None:
         """Send events, by partition; they are on disk in Kafka when this returns.
@@ -145,12 +201,14 @@ class UpdatesTopic:
         """Send the end of a version to each partition; errors as of :meth:`send_events`."""
         self._send([(partition, encode_end(end)) for partition, end in ends.items()])
 
-    def _send(self, messages: list[tuple[int, bytes]]) -> None:
+    def _send(self, messages: Sequence[tuple[int, bytes]], offsets: list[int] | None = None) -> None:
         faults: list[KafkaError] = []
 
-        def delivered(fault: KafkaError | None, _message: object) -> None:
+        def delivered(fault: KafkaError | None, message: Message) -> None:
             if fault is not None:
                 faults.append(fault)
+            elif offsets is not None:
+                offsets.append(message.offset() or 0)
 
         for partition, value in messages:
             while True:
@@ -161,10 +219,13 @@ class UpdatesTopic:
                     self._producer.poll(1.0)
                 except KafkaException as error:
                     raise self._fault("does not accept messages for", error) from error
-        # Each message has its own time limit, so this ends.
+        # Each message has its own time limit, or the transaction has, so this ends.
         while self._producer.flush(_TIMEOUT_S):
             pass
         if faults:
+            fenced = [each for each in faults if each.code() in _FENCED]
+            if fenced:
+                raise KafkaException(fenced[0])
             raise self._fault("did not accept all messages for", KafkaException(faults[0]))
 
     def _wait_visible(self, partitions: int) -> None:

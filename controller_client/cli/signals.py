@@ -1,4 +1,4 @@
-"""The signals that end a hosted minion."""
+"""The signals that end a command which runs until it is stopped."""
 
 from __future__ import annotations
 

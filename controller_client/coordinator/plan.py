@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import json
+from dataclasses import dataclass
+from typing import Any
 
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
+from controller_client.coordinator.reading.columns import CheckedColumn, KeyColumn, TimeColumn
+from controller_client.coordinator.reading.recipe import MessageFormat, RankFunction, Recipe
 from controller_client.errors import ConfigError
+from controller_client.models import Schema, TableConfig
 from controller_client.stream.config import StreamConfig
+from controller_client.upsert.columns import SYSTEM_COLUMNS
 from controller_client.upsert.requirements import check_requirements
 from controller_client.upsert.settings import UpsertSettings
-from spark_connectors.upsert.projection import Format, Projection, RankFunction
 
-__all__ = ["TablePlan", "message_format", "plan_of", "rank_function", "source_options"]
+__all__ = ["TablePlan", "message_format", "plan_of", "rank_function"]
 
 _DECODER = "stream.kafka.decoder.class.name"
 _SCHEMA = "stream.kafka.decoder.prop.schema"
+_REGISTRY = "stream.kafka.decoder.prop.schema.registry."
 _JSON_DECODERS = ("KafkaJSONMessageDecoder", "JSONMessageDecoder")
 _PLAIN_AVRO = "SimpleAvroMessageDecoder"
 _CONFLUENT_AVRO = "KafkaConfluentSchemaRegistryAvroMessageDecoder"
-_CONFLUENT_HEADER_BYTES = 5
-_ISOLATION = "stream.kafka.isolation.level"
-_ACCESS = ("security.", "sasl.", "ssl.")
+_MAX_LENGTH = 512
+"""Of a STRING, in UTF-16 units, where the schema has none."""
 
 
 @dataclass(frozen=True)
@@ -34,24 +39,20 @@ class TablePlan:
         table: Its name with type.
         settings: Of upsert.
         stream: Its input.
-        key: The key's columns with their Pinot types.
-        time: The time column with its type.
-        message: How messages are written.
-        rank: The user's function, where there is one.
+        recipe: How its messages are read.
     """
 
     table: TableName
     settings: UpsertSettings
     stream: StreamConfig
-    key: Mapping[str, str]
-    time: tuple[str, str]
-    message: Format
-    rank: RankFunction | None = field(default=None, repr=False)
+    recipe: Recipe
 
-    def projection(self, buckets: int) -> Projection:
-        """Describe what is taken from messages."""
-        columns = tuple(getattr(self.rank, "columns", ()))
-        return Projection(self.key, self.time, self.message, buckets, self.rank, columns)
+    def fingerprint(self) -> str:
+        """Return what is equal as long as the same records make the same keys in the same order."""
+        key = [(each.name, each.kind, each.max_length) for each in self.recipe.key]
+        time = self.recipe.time
+        document = [key, time.name, time.kind, self.settings.order, self.stream.topic]
+        return hashlib.blake2b(json.dumps(document).encode(), digest_size=8).hexdigest()
 
 
 def plan_of(client: ControllerClient, table: TableName, avro_schema: str | None = None) -> TablePlan:
@@ -71,42 +72,68 @@ def plan_of(client: ControllerClient, table: TableName, avro_schema: str | None 
     settings = UpsertSettings.of(config)
     check_requirements(schema, config, settings)
     types = {each.name: each.data_type for each in schema.fields}
+    lengths = _max_lengths(schema)
     stream = StreamConfig.of(config)
-    return TablePlan(
-        table,
-        settings,
-        stream,
-        {name: types[name] for name in settings.primary_key},
-        (settings.timestamp_column, types[settings.timestamp_column]),
+    recipe = Recipe(
+        tuple(KeyColumn(name, types[name], lengths.get(name, _MAX_LENGTH)) for name in settings.primary_key),
+        TimeColumn(settings.timestamp_column, types[settings.timestamp_column]),
+        tuple(_checked(schema, config, settings)),
         message_format(stream, avro_schema),
         rank_function(settings.order) if settings.order else None,
     )
+    return TablePlan(table, settings, stream, recipe)
 
 
-def message_format(stream: StreamConfig, avro_schema: str | None) -> Format:
+def _checked(schema: Schema, config: TableConfig, settings: UpsertSettings) -> list[CheckedColumn]:
+    transforms = ((config.to_json().get("ingestionConfig") or {}).get("transformConfigs")) or ()
+    others = {
+        *settings.primary_key,
+        settings.timestamp_column,
+        *SYSTEM_COLUMNS,
+        *(str(each.get("columnName")) for each in transforms),
+    }
+    return [
+        CheckedColumn(each.name, each.data_type, each.single_value)
+        for each in schema.fields
+        if each.name not in others
+    ]
+
+
+def _max_lengths(schema: Schema) -> dict[str, int]:
+    document: dict[str, Any] = schema.to_json()
+    groups = ("dimensionFieldSpecs", "metricFieldSpecs", "dateTimeFieldSpecs")
+    fields = [each for group in groups for each in document.get(group) or ()]
+    return {each["name"]: int(each["maxLength"]) for each in fields if each.get("maxLength")}
+
+
+def message_format(stream: StreamConfig, avro_schema: str | None) -> MessageFormat:
     """Return how messages are written, from the decoder that Pinot uses.
 
     Raises:
         ConfigError: It is one that is not known here, or the schema of Avro messages is not.
     """
-    decoder = stream.values.get(_DECODER, "").rpartition(".")[2]
+    values = stream.values
+    decoder = values.get(_DECODER, "").rpartition(".")[2]
     if decoder in _JSON_DECODERS:
-        return Format()
+        return MessageFormat()
     if decoder not in (_PLAIN_AVRO, _CONFLUENT_AVRO):
         raise ConfigError(
             f"messages of the decoder {decoder or '(none)'} cannot be read by the key coordinator",
             expected=f"one of {', '.join((*_JSON_DECODERS, _PLAIN_AVRO, _CONFLUENT_AVRO))}",
             where=_DECODER,
         )
-    avro_schema = avro_schema or stream.values.get(_SCHEMA)
-    if not avro_schema:
+    confluent = decoder == _CONFLUENT_AVRO
+    url = values.get(f"{_REGISTRY}rest.url") if confluent else None
+    avro_schema = avro_schema or (None if confluent and url else values.get(_SCHEMA))
+    if not avro_schema and not url:
         raise ConfigError(
             "the schema of the table's Avro messages is not known",
-            expected=f"{_SCHEMA} in the stream config",
+            expected=f"{_REGISTRY}rest.url in the stream config" if confluent else f"{_SCHEMA} in it",
             where=_SCHEMA,
             remedy="pass --avro-schema FILE",
         )
-    return Format(avro_schema, _CONFLUENT_HEADER_BYTES if decoder == _CONFLUENT_AVRO else 0)
+    login = values.get(f"{_REGISTRY}basic.auth.user.info") if confluent else None
+    return MessageFormat(avro_schema, None if avro_schema else url, login, confluent)
 
 
 def rank_function(name: str) -> RankFunction:
@@ -121,30 +148,10 @@ def rank_function(name: str) -> RankFunction:
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(
             f"the function that ranks records cannot be imported: {error}",
-            expected="module:function, importable on the driver and on the executors",
+            expected="module:function, importable where the coordinator runs, and on Spark's executors",
             where=name,
         ) from error
     if not callable(found):
         raise ConfigError(f"{name} is a {type(found).__name__}", expected="a function", where=name)
     function: RankFunction = found
     return function
-
-
-def source_options(stream: StreamConfig, most_rows: int, *, fail_on_data_loss: bool) -> dict[str, str]:
-    """Return the options of Spark's Kafka source; they may hold credentials.
-
-    Args:
-        stream: The table's.
-        most_rows: Of a batch.
-        fail_on_data_loss: Whether rows that Kafka has deleted before they were read are an error.
-    """
-    access = {f"kafka.{key}": value for key, value in stream.values.items() if key.startswith(_ACCESS)}
-    return {
-        **access,
-        "kafka.bootstrap.servers": stream.values["stream.kafka.broker.list"],
-        "kafka.isolation.level": stream.values.get(_ISOLATION, "read_uncommitted"),
-        "subscribe": stream.topic,
-        "startingOffsets": "earliest",
-        "maxOffsetsPerTrigger": str(most_rows),
-        "failOnDataLoss": str(fail_on_data_loss).lower(),
-    }

@@ -5,9 +5,8 @@ A key is its 128-bit hash: two keys that share one are not to be expected in the
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,21 @@ from numpy.typing import NDArray
 
 from controller_client.errors import DataError
 
-__all__ = ["Entries", "concatenate"]
+__all__ = ["ROW", "Entries", "by_hash", "concatenate", "merge"]
 
-_HEAD = struct.Struct("<4si")
-_MAGIC = b"PPK1"
-_TYPES = ("<u8", "<u8", "<i4", "<i8", "<i8", "<i8", "|b1")
-_BYTES_EACH = sum(np.dtype(each).itemsize for each in _TYPES)
+ROW = np.dtype(
+    [
+        ("high", "<u8"),
+        ("low", "<u8"),
+        ("offset", "<i8"),
+        ("order", "<i8"),
+        ("partition", "<i4"),
+        ("tombstone", "<i4"),
+    ]
+)
+"""A record in a file: 40 bytes, little-endian."""
+
+_MAGIC = b"PPK2"
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,6 @@ class Entries:
         partition: Of the record's message in the input topic; int32.
         offset: Of it; int64.
         order: The record's time in milliseconds, or the user's rank; int64.
-        seen: Kafka's time of the key's newest record, in milliseconds since 1970; int64.
         tombstone: Whether the record deletes its key; bool.
     """
 
@@ -42,7 +49,6 @@ class Entries:
     partition: NDArray[np.int32]
     offset: NDArray[np.int64]
     order: NDArray[np.int64]
-    seen: NDArray[np.int64]
     tombstone: NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -51,53 +57,55 @@ class Entries:
     @staticmethod
     def empty() -> Entries:
         """No records."""
-        return Entries(*(np.empty(0, each) for each in _TYPES))
+        return Entries.of_rows(np.empty(0, ROW))
+
+    @staticmethod
+    def of_rows(rows: NDArray[np.void]) -> Entries:
+        """Return columns of rows of the type :data:`ROW`."""
+        high, low, partition, offset, order = (
+            np.ascontiguousarray(rows[name]) for name in ("high", "low", "partition", "offset", "order")
+        )
+        return Entries(high, low, partition, offset, order, rows["tombstone"] != 0)
 
     @staticmethod
     def unpack(data: bytes) -> Entries:
-        """Read what :meth:`pack` wrote; the columns are views into it.
+        """Read what :meth:`pack` wrote.
 
         Raises:
             DataError: It is something else.
         """
-        magic, count = _HEAD.unpack_from(data) if len(data) >= _HEAD.size else (b"", 0)
-        if magic != _MAGIC or len(data) != _HEAD.size + count * _BYTES_EACH:
+        if data[: len(_MAGIC)] != _MAGIC or (len(data) - len(_MAGIC)) % ROW.itemsize:
             raise DataError(
                 f"the state of a bucket of keys starts with {data[:8]!r} and has {len(data)} bytes",
                 expected="what this version of the key coordinator writes",
                 remedy="pinotctl upsert rebuild",
             )
-        columns, at = [], _HEAD.size
-        for each in _TYPES:
-            columns.append(np.frombuffer(data, each, count, at))
-            at += count * np.dtype(each).itemsize
-        return Entries(*columns)
+        return Entries.of_rows(np.frombuffer(data, ROW, offset=len(_MAGIC)))
 
     def pack(self) -> bytes:
-        """Write them as bytes: a head, then column after column."""
-        columns = (
-            np.ascontiguousarray(column, kind).tobytes()
-            for column, kind in zip(self.columns(), _TYPES, strict=True)
-        )
-        return _HEAD.pack(_MAGIC, len(self)) + b"".join(columns)
+        """Write them as bytes."""
+        return _MAGIC + self.rows().tobytes()
 
-    def take(self, index: NDArray[np.bool_] | NDArray[np.intp]) -> Entries:
+    def rows(self) -> NDArray[np.void]:
+        """Return them as rows of the type :data:`ROW`."""
+        rows = np.empty(len(self), ROW)
+        for field in fields(self):
+            rows[field.name] = getattr(self, field.name)
+        return rows
+
+    def take(self, index: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Entries:
         """Select records by position or by mask."""
         return Entries(*(column[index] for column in self.columns()))
-
-    def with_seen(self, seen: NDArray[np.int64]) -> Entries:
-        """Return a copy with other times."""
-        return replace(self, seen=seen)
 
     def places(self, keys: Entries) -> NDArray[np.intp]:
         """Return where the keys of other entries are here, -1 for a key that is not.
 
         These entries are sorted by hash and hold a key once.
         """
-        at = np.searchsorted(self.high, keys.high)
-        inside = np.minimum(at, max(len(self) - 1, 0))
         if not len(self):
             return np.full(len(keys), -1)
+        at = np.searchsorted(self.high, keys.high)
+        inside = np.minimum(at, len(self) - 1)
         # Keys whose upper halves agree are so rare that a step to the next is nearly never taken.
         while True:
             step = (self.high[inside] == keys.high) & (self.low[inside] < keys.low) & (at < len(self) - 1)
@@ -111,9 +119,7 @@ class Entries:
 
     def merged(self, newer: Entries) -> Entries:
         """Return these with others in the place of those of the same keys, sorted by hash."""
-        places = newer.places(self)
-        kept = concatenate([self.take(places < 0), newer])
-        return kept.take(np.lexsort((kept.low, kept.high)))
+        return merge(self, newer)
 
     def columns(self) -> Sequence[NDArray[Any]]:
         """Return the columns, in the order of the attributes."""
@@ -125,3 +131,22 @@ def concatenate(parts: Sequence[Entries]) -> Entries:
     return Entries(
         *(np.concatenate(columns) for columns in zip(*(each.columns() for each in parts), strict=True))
     )
+
+
+def merge(older: Entries, newer: Entries) -> Entries:
+    """Merge two runs, each sorted by hash and with a key once; of a key that both have, the newer stays."""
+    both = concatenate([older, newer])
+    order = by_hash(both.high, both.low)
+    high, low = both.high[order], both.low[order]
+    is_last = np.ones(len(both), bool)
+    is_last[:-1] = (high[:-1] != high[1:]) | (low[:-1] != low[1:])
+    return both.take(order[is_last])
+
+
+def by_hash(high: NDArray[np.uint64], low: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Return the stable order by both halves of a hash."""
+    order = np.argsort(high, kind="stable")
+    one, other = high[order], low[order]
+    if ((one[:-1] == one[1:]) & (other[:-1] > other[1:])).any():
+        return np.lexsort((low, high))
+    return order

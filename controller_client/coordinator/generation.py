@@ -6,14 +6,16 @@
         generation        Generation: written by the coordinator, which holds the table's lock
         rebuild           what was asked for by ``pinotctl upsert rebuild``
 
-A generation reads the input from its beginning with a checkpoint of its own. The request for one names its
-number, so that a coordinator which has begun it does not begin it again.
+A generation reads the input from its beginning with a state of its own. The request for one names its number,
+so that a coordinator which has begun it does not begin it again. A generation is of one engine, and of one
+incarnation of the table: of another one's rows it knows nothing.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from controller_client.common.names import TableName
 from controller_client.helix import read_record_at
@@ -22,14 +24,31 @@ from controller_client.zookeeper import PropertyStore, ZNRecord
 
 __all__ = [
     "Generation",
+    "Incarnation",
     "RebuildRequest",
     "following",
     "next_request",
     "read_generation",
     "read_request",
     "request_rebuild",
+    "why_new",
     "write_generation",
 ]
+
+
+@dataclass(frozen=True)
+class Incarnation:
+    """What a table is for its coordinator; another table of its name, or another topic, is another one.
+
+    Attributes:
+        table: When the table was made: the creation order of its config in ZooKeeper.
+        topic: Kafka's id of the input topic; empty where Kafka has none.
+        rules: Fingerprint of what makes keys and their order, see ``TablePlan``.
+    """
+
+    table: int
+    topic: str
+    rules: str
 
 
 @dataclass(frozen=True)
@@ -39,18 +58,27 @@ class Generation:
     Attributes:
         number: From 1 on.
         base: The version of its first batch; more than all versions before it.
+        engine: Which one it is of.
         partitions: Parts of the state, each a task of Spark.
         buckets: Buckets of keys.
-        folder: Its checkpoint, below the one that the coordinator is given.
+        folder: Its state, below the folder that the coordinator is given.
+        incarnation: Of the table; None where it was written before that was kept.
+        since: The first version that is of this incarnation; versions before it are of another table.
+        floors: Engine spark: as of :func:`.rules.live`, for batches from the next start on; they change only
+            while no batch is under way, as one that is run again has to do the same.
         until: By input partition, the offset that was the next when it began. Ends of versions are held back
             until all are passed: what is sent before is an older state than queries see.
     """
 
     number: int
     base: int
+    engine: str
     partitions: int
     buckets: int
     folder: str
+    incarnation: Incarnation | None = None
+    since: int = 0
+    floors: tuple[int, ...] = ()
     until: Mapping[int, int] = field(default_factory=dict)
 
     def has_sent(self, newest: int, batch: int | None) -> bool:
@@ -88,9 +116,11 @@ def following(
     newest: int,
     offsets: Mapping[int, int],
     *,
-    partitions: int,
-    buckets: int,
+    engine: str,
+    incarnation: Incarnation,
     folder: str,
+    partitions: int = 0,
+    buckets: int = 0,
 ) -> Generation:
     """Return the generation after the present one.
 
@@ -99,22 +129,51 @@ def following(
         request: The newest request; one that was met counts for nothing.
         newest: The newest version that was sent, of any generation; ``NIL`` for none.
         offsets: The next ones of the input, by partition.
-        partitions: Of the first generation, unless the request differs.
+        engine: Its engine.
+        incarnation: The table's.
+        folder: Its state's.
+        partitions: Of the engine's first generation, unless the request differs.
         buckets: Likewise.
-        folder: Its checkpoint's.
     """
     number = now.number + 1 if now else 1
     if request is not None and request.number < number:
         request = None
+    same = now if now and now.engine == engine else None
+    goes_on = now is not None and (now.incarnation is None or now.incarnation.table == incarnation.table)
     return Generation(
         number=request.number if request else number,
         base=newest + 1,
-        partitions=(request and request.partitions) or (now.partitions if now else partitions),
-        buckets=(request and request.buckets) or (now.buckets if now else buckets),
+        engine=engine,
+        partitions=(request and request.partitions) or (same.partitions if same else partitions),
+        buckets=(request and request.buckets) or (same.buckets if same else buckets),
         folder=folder,
+        incarnation=incarnation,
+        since=now.since if now and goes_on else newest + 1,
         # Before the first version there is nothing that queries could go on to see.
-        until=dict(offsets) if newest >= 0 else {},
+        until=dict(offsets) if goes_on and newest >= 0 else {},
     )
+
+
+def why_new(
+    now: Generation | None, engine: str, request: RebuildRequest | None, present: Incarnation
+) -> str | None:
+    """Return why a generation has to begin, for people; None where the present one can go on.
+
+    Args:
+        now: The present one, if there is one.
+        engine: The one that runs.
+        request: The newest request, if there is one.
+        present: The table that is there.
+    """
+    if now is None:
+        return "it is the first"
+    if request is not None and request.number > now.number:
+        return "it was asked for"
+    if now.engine != engine:
+        return f"the present one is of the engine {now.engine}"
+    if now.incarnation != present:
+        return "the table was made again"
+    return None
 
 
 def read_generation(store: PropertyStore, table: TableName) -> Generation | None:
@@ -123,22 +182,37 @@ def read_generation(store: PropertyStore, table: TableName) -> Generation | None
     if record is None:
         return None
     simple = record.simple_fields
-    number, base, partitions, buckets = (
-        int(simple[name]) for name in ("number", "base", "partitions", "buckets")
-    )
+    found = record.map_fields.get("incarnation")
     return Generation(
-        *(number, base, partitions, buckets, simple["folder"]),
-        {int(partition): int(offset) for partition, offset in record.map_fields.get("until", {}).items()},
+        number=int(simple["number"]),
+        base=int(simple["base"]),
+        engine=simple.get("engine", "spark"),
+        partitions=int(simple["partitions"]),
+        buckets=int(simple["buckets"]),
+        folder=simple["folder"],
+        incarnation=Incarnation(int(found["table"]), found["topic"], found["rules"]) if found else None,
+        since=int(simple.get("since", 0)),
+        floors=tuple(json.loads(simple.get("floors", "[]"))),
+        until={
+            int(partition): int(offset) for partition, offset in record.map_fields.get("until", {}).items()
+        },
     )
 
 
 def write_generation(store: PropertyStore, table: TableName, generation: Generation) -> None:
     """Write a generation; errors as of :meth:`PropertyStore.connection.set`."""
-    names = ("number", "base", "partitions", "buckets", "folder")
+    names = ("number", "base", "engine", "partitions", "buckets", "folder", "since")
+    of = generation.incarnation
     record = ZNRecord(
         "generation",
-        simple_fields={name: str(getattr(generation, name)) for name in names},
-        map_fields={"until": {str(each): str(offset) for each, offset in generation.until.items()}},
+        simple_fields={
+            **{name: str(getattr(generation, name)) for name in names},
+            "floors": json.dumps(generation.floors),
+        },
+        map_fields={
+            "until": {str(each): str(offset) for each, offset in generation.until.items()},
+            **({"incarnation": {key: str(value) for key, value in asdict(of).items()}} if of else {}),
+        },
     )
     _put(store, _path(store, table, "generation"), record)
 

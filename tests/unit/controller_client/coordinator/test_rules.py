@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_client.coordinator.entries import Entries
+from controller_client.coordinator.rules import live, resolve
 from controller_client.errors import DataError
-from spark_connectors.upsert.entries import Entries
-from spark_connectors.upsert.resolution import live, resolve
 
 
 @dataclass(frozen=True, order=True)
@@ -24,7 +24,6 @@ class Record:
     partition: int
     tombstone: bool
     key: int
-    seen: int
 
 
 Place = tuple[int, int]
@@ -41,7 +40,6 @@ def entries_of(records: Sequence[Record]) -> Entries:
         np.array([r.partition for r in records], np.int32),
         np.array([r.offset for r in records], np.int64),
         np.array([r.order for r in records], np.int64),
-        np.array([r.seen for r in records], np.int64),
         np.array([r.tombstone for r in records], bool),
     )
 
@@ -61,7 +59,6 @@ def streams(draw: st.DrawFn) -> list[list[Record]]:
             partition=partition,
             tombstone=draw(st.booleans()),
             key=draw(st.integers(0, len(_HASHES) - 1)),
-            seen=draw(st.integers(0, 5)),
         )
         for partition, offset in places
     ]
@@ -97,11 +94,6 @@ def test_the_visible_rows_are_the_models_at_every_version(batches: list[list[Rec
         assert visible == {(r.partition, r.offset) for r in newest.values() if not r.tombstone}
         assert inserted.keys() == {(r.partition, r.offset) for r in seen_so_far if not r.tombstone}
         assert set(positions_of(state)) == {(r.partition, r.offset) for r in newest.values()}
-        last_seen = {r.key: max(o.seen for o in seen_so_far if o.key == r.key) for r in newest.values()}
-        hashes = zip(state.high.tolist(), state.low.tolist(), strict=True)
-        assert dict(zip(hashes, state.seen.tolist(), strict=True)) == {
-            _HASHES[key]: at for key, at in last_seen.items()
-        }
 
 
 @given(streams())
@@ -125,13 +117,19 @@ def test_a_stream_that_is_sent_again_changes_nothing(batches: list[list[Record]]
     assert inserted == before[0]
 
 
-def test_a_key_without_records_in_the_retention_time_is_forgotten() -> None:
-    state = entries_of([Record(0, 1, 0, False, key, seen) for key, seen in ((0, 100), (1, 50), (2, 49))])
-    assert live(state, 150, 100).tolist() == [True, True, False]
+def test_a_key_is_known_until_the_segments_begin_behind_its_row() -> None:
+    state = entries_of(
+        [
+            Record(0, offset, partition, False, key)
+            for key, (offset, partition) in enumerate([(4, 0), (5, 0), (0, 1), (3, 2)])
+        ]
+    )
+    assert live(state, [5, 0]).tolist() == [False, True, True, True]
+    assert live(state, []).all()
 
 
 def test_what_is_not_a_state_is_refused() -> None:
-    whole = entries_of([Record(0, 1, 0, False, 1, 1)]).pack()
-    for wrong in (b"", b"PPK1", whole[:-1], b"x" + whole[1:]):
+    whole = entries_of([Record(0, 1, 0, False, 1)]).pack()
+    for wrong in (b"", b"PPK2x", whole[:-1], b"x" + whole[1:]):
         with pytest.raises(DataError, match="state of a bucket"):
             Entries.unpack(wrong)

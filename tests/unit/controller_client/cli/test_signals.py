@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jvm_bridge.cli.serve.signals import end_at_once_on_interrupt, stop_on_signals
+from controller_client.cli.signals import end_at_once_on_interrupt, stop_on_signals
 
 
 @pytest.fixture(autouse=True)

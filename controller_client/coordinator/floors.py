@@ -1,0 +1,81 @@
+"""From which offsets on a table can still have rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controller_client.clock import Clock
+from controller_client.common.names import SegmentName, TableName
+from controller_client.errors import NotFoundError
+from controller_client.helix.ideal_state import read_ideal_state
+from controller_client.helix.stream_segments import read_segment
+from controller_client.zookeeper import PropertyStore
+
+__all__ = ["Floors", "read_floors"]
+
+_EVERY_S = 60.0
+
+
+def read_floors(store: PropertyStore, table: TableName) -> Mapping[int, int]:
+    """Return by partition the first offset of its oldest segment; rows before it are not in the table.
+
+    Empty where that is not known: the table is not there, or has segments that are not of its stream.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+    """
+    try:
+        names = list(read_ideal_state(store, table).segments)
+    except NotFoundError:
+        return {}
+    oldest: dict[int, SegmentName] = {}
+    for name in names:
+        segment = SegmentName.parse(name)
+        if segment is None:
+            return {}
+        found = oldest.setdefault(segment.partition, segment)
+        if segment.sequence < found.sequence:
+            oldest[segment.partition] = segment
+    floors = {}
+    for partition, segment in oldest.items():
+        record = read_segment(store, table, segment)
+        if record is not None and record.start_offset is not None and record.start_offset.isdecimal():
+            floors[partition] = int(record.start_offset)
+    return floors
+
+
+class Floors:
+    """Floors that count a while after they were read: servers keep a deleted segment for a moment.
+
+    Args:
+        store: The cluster's ZooKeeper.
+        table: Name with type.
+        clock: Time.
+    """
+
+    def __init__(self, store: PropertyStore, table: TableName, clock: Clock) -> None:
+        self._store = store
+        self._table = table
+        self._clock = clock
+        self._read_s: float | None = None
+        self._next: Mapping[int, int] = {}
+
+    def after(self, floors: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the floors that count now, by partition.
+
+        Args:
+            floors: Those that counted before; none falls.
+
+        Raises:
+            UnreachableError: ZooKeeper does not answer.
+        """
+        now_s = self._clock.monotonic()
+        if self._read_s is not None and now_s - self._read_s < _EVERY_S:
+            return floors
+        self._read_s = now_s
+        count, self._next = self._next, read_floors(self._store, self._table)
+        if not count:
+            return floors
+        length = max(len(floors), max(count) + 1)
+        before = (*floors, *([0] * (length - len(floors))))
+        return tuple(max(old, count.get(partition, 0)) for partition, old in enumerate(before))

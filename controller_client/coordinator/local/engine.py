@@ -1,0 +1,313 @@
+"""The engine ``local``: who leads, who stands by, and what comes after a failure."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from controller_client.clock import Clock
+from controller_client.coordinator.engines import CoordinatorRun
+from controller_client.coordinator.floors import Floors
+from controller_client.coordinator.generation import (
+    Generation,
+    following,
+    read_generation,
+    read_request,
+    why_new,
+    write_generation,
+)
+from controller_client.coordinator.incarnation import check_incarnation, incarnation_of
+from controller_client.coordinator.local.follower import follow
+from controller_client.coordinator.local.input_topic import InputTopic
+from controller_client.coordinator.local.leader import Leader, LeaderParts
+from controller_client.coordinator.plan import TablePlan
+from controller_client.coordinator.progress import Progress
+from controller_client.coordinator.reading.records import RecordReader
+from controller_client.coordinator.report import VersionReport
+from controller_client.coordinator.sent_versions import SentVersions
+from controller_client.coordinator.state.store import Store, StoredUpTo
+from controller_client.coordinator.updates_topic import UpdatesTopic
+from controller_client.errors import (
+    ConfigError,
+    ConflictError,
+    LockHeldError,
+    OutcomeUnknownError,
+    SourceError,
+)
+from controller_client.stream.offsets import open_offsets
+from controller_client.zookeeper import PropertyStore, TableLock
+
+__all__ = ["ENGINE", "LocalCoordinator", "LocalOptions", "run_locally"]
+
+ENGINE = "local"
+_MOST_FAILURES = 10
+_LONGEST_PAUSE_S = 60.0
+_CHECK_EVERY_S = 1.0
+_STANDBY_POLL_S = 0.5
+_INTERVAL_S = 0.25
+
+
+@dataclass(frozen=True)
+class LocalOptions:
+    """How a coordinator runs.
+
+    Attributes:
+        folder: Where the states of its generations are.
+        interval_s: At least so long from the start of one version to that of the next.
+        most_rows: Of one version.
+        replication: Of a new updates topic.
+        once: End when all that is there is done.
+        allow_data_loss: Whether to go on where Kafka has deleted rows before they were read.
+    """
+
+    folder: Path
+    interval_s: float
+    most_rows: int
+    replication: int
+    once: bool = False
+    allow_data_loss: bool = False
+
+
+class LocalCoordinator:
+    """Runs the coordinator of a table in this process, until it is asked to stop.
+
+    Args:
+        store: The cluster's ZooKeeper.
+        plan: The table.
+        options: See there.
+        clock: Time.
+        lock: The table's; whoever holds it leads.
+        progress: Told of each version.
+        note: Called with lines for people.
+    """
+
+    def __init__(
+        self,
+        store: PropertyStore,
+        plan: TablePlan,
+        options: LocalOptions,
+        clock: Clock,
+        lock: TableLock,
+        *,
+        progress: Progress,
+        note: Callable[[str], None],
+    ) -> None:
+        self._zookeeper = store
+        self._plan = plan
+        self._options = options
+        self._clock = clock
+        self._lock = lock
+        self._progress = progress
+        self._note = note
+        self._failures = 0
+        self._looked_s = 0.0
+        self._state: tuple[str, Store] | None = None
+
+    def run(self, stop: threading.Event) -> None:
+        """Lead until ``stop`` is set or, with ``once``, all is done; the lock is held.
+
+        Raises:
+            ConflictError: The lock was lost, another coordinator writes the versions, or the table is another
+                one now.
+            SourceError: It failed ten times without a version between.
+            OSError: The disk is full, or broken.
+        """
+        try:
+            while not stop.is_set():
+                try:
+                    if self._lead(stop):
+                        return
+                except (SourceError, OutcomeUnknownError) as error:
+                    self._failures += 1
+                    if self._failures == _MOST_FAILURES:
+                        raise
+                    pause_s = min(2.0 ** (self._failures - 2), _LONGEST_PAUSE_S)
+                    self._note(f"{error.message}; trying again in {pause_s:g} s")
+                    stop.wait(pause_s)
+        finally:
+            self._close_state()
+
+    def stand_by(self, stop: threading.Event) -> bool:
+        """Follow what another coordinator sends, until the lock is free; returns whether it is held then.
+
+        A failure to follow is noted and tried again: the one who leads goes on meanwhile.
+        """
+        failed = ""
+        while not stop.is_set():
+            try:
+                self._lock.acquire(0.0)
+            except LockHeldError:
+                pass
+            else:
+                return True
+            try:
+                self._follow_once()
+                failed = ""
+            except (SourceError, ConflictError) as error:
+                if error.message != failed:
+                    self._note(f"{error.message}; trying again")
+                failed = error.message
+            stop.wait(_STANDBY_POLL_S)
+        return False
+
+    def _follow_once(self) -> None:
+        generation = read_generation(self._zookeeper, self._plan.table)
+        if generation is None or generation.engine != ENGINE:
+            return
+        with ExitStack() as opened:
+            sent = opened.enter_context(SentVersions(self._plan.stream, self._plan.settings.updates_topic))
+            source = opened.enter_context(self._source())
+            follow(self._open_state(generation), source, RecordReader(self._plan.recipe), sent)
+
+    def _lead(self, stop: threading.Event) -> bool:
+        """Lead once; whether all is done."""
+        self._refuse_without_lock()
+        settings = self._plan.settings
+        with ExitStack() as opened:
+            topic = opened.enter_context(
+                UpdatesTopic(self._plan.stream, settings.updates_topic, f"pinot-plugins.{self._plan.table}")
+            )
+            sent = opened.enter_context(SentVersions(self._plan.stream, settings.updates_topic))
+            source = opened.enter_context(self._source())
+            reader = RecordReader(self._plan.recipe)
+            # From here on nobody else's version can come between.
+            topic.fence()
+            generation = self._generation(sent)
+            state = self._open_state(generation)
+            read = follow(state, source, reader, sent)
+            if read:
+                self._note(f"{read:,} rows were read again for the state of version {_version(state)}")
+            self._progress.begin(generation, state.up_to)
+            leader = Leader(
+                LeaderParts(
+                    *(generation, state, source, reader, topic),
+                    floors=Floors(self._zookeeper, self._plan.table, self._clock),
+                    clock=self._clock,
+                    retention_ms=settings.retention_ms,
+                    replication=self._options.replication,
+                ),
+                most_rows=self._options.most_rows,
+                interval_s=self._options.interval_s,
+                on_version=self._on_version,
+            )
+            try:
+                return leader.run(stop, lambda: self._goes_on(generation), once=self._options.once)
+            finally:
+                self._progress.flush()
+
+    def _goes_on(self, generation: Generation) -> bool:
+        self._refuse_without_lock()
+        now_s = self._clock.monotonic()
+        if now_s - self._looked_s < _CHECK_EVERY_S:
+            return True
+        self._looked_s = now_s
+        self._progress.flush()
+        request = read_request(self._zookeeper, self._plan.table)
+        return request is None or request.number <= generation.number
+
+    def _on_version(self, report: VersionReport) -> None:
+        self._failures = 0
+        self._progress.add(report)
+
+    def _refuse_without_lock(self) -> None:
+        if self._lock.lost:
+            raise ConflictError(
+                "the table's lock was lost",
+                where=self._lock.path,
+                remedy="start the coordinator again, unless another one runs by now",
+            )
+
+    def _generation(self, sent: SentVersions) -> Generation:
+        """The present generation, or a new one where that is asked for, or where it cannot go on."""
+        plan = self._plan
+        now = read_generation(self._zookeeper, plan.table)
+        present = incarnation_of(self._zookeeper, plan)
+        if now is not None:
+            check_incarnation(plan, now, present)
+        request = read_request(self._zookeeper, plan.table)
+        newest = max(sent.newest(), self._progress.newest_sent())
+        reason = why_new(now, ENGINE, request, present)
+        if reason is None and now is not None:
+            version = _version(self._open_state(now))
+            if max(version, self._progress.newest_sent()) > sent.newest():
+                reason = f"the updates topic has lost version {max(version, self._progress.newest_sent())}"
+        if reason is None and now is not None:
+            return now
+        offsets = open_offsets(plan.stream).read()
+        new = following(
+            now,
+            request,
+            newest,
+            {partition: found.latest for partition, found in offsets.items()},
+            engine=ENGINE,
+            incarnation=present,
+            folder=f"generation-{uuid.uuid4().hex[:12]}",
+        )
+        self._close_state(forget=True)
+        write_generation(self._zookeeper, plan.table, new)
+        self._note(f"generation {new.number} begins at version {new.base}: {reason}")
+        return new
+
+    def _open_state(self, generation: Generation) -> Store:
+        """The state of a generation, which may be empty."""
+        if self._state is None or self._state[0] != generation.folder:
+            self._close_state(forget=True)
+            state = Store(self._options.folder / str(self._plan.table) / generation.folder)
+            self._state = (generation.folder, state)
+            if state.up_to is None or state.up_to.generation != generation.number:
+                state.begin(StoredUpTo(generation.number, generation.base - 1))
+        return self._state[1]
+
+    def _close_state(self, *, forget: bool = False) -> None:
+        if self._state is None:
+            return
+        _folder, state = self._state
+        self._state = None
+        state.close()
+        if forget:
+            state.delete()
+
+    def _source(self) -> InputTopic:
+        return InputTopic(
+            self._plan.stream,
+            self._clock,
+            allow_data_loss=self._options.allow_data_loss,
+            note=self._note,
+        )
+
+
+def _version(state: Store) -> int:
+    return state.up_to.version if state.up_to else -1
+
+
+def run_locally(run: CoordinatorRun) -> None:
+    """Run a coordinator in this process: the engine's entry point; raises as :meth:`LocalCoordinator.run`."""
+    if "://" in run.checkpoint and not run.checkpoint.startswith("file://"):
+        raise ConfigError(
+            f"the engine local keeps its state in a folder of this machine, not in {run.checkpoint}",
+            expected="a folder",
+            where="--checkpoint",
+        )
+    options = LocalOptions(
+        folder=Path(run.checkpoint.removeprefix("file://")),
+        interval_s=_INTERVAL_S if run.interval_s is None else run.interval_s,
+        most_rows=run.most_rows,
+        replication=run.replication,
+        once=run.once,
+        allow_data_loss=run.allow_data_loss,
+    )
+    progress = Progress(run.store, run.plan.table, run.clock, on_version=run.on_version)
+    coordinator = LocalCoordinator(
+        run.store, run.plan, options, run.clock, run.lock, progress=progress, note=run.note
+    )
+    stop = run.ready()
+    if run.standby:
+        run.note(f"this coordinator of {run.plan.table} stands by")
+        if not coordinator.stand_by(stop):
+            return
+        run.note(f"this coordinator of {run.plan.table} takes over")
+    coordinator.run(stop)

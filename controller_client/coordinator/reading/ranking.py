@@ -1,0 +1,72 @@
+"""The user's own order of records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from controller_client.common.extras import missing_module
+from controller_client.coordinator.reading.recipe import Recipe
+from controller_client.errors import ConfigError
+
+__all__ = ["ranks_of"]
+
+
+def ranks_of(
+    recipe: Recipe,
+    rows: Sequence[Mapping[str, Any] | None],
+    times: NDArray[np.int64],
+    kept: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """Return the ranks of records.
+
+    Args:
+        recipe: How they are read, with a function that ranks.
+        rows: The records' columns.
+        times: Of the records, milliseconds since 1970; of a tombstone Kafka's.
+        kept: Which records have a key: the function is asked for those alone.
+
+    Raises:
+        SetupError: pandas is not installed.
+        ConfigError: The function raised, or returned something else than a whole number for each record.
+    """
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        raise missing_module(error, "a function that ranks records") from error
+    ranks = np.zeros(len(rows), np.int64)
+    if recipe.rank is None or not kept.any():
+        return ranks
+    chosen = [row for row, keep in zip(rows, kept, strict=True) if keep and row is not None]
+    columns = {
+        name: times[kept].astype(str).tolist()
+        if name == recipe.time.name
+        else [_text(row.get(name)) for row in chosen]
+        for name in recipe.rank_columns
+    }
+    try:
+        found = np.asarray(recipe.rank(pd.DataFrame(columns, dtype=object)), np.int64)
+    except Exception as error:  # a user's function raises what it likes
+        raise ConfigError(
+            f"the function that ranks records failed: {type(error).__name__}: {error}",
+            expected="a whole number for each record",
+        ) from error
+    if found.shape != (len(chosen),):
+        raise ConfigError(
+            f"the function that ranks records returned {found.shape} numbers for {len(chosen)} records",
+            expected="one for each, in their order",
+        )
+    ranks[kept] = found
+    return ranks
+
+
+def _text(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.hex()
+    return orjson.dumps(value).decode() if isinstance(value, bool | list | dict) else str(value)

@@ -1,0 +1,194 @@
+"""From messages of the input topic to records of keys.
+
+A message that Pinot would not store, or that lacks a column of the key or its time, has no key: it is counted
+and passed over, and a row that Pinot makes of it is never seen by queries.
+
+A tombstone is a message without a value. Its key is Kafka's message key: a JSON object with the key's
+columns, or, where there is one column, its plain text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any
+
+import numpy as np
+import orjson
+import xxhash
+from numpy.typing import NDArray
+
+from controller_client.coordinator.entries import Entries
+from controller_client.coordinator.reading.avro_messages import AvroMessages
+from controller_client.coordinator.reading.json_messages import read_json
+from controller_client.coordinator.reading.ranking import ranks_of
+from controller_client.coordinator.reading.recipe import Recipe
+
+__all__ = ["Messages", "Read", "RecordReader"]
+
+
+@dataclass(frozen=True)
+class Messages:
+    """Messages of the input topic, as columns of one length.
+
+    Attributes:
+        partition: int32.
+        offset: int64.
+        value: None for a tombstone.
+        time_ms: Kafka's, milliseconds since 1970; may be empty where there is no tombstone.
+        key: None for none; likewise.
+    """
+
+    partition: NDArray[np.int32]
+    offset: NDArray[np.int64]
+    value: Sequence[bytes | None]
+    time_ms: Sequence[int] = ()
+    key: Sequence[bytes | None] = ()
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def take(self, kept: NDArray[np.bool_]) -> Messages:
+        """Return some of them."""
+        return Messages(
+            self.partition[kept],
+            self.offset[kept],
+            list(compress(self.value, kept)),
+            list(compress(self.time_ms, kept)),
+            list(compress(self.key, kept)),
+        )
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was read of messages.
+
+    Attributes:
+        records: Those that have a key.
+        refused: How many have none.
+        example: Where the first one of those is and what is wrong with it, for people.
+    """
+
+    records: Entries
+    refused: int
+    example: str | None = None
+
+
+class RecordReader:
+    """Reads messages of one table; one thread uses it.
+
+    Args:
+        recipe: How they are read.
+
+    Raises:
+        ConfigError: The schema of its Avro messages is none.
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+        self._read_values = AvroMessages(recipe.message).read if recipe.message.is_avro else read_json
+
+    def read(self, messages: Messages) -> Read:
+        """Read messages.
+
+        Raises:
+            SourceError: The schema registry does not answer.
+        """
+        rows, tombstones, reasons = self._rows(messages)
+        recipe = self._recipe
+        keys = [
+            each.parts([None if row is None else row.get(each.name) for row in rows]) for each in recipe.key
+        ]
+        for column, parts in zip(recipe.key, keys, strict=True):
+            _refuse(reasons, rows, parts, f"{column.name}, of the key, is missing or is no {column.kind}")
+        times, there = recipe.time.times([None if row is None else row.get(recipe.time.name) for row in rows])
+        for at in tombstones:
+            times[at], there[at] = messages.time_ms[at], True
+        if not there.all():
+            wrong = f"{recipe.time.name}, the time, is missing or is no {recipe.time.kind}"
+            _refuse(reasons, rows, [None if not each else b"" for each in there], wrong)
+        for checked in recipe.checked:
+            for at in checked.refused([None if row is None else row.get(checked.name) for row in rows]):
+                reasons.setdefault(at, f"{checked.name} is no {checked.kind}")
+        kept = np.ones(len(messages), bool)
+        kept[list(reasons)] = False
+        order = times if recipe.rank is None else ranks_of(recipe, rows, times, kept)
+        hashes = _hashes(keys, kept)
+        is_tombstone = np.zeros(len(messages), bool)
+        is_tombstone[tombstones] = True
+        records = Entries(
+            hashes[:, 0].astype(np.uint64),
+            hashes[:, 1].astype(np.uint64),
+            messages.partition[kept],
+            messages.offset[kept],
+            order[kept],
+            is_tombstone[kept],
+        )
+        return Read(records, len(reasons), _example(messages, reasons))
+
+    def _rows(self, messages: Messages) -> tuple[list[Mapping[str, Any] | None], list[int], dict[int, str]]:
+        """The messages' rows, which of them are tombstones, and what is wrong with some of them."""
+        values = messages.value
+        if None not in values:
+            rows, tombstones = self._read_values(values), []  # type: ignore[arg-type]  # none is None
+        else:
+            tombstones = [at for at, value in enumerate(values) if value is None]
+            rows = self._read_values([b"" if value is None else value for value in values])
+            for at in tombstones:
+                rows[at] = self._named(messages.key[at])
+        if None not in rows:
+            return rows, tombstones, {}
+        without_value = set(tombstones)
+        return (
+            rows,
+            tombstones,
+            {
+                at: "its key is not one of the table" if at in without_value else "it cannot be decoded"
+                for at, row in enumerate(rows)
+                if row is None
+            },
+        )
+
+    def _named(self, key: bytes | None) -> Mapping[str, Any] | None:
+        """The key's columns as the message key of a tombstone has them."""
+        if key is None:
+            return None
+        names = [each.name for each in self._recipe.key]
+        try:
+            named = orjson.loads(key)
+        except orjson.JSONDecodeError:
+            named = None
+        if isinstance(named, dict) and named.keys() >= set(names):
+            return {name: named[name] for name in names}
+        if len(names) > 1:
+            return None
+        try:
+            return {names[0]: key.decode()}
+        except UnicodeDecodeError:
+            return None
+
+
+def _refuse(
+    reasons: dict[int, str],
+    rows: Sequence[Mapping[str, Any] | None],
+    parts: Sequence[bytes | None],
+    reason: str,
+) -> None:
+    if None in parts:
+        for at, part in enumerate(parts):
+            if part is None and rows[at] is not None:
+                reasons.setdefault(at, reason)
+
+
+def _hashes(keys: Sequence[Sequence[bytes | None]], kept: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    whole = compress(zip(*keys, strict=True), kept)  # what is kept has all its parts
+    digests = b"".join([xxhash.xxh3_128_digest(b"".join(parts)) for parts in whole])
+    return np.frombuffer(digests, ">u8").reshape(-1, 2)
+
+
+def _example(messages: Messages, reasons: Mapping[int, str]) -> str | None:
+    if not reasons:
+        return None
+    first = min(reasons)
+    return f"partition {messages.partition[first]}, offset {messages.offset[first]}: {reasons[first]}"

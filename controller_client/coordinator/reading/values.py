@@ -1,0 +1,178 @@
+"""Whether, and as what, Pinot stores a value that a message has in a column.
+
+Pinot drops a row of which it cannot convert a value, and the row of the key that was before must stay then.
+So a value counts here as stored only where every supported version of Pinot stores it; where they differ, or
+where only Java reads it, the row is refused and counted. A contract test compares this with Pinot's classes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+
+import orjson
+
+__all__ = ["ALWAYS_STORED", "is_stored", "whole_number"]
+
+_NONE = type(None)
+ALWAYS_STORED: Mapping[str, Collection[type]] = {
+    "INT": {_NONE},
+    "LONG": {_NONE},
+    "FLOAT": {int, float, _NONE},
+    "DOUBLE": {int, float, _NONE},
+    "BIG_DECIMAL": {int, float, _NONE},
+    "BOOLEAN": {bool, int, str, _NONE},
+    "TIMESTAMP": {_NONE},
+    "STRING": {str, int, float, bool, _NONE},
+    "BYTES": {bytes, _NONE},
+    "JSON": {dict, _NONE},
+    "MAP": {dict, _NONE},
+}
+"""By data type of a column, the types of which it stores every value of a message."""
+
+_INT, _LONG = (-(2**31), 2**31 - 1), (-(2**63), 2**63 - 1)
+# Java's trim() takes away all characters up to the space.
+_SPACES = "".join(map(chr, range(33)))
+_WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
+_DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+_HEXADECIMAL = re.compile(r"([0-9a-fA-F]{2})*")
+_SQL_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?")
+
+
+def whole_number(value: object, kind: str) -> int | None:
+    """Return the number that an INT, LONG, BOOLEAN or TIMESTAMP column stores; None where it stores none.
+
+    Args:
+        value: Of a message; not None.
+        kind: The column's data type.
+    """
+    return _WHOLE_NUMBERS[kind](value)
+
+
+def is_stored(value: object, kind: str, *, single: bool = True) -> bool:
+    """Whether a column stores a value.
+
+    Args:
+        value: Of a message; None is stored, as the column's default.
+        kind: The column's data type.
+        single: Whether the column has one value a row.
+    """
+    if value is None or kind in ("JSON", "MAP"):
+        return value is None or _STORED[kind](value)
+    values = _unwrapped(value)
+    if values is None or (single and len(values) > 1):
+        return False
+    return all(_STORED[kind](each) for each in values)
+
+
+def _unwrapped(value: object) -> Sequence[object] | None:
+    """What a list or an object holds: Pinot takes one value out of it, and drops those that are nothing."""
+    if not isinstance(value, list | dict):
+        return [value]
+    found: list[object] = []
+    for each in value.values() if isinstance(value, dict) else value:
+        inner = _unwrapped(each)
+        if inner is None or len(inner) > 1:
+            return None
+        found += [one for one in inner if one is not None]
+    return found
+
+
+def _of_long(value: object) -> int | None:
+    return _whole(value, _LONG)
+
+
+def _of_int(value: object) -> int | None:
+    number = _whole(value, _LONG if type(value) is int else _INT)
+    # As Java makes an int of a long.
+    return None if number is None else (number + 2**31) % 2**32 - 2**31
+
+
+def _whole(value: object, limits: tuple[int, int]) -> int | None:
+    if type(value) is float:
+        # The ends of the range as fractions stand for whole numbers that are beyond it, too.
+        if not math.isfinite(value) or not _LONG[0] < value < _LONG[1]:
+            return None
+        value = int(value)
+    elif type(value) is str:
+        text = value.strip(_SPACES)
+        if not _WHOLE.fullmatch(text):
+            return None
+        value = int(text)
+    if type(value) is not int or not limits[0] <= value <= limits[1]:
+        return None
+    return value
+
+
+def _of_boolean(value: object) -> int | None:
+    if type(value) in (bool, int):
+        return int(value != 0)
+    if type(value) is str:
+        return int(value.strip(_SPACES).lower() == "true" or value.strip(_SPACES) == "1")
+    return None
+
+
+def _of_timestamp(value: object) -> int | None:
+    if type(value) is int:
+        # A number that fits Java's int comes as one out of JSON, and Pinot makes no time of that.
+        return value if _LONG[0] <= value <= _LONG[1] and not _INT[0] <= value <= _INT[1] else None
+    if type(value) is not str:
+        return None
+    text = value.strip(_SPACES)
+    if _SQL_TIME.fullmatch(text):
+        try:
+            # Digits after those of milliseconds are cut.
+            time = datetime.fromisoformat(text[:23].ljust(20, ".").ljust(23, "0")).replace(tzinfo=UTC)
+        except ValueError:
+            return None
+        return round(time.timestamp() * 1000)
+    return _whole(text, _LONG)
+
+
+def _is_decimal(value: object) -> bool:
+    if type(value) is str:
+        return _DECIMAL.fullmatch(value.strip(_SPACES)) is not None
+    return type(value) in (int, float)
+
+
+def _is_text(value: object) -> bool:
+    return type(value) in (str, int, float, bool)
+
+
+def _is_bytes(value: object) -> bool:
+    return type(value) is bytes or (type(value) is str and _HEXADECIMAL.fullmatch(value) is not None)
+
+
+def _is_json(value: object) -> bool:
+    if type(value) is list:
+        return None not in value
+    if type(value) is not str:
+        return type(value) in (dict, int, bool)
+    try:
+        orjson.loads(value)
+    except ValueError:
+        return False
+    return True
+
+
+_WHOLE_NUMBERS: Mapping[str, Callable[[object], int | None]] = {
+    "INT": _of_int,
+    "LONG": _of_long,
+    "BOOLEAN": _of_boolean,
+    "TIMESTAMP": _of_timestamp,
+}
+_STORED: Mapping[str, Callable[[object], bool]] = {
+    **{
+        kind: (lambda value, of=of: of(value) is not None)  # type: ignore[misc]
+        for kind, of in _WHOLE_NUMBERS.items()
+    },
+    "FLOAT": _is_decimal,
+    "DOUBLE": _is_decimal,
+    "BIG_DECIMAL": _is_decimal,
+    "STRING": _is_text,
+    "BYTES": _is_bytes,
+    "JSON": _is_json,
+    "MAP": lambda value: type(value) is dict,
+}

@@ -1,0 +1,151 @@
+"""What the updates topic says of the versions that were sent: the newest, and the records to go on from."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from controller_client.errors import SourceError
+from controller_client.stream.config import StreamConfig
+from controller_client.stream.offsets import client_settings, topic_partitions
+from controller_client.upsert.columns import NIL
+from controller_client.upsert.update_message import Events, VersionEnd, VersionRecord, decode_any
+
+__all__ = ["SentRecord", "SentVersions"]
+
+_TIMEOUT_S = 30.0
+_LOOK_BACK = 64
+
+
+@dataclass(frozen=True)
+class SentRecord:
+    """A version's record, and where it is.
+
+    Attributes:
+        record: The record.
+        offset: Of its message in partition 0.
+    """
+
+    record: VersionRecord
+    offset: int
+
+
+class SentVersions:
+    """Reads what is committed in the topic; one thread uses it.
+
+    Args:
+        stream: The table's stream config: the topic is in the same Kafka.
+        topic: The updates topic.
+
+    Raises:
+        StreamUnknownError: The access is set up in a way that only Java's client has.
+    """
+
+    def __init__(self, stream: StreamConfig, topic: str) -> None:
+        self._topic = topic
+        settings: dict[str, Any] = {
+            **client_settings(stream.values),
+            # Kafka wants a name of a group, and hears nothing of it.
+            "group.id": f"pinot-plugins-versions-{uuid.uuid4().hex}",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+            "allow.auto.create.topics": False,
+            "fetch.wait.max.ms": 10,
+            "log_level": 0,
+        }
+        self._brokers = str(settings["bootstrap.servers"])
+        self._consumer = Consumer(settings)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._consumer.close()
+
+    def newest(self) -> int:
+        """The newest version of which there is a message; ``NIL`` for none.
+
+        Versions grow in each partition, so the last message of each shows it.
+
+        Raises:
+            SourceError: Kafka does not answer, or the topic has messages of somebody else.
+        """
+        newest = NIL
+        for partition in self._partitions():
+            low, high = self._range(partition)
+            back = _LOOK_BACK
+            while low < high:
+                # The last offsets may be marks of transactions, which are no messages.
+                first = max(low, high - back)
+                versions = [content.version for _, content in self._from(partition, first)]
+                if versions or first == low:
+                    newest = max([newest, *versions])
+                    break
+                back *= 8
+        return newest
+
+    def records_after(self, offset: int) -> Iterator[SentRecord]:
+        """Yield the records of versions, from an offset of partition 0 on, that are there now.
+
+        Raises:
+            SourceError: As of :meth:`newest`.
+        """
+        if 0 not in self._partitions():
+            return
+        low, high = self._range(0)
+        if max(low, offset) >= high:
+            return
+        for place, content in self._from(0, max(low, offset)):
+            if isinstance(content, VersionRecord):
+                yield SentRecord(content, place)
+
+    def _from(self, partition: int, offset: int) -> Iterator[tuple[int, Events | VersionEnd | VersionRecord]]:
+        """The messages from an offset to the end that the partition has now."""
+        self._consumer.assign([TopicPartition(self._topic, partition, offset)])
+        try:
+            while True:
+                message = self._consumer.poll(_TIMEOUT_S)
+                if message is None:
+                    raise self._failed("no answer in time")
+                error = message.error()
+                if error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # public by its documents
+                    return
+                if error is not None:
+                    if error.retriable():
+                        continue
+                    raise self._failed(error.str())
+                place = message.offset() or 0
+                where = f"{self._topic}, partition {partition}, offset {place}"
+                yield place, decode_any(message.value() or b"", where=where)
+        finally:
+            self._consumer.unassign()
+
+    def _partitions(self) -> set[int]:
+        try:
+            return topic_partitions(self._consumer, self._topic, _TIMEOUT_S)
+        except KafkaException as error:
+            raise self._failed(error.args[0].str()) from error
+
+    def _range(self, partition: int) -> tuple[int, int]:
+        place = TopicPartition(self._topic, partition)
+        try:
+            low, high = self._consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
+        except KafkaException as error:
+            raise self._failed(error.args[0].str()) from error
+        return int(low), int(high)
+
+    def _failed(self, reason: str) -> SourceError:
+        return SourceError(
+            f"Kafka does not return the versions of {self._topic}: {reason}",
+            where=self._brokers,
+            remedy="check that Kafka is up, and that this machine can reach it",
+        )

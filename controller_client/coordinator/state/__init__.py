@@ -1,0 +1,1 @@
+"""The record of each key, on a local disk."""

@@ -1,0 +1,259 @@
+"""The record of each key: what is new in memory, the rest in files, and a manifest that says which.
+
+A batch is kept in memory. Once that has enough, it becomes a file, and the manifest, which is replaced as a
+whole, says up to which offsets of the input the files go. What was in memory when the process was killed is
+read from the input again. Files are merged beside the work, the smaller before the larger, so that there are
+few.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from controller_client.coordinator.entries import Entries, by_hash, concatenate
+from controller_client.coordinator.rules import live
+from controller_client.coordinator.state.run import Run, merge_runs, write_run
+from controller_client.errors import DataError
+
+__all__ = ["Store", "StoredUpTo"]
+
+_MANIFEST = "manifest.json"
+_FORMAT = 1
+_IN_MEMORY = 400_000
+"""Records in memory, at most: some 40 MB with what a merge of them needs."""
+_ROWS_BETWEEN = 2_000_000
+"""After so many rows of the input the state is written, as a restart reads those since again."""
+_RATIO = 4
+"""Two files are merged once the older one has no more than so many times the newer one's records."""
+
+
+@dataclass(frozen=True)
+class StoredUpTo:
+    """What a state is of.
+
+    Attributes:
+        generation: The coordinator's generation whose state it is.
+        version: Its newest version.
+        ends: By partition of the input, the offset after the last one that is in it.
+        floors: By partition, as of :func:`..rules.live`.
+        keys: How many keys it knows, those included that are dropped with the next merge of all files.
+        refused: Rows of the input without a key, up to here.
+        record_offset: Of the version's record in the updates topic; -1 before the first.
+    """
+
+    generation: int
+    version: int
+    ends: Mapping[int, int] = field(default_factory=dict)
+    floors: tuple[int, ...] = ()
+    keys: int = 0
+    refused: int = 0
+    record_offset: int = -1
+
+
+class Store:
+    """A state in a folder of its own; one thread uses it.
+
+    Args:
+        folder: Made where it is missing; what else is in it is deleted.
+        in_memory: Records in memory, at most.
+
+    Raises:
+        OSError: The folder cannot be made or read.
+    """
+
+    def __init__(self, folder: Path, *, in_memory: int = _IN_MEMORY) -> None:
+        self._folder = folder
+        self._in_memory = in_memory
+        folder.mkdir(parents=True, exist_ok=True)
+        self._files: list[Run] = []  # the newest first
+        self._recent: list[Entries] = []  # the newest last
+        self._rows = 0
+        self._next = 0
+        self._written: StoredUpTo | None = None
+        self._now: StoredUpTo | None = None
+        self._merges = ThreadPoolExecutor(1, "upsert-merge")
+        self._merge: tuple[Future[int], int, Path] | None = None
+        self._read()
+
+    @property
+    def up_to(self) -> StoredUpTo | None:
+        """What the state is of; None for an empty one."""
+        return self._now
+
+    def begin(self, up_to: StoredUpTo) -> None:
+        """Forget everything, for a new state."""
+        self._wait_merge()
+        self._files, self._recent, self._rows = [], [], 0
+        self._now = self._written = None
+        self._sweep()
+        self._now = up_to
+        self._write_manifest(up_to)
+
+    def known(self, records: Entries, floors: Sequence[int] = ()) -> Entries:
+        """Return the record of each key of a batch that has one, in no order.
+
+        Args:
+            records: Of the batch, in any order.
+            floors: As of :func:`..rules.live`.
+        """
+        order = by_hash(records.high, records.low)
+        high, low = records.high[order], records.low[order]
+        first = np.ones(len(order), bool)
+        first[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
+        keys = records.take(order[first])
+        found = [Entries.empty()]
+        for part in reversed(self._recent):
+            places = part.places(keys)
+            found.append(part.take(places[places >= 0]))
+            keys = keys.take(places < 0)
+        for file in self._files:
+            if not len(keys):
+                break
+            there, entries = file.find(keys.high, keys.low)
+            found.append(entries)
+            keys = keys.take(~there)
+        known = concatenate(found)
+        return known.take(live(known, floors))
+
+    def put(self, entries: Entries, up_to: StoredUpTo, rows: int) -> None:
+        """Take in what a batch left.
+
+        Args:
+            entries: The present record of each key of it, sorted by hash.
+            up_to: What the state is of now.
+            rows: Of the input that were read for it.
+
+        Raises:
+            OSError: The disk is full, or broken; the state in memory is whole.
+        """
+        if len(entries):
+            while self._recent and len(self._recent[-1]) <= 2 * len(entries):
+                entries = self._recent.pop().merged(entries)
+            self._recent.append(entries)
+        self._now = up_to
+        self._rows += rows
+        self._take_merged()
+        if sum(map(len, self._recent)) >= self._in_memory or self._rows >= _ROWS_BETWEEN:
+            self.write()
+
+    def write(self) -> None:
+        """Have all of it on disk; errors as of :meth:`put`."""
+        if self._now is None or self._now == self._written:
+            return
+        if self._recent:
+            entries = self._recent[-1]
+            for older in reversed(self._recent[:-1]):
+                entries = older.merged(entries)
+            path = self._new_path()
+            write_run(path, iter([entries]), len(entries))
+            self._files.insert(0, Run(path))
+            self._recent = []
+        self._rows = 0
+        self._write_manifest(self._now)
+        self._start_merge()
+
+    def close(self) -> None:
+        """Write what is in memory, and end; errors as of :meth:`put`."""
+        try:
+            self.write()
+        finally:
+            self._merges.shutdown(wait=True)
+
+    def delete(self) -> None:
+        """Take the folder away, after it was closed."""
+        self._files = []
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _start_merge(self) -> None:
+        """Merge two neighbours, the first for which it is worth it, beside the work."""
+        if self._merge is not None:
+            return
+        for number, (newer, older) in enumerate(zip(self._files, self._files[1:], strict=False)):
+            if len(older) <= _RATIO * len(newer):
+                is_oldest = number + 2 == len(self._files)
+                floors = np.array(self._now.floors if self._now else (), np.int64) if is_oldest else None
+                path = self._new_path()
+                future = self._merges.submit(merge_runs, path, newer, older, floors)
+                self._merge = (future, len(self._files) - number, path)
+                return
+
+    def _take_merged(self, *, wait: bool = False) -> None:
+        """Put the file that a merge has made in the place of the two."""
+        if self._merge is None or not (wait or self._merge[0].done()):
+            return
+        future, from_end, path = self._merge
+        self._merge = None
+        dropped = future.result()
+        # New files may have come in front since.
+        at = len(self._files) - from_end
+        old = self._files[at : at + 2]
+        self._files[at : at + 2] = [Run(path)]
+        if self._now is not None and dropped:
+            self._now = replace(self._now, keys=max(0, self._now.keys - dropped))
+        if self._written is not None:
+            self._write_manifest(self._written)
+        for file in old:
+            file.path.unlink()
+        self._start_merge()
+
+    def _wait_merge(self) -> None:
+        if self._merge is not None:
+            with suppress(OSError):
+                self._merge[0].result()
+            self._merge = None
+
+    def _new_path(self) -> Path:
+        self._next += 1
+        return self._folder / f"{self._next:08d}.run"
+
+    def _read(self) -> None:
+        try:
+            document = json.loads((self._folder / _MANIFEST).read_bytes())
+            if document.pop("format") != _FORMAT:
+                raise ValueError("another format")
+            files = [self._folder / Path(name).name for name in document.pop("files")]
+            document["ends"] = {int(each): int(end) for each, end in document["ends"].items()}
+            up_to = StoredUpTo(**{**document, "floors": tuple(document["floors"])})
+            self._files = [Run(path) for path in files]
+            self._next = max((int(path.stem) for path in files), default=0)
+        except (FileNotFoundError, ValueError, KeyError, TypeError, DataError):
+            # Not there, or not whole: the input has it all.
+            self._files = []
+        else:
+            self._written = self._now = up_to
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Delete what the manifest does not name."""
+        kept = {file.path.name for file in self._files} | ({_MANIFEST} if self._written else set())
+        for path in self._folder.iterdir():
+            if path.name not in kept:
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+
+    def _write_manifest(self, up_to: StoredUpTo) -> None:
+        document = {**asdict(up_to), "format": _FORMAT, "files": [file.path.name for file in self._files]}
+        path = self._folder / _MANIFEST
+        new = path.with_suffix(".new")
+        with new.open("w") as file:
+            json.dump(document, file)
+            file.flush()
+            os.fsync(file.fileno())
+        new.rename(path)
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        self._written = up_to

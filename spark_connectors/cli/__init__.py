@@ -1,1 +1,0 @@
-"""Commands of ``pinotctl`` that run on Spark."""

@@ -1,0 +1,58 @@
+"""The engine ``spark`` of key coordinators: a Spark query, for what outgrows one machine."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from controller_client.coordinator.engines import CoordinatorRun
+from controller_client.errors import ConfigError
+from spark_connectors.upsert.coordinator import Coordinator, CoordinatorOptions
+from spark_connectors.upsert.session import start_spark_with_kafka
+
+__all__ = ["run_on_spark"]
+
+_INTERVAL_S = 1.0
+
+
+def run_on_spark(run: CoordinatorRun) -> None:
+    """Run a coordinator as a Spark query: the engine's entry point.
+
+    Raises:
+        SetupError: Spark does not start, or has no Kafka source.
+        ConflictError: As :meth:`Coordinator.run`.
+        SourceError: Likewise.
+    """
+    if run.standby:
+        raise ConfigError(
+            "the engine spark has no standby: its state is where every driver reaches it",
+            expected="--engine local",
+            where="--standby",
+            remedy="start it again, or have the cluster manager do so",
+        )
+    settings = run.settings
+    spark = start_spark_with_kafka(
+        {key: value for key, value in settings.items() if key.startswith("spark.")},
+        settings.get("kafka_package"),
+    )
+    stop = run.ready()
+    options = CoordinatorOptions(
+        checkpoint=run.checkpoint if "://" in run.checkpoint else Path(run.checkpoint).as_uri(),
+        partitions=int(settings.get("partitions", spark.sparkContext.defaultParallelism)),
+        buckets=int(settings["buckets"]),
+        trigger_interval_s=_INTERVAL_S if run.interval_s is None else run.interval_s,
+        most_rows=run.most_rows,
+        replication=run.replication,
+        once=run.once,
+        fail_on_data_loss=not run.allow_data_loss,
+    )
+    coordinator = Coordinator(
+        *(spark, run.store, run.plan, options, run.clock, run.lock),
+        on_version=run.on_version,
+        note=run.note,
+    )
+    try:
+        coordinator.run(stop)
+    finally:
+        with suppress(Exception):  # the signal may have ended Spark's JVM, too
+            spark.stop()

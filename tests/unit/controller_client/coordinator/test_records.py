@@ -1,0 +1,144 @@
+"""Which messages have the same key, which have none, and how they are ranked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+from controller_client.coordinator.reading.columns import CheckedColumn, KeyColumn, TimeColumn
+from controller_client.coordinator.reading.recipe import Recipe
+from controller_client.coordinator.reading.records import Messages, Read, RecordReader
+from controller_client.errors import ConfigError
+
+_MS = 1_700_000_000_000
+_KEY = (
+    KeyColumn("name", "STRING"),
+    KeyColumn("count", "INT"),
+    KeyColumn("flag", "BOOLEAN"),
+    KeyColumn("at", "TIMESTAMP"),
+)
+_OTHER = (CheckedColumn("number", "INT"), CheckedColumn("texts", "STRING", single=False))
+_RECIPE = Recipe(_KEY, TimeColumn("ts", "LONG"), _OTHER)
+_SAME: list[dict[str, object]] = [
+    {"name": "7", "count": 12, "flag": True, "at": _MS, "ts": 5},
+    {"name": 7, "count": "12", "flag": "true", "at": str(_MS), "ts": "5"},
+    {"ts": 5.0, "at": "2023-11-14 22:13:20", "flag": 1, "count": 12.0, "name": "7", "more": {"a": [1]}},
+    {"name": "7\0 and more", "count": 12, "flag": True, "at": _MS, "ts": 5, "texts": ["a", 1]},
+]
+_OTHERS: list[dict[str, object]] = [
+    {**_SAME[0], "name": "7.0"},
+    {**_SAME[0], "name": "71", "count": 2},  # not told apart without the lengths of the parts
+    {**_SAME[0], "count": 112},
+    {**_SAME[0], "flag": False},
+    {**_SAME[0], "at": _MS + 1},
+    {**_SAME[0], "name": "é😀"},
+    {**_SAME[0], "name": ""},
+]
+_NONE: list[bytes | None] = [
+    *(json.dumps({k: v for k, v in _SAME[0].items() if k != left}).encode() for left in _SAME[0]),
+    json.dumps({**_SAME[0], "count": None}).encode(),
+    json.dumps({**_SAME[0], "count": "twelve"}).encode(),
+    json.dumps({**_SAME[0], "ts": "soon"}).encode(),
+    json.dumps({**_SAME[0], "more": float("nan")}).encode(),
+    json.dumps({**_SAME[0], "number": "twelve"}).encode(),  # Pinot drops a row for that, too
+    json.dumps({**_SAME[0], "texts": {"a": [1, 2], "b": 3}}).encode(),
+    json.dumps(_SAME[0]).encode()[:-1],
+    json.dumps([_SAME[0]]).encode(),
+    b"",
+    b"null",
+    b"\xff\xfe\x00",
+    None,  # a tombstone that does not say of which key
+]
+
+
+def messages_of(values: Sequence[bytes | None], keys: Mapping[int, bytes] | None = None) -> Messages:
+    count = len(values)
+    return Messages(
+        np.full(count, 3, np.int32),
+        np.arange(count, dtype=np.int64),
+        values,
+        [_MS] * count,
+        [(keys or {}).get(number) for number in range(count)],
+    )
+
+
+def hashes_of(read: Read) -> list[tuple[int, int]]:
+    return list(zip(read.records.high.tolist(), read.records.low.tolist(), strict=True))
+
+
+def test_values_that_are_one_in_pinot_are_one_key() -> None:
+    values = [json.dumps(each).encode() for each in [*_SAME, *_OTHERS]]
+    named = json.dumps({each.name: _SAME[1][each.name] for each in _KEY}).encode()
+    read = RecordReader(_RECIPE).read(messages_of([*values, None], {len(values): named}))
+    hashes = hashes_of(read)
+    assert read.refused == 0
+    assert len(set(hashes[: len(_SAME)])) == 1
+    assert len(set(hashes)) == 1 + len(_OTHERS)
+    assert hashes[-1] == hashes[0]
+    assert read.records.tombstone.tolist() == [False] * len(values) + [True]
+    assert read.records.order.tolist() == [5] * len(values) + [_MS]
+
+
+def test_what_pinot_would_not_store_has_no_key_and_is_counted() -> None:
+    good = json.dumps(_SAME[0]).encode()
+    read = RecordReader(_RECIPE).read(messages_of([good, *_NONE, good]))
+    assert read.records.offset.tolist() == [0, len(_NONE) + 1]
+    assert read.refused == len(_NONE)
+    assert read.example == "partition 3, offset 1: name, of the key, is missing or is no STRING"
+    each = [RecordReader(_RECIPE).read(messages_of([one])) for one in _NONE]
+    assert [(one.refused, len(one.records)) for one in each] == [(1, 0)] * len(_NONE)
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"), [(b"12", 12), (b'{"id": 12}', 12), (b'{"x": 12}', None), (None, None)]
+)
+def test_a_tombstone_names_its_key_plainly_or_as_json(key: bytes | None, expected: int | None) -> None:
+    reader = RecordReader(Recipe((KeyColumn("id", "LONG"),), TimeColumn("ts", "LONG")))
+    row = reader.read(messages_of([b'{"id": 12, "ts": 1}']))
+    read = reader.read(messages_of([None], {} if key is None else {0: key}))
+    assert hashes_of(read) == ([] if expected is None else hashes_of(row))
+    assert read.refused == (expected is None)
+
+
+def test_no_messages_are_no_records() -> None:
+    read = RecordReader(_RECIPE).read(messages_of([]))
+    assert (len(read.records), read.refused) == (0, 0)
+
+
+def by_level(records: pd.DataFrame) -> NDArray[np.int64]:
+    assert list(records.columns) == ["id", "ts", "level", "deep"]
+    known = {"high": 2, "low": 1, None: 9}
+    return np.array([known[each] for each in records["level"]]) * 10**15 + records["ts"].astype("int64")
+
+
+by_level.columns = ("level", "deep")  # type: ignore[attr-defined]  # what it gets beside key and time
+
+
+def test_the_users_function_ranks_what_has_a_key() -> None:
+    recipe = Recipe((KeyColumn("id", "LONG"),), TimeColumn("ts", "LONG"), rank=by_level)
+    rows = [
+        {"id": 1, "ts": 7, "level": "high", "deep": {"a": 1}},
+        {"id": 2, "ts": 8, "level": "low"},
+        {"ts": 1},
+    ]
+    values: list[bytes | None] = [*(json.dumps(each).encode() for each in rows), None]
+    read = RecordReader(recipe).read(messages_of(values, {3: b"1"}))
+    assert read.records.order.tolist() == [2 * 10**15 + 7, 10**15 + 8, 9 * 10**15 + _MS]
+
+
+def test_a_function_that_fails_is_the_users_fault() -> None:
+    def fails(_records: pd.DataFrame) -> NDArray[np.int64]:
+        raise ZeroDivisionError("mine")
+
+    def too_few(_records: pd.DataFrame) -> NDArray[np.int64]:
+        return np.array([1, 2])
+
+    for rank, said in ((fails, "ZeroDivisionError: mine"), (too_few, "returned")):
+        recipe = Recipe((KeyColumn("id", "LONG"),), TimeColumn("ts", "LONG"), rank=rank)
+        with pytest.raises(ConfigError, match=said):
+            RecordReader(recipe).read(messages_of([b'{"id": 1, "ts": 2}']))
