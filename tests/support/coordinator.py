@@ -21,6 +21,7 @@ def start_coordinator(
     controller_url: str,
     *options: str,
     spark: Mapping[str, str] | None = None,
+    checkpoint: str = "checkpoint",
 ) -> subprocess.Popen[bytes]:
     """Start the coordinator of a table, or start it again where its checkpoint is.
 
@@ -29,10 +30,11 @@ def start_coordinator(
         folder: For its checkpoint and its log, ``coordinator.log``; each start goes on in that.
         controller_url: The cluster's controller.
         options: More words of ``pinotctl upsert coordinate``.
+        checkpoint: The folder of its checkpoint, below that one.
         spark: Spark's settings, for the engine ``spark``; None: the engine ``local``.
     """
     folder = folder.absolute()
-    words = ["upsert", "coordinate", table, "--checkpoint", str(folder / "checkpoint")]
+    words = ["upsert", "coordinate", table, "--checkpoint", str(folder / checkpoint)]
     engine = ["--engine=local"] if spark is None else ["--engine=spark", *spark_words(spark)]
     command = pinotctl(*words, *engine, *options, controller=controller_url)
     environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "SPARK_LOCAL_IP": "127.0.0.1"}

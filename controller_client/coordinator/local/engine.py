@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from controller_client.clock import Clock
@@ -24,6 +25,7 @@ from controller_client.coordinator.incarnation import check_incarnation, incarna
 from controller_client.coordinator.local.follower import follow
 from controller_client.coordinator.local.input_topic import InputTopic
 from controller_client.coordinator.local.leader import Leader, LeaderParts
+from controller_client.coordinator.local.rebuild import Rebuild
 from controller_client.coordinator.plan import TablePlan
 from controller_client.coordinator.progress import Progress
 from controller_client.coordinator.reading.records import RecordReader
@@ -103,8 +105,8 @@ class LocalCoordinator:
         self._lock = lock
         self._progress = progress
         self._note = note
+        self._folder = options.folder / str(plan.table)
         self._failures = 0
-        self._looked_s = 0.0
         self._state: tuple[str, Store] | None = None
 
     def run(self, stop: threading.Event) -> None:
@@ -178,6 +180,7 @@ class LocalCoordinator:
             topic.fence()
             generation = self._generation(sent)
             state = self._open_state(generation)
+            self._sweep(generation)
             read = follow(state, source, reader, sent)
             if read:
                 self._note(f"{read:,} rows were read again for the state of version {_version(state)}")
@@ -194,20 +197,46 @@ class LocalCoordinator:
                 interval_s=self._options.interval_s,
                 on_version=self._on_version,
             )
+            duties = _Duties(self._rebuild_of, self._look, self._clock)
+
+            def turn() -> Rebuild | None:
+                self._refuse_without_lock()
+                return duties.turn(generation, opened)
+
             try:
-                return leader.run(stop, lambda: self._goes_on(generation), once=self._options.once)
+                done = leader.run(stop, turn, once=self._options.once)
             finally:
                 self._progress.flush()
+            if not done and duties.rebuild is not None and state.up_to is not None:
+                self._take_over(duties.rebuild, state.up_to.version + 1)
+            return done
 
-    def _goes_on(self, generation: Generation) -> bool:
-        self._refuse_without_lock()
-        now_s = self._clock.monotonic()
-        if now_s - self._looked_s < _CHECK_EVERY_S:
-            return True
-        self._looked_s = now_s
+    def _look(self) -> int:
+        """What is to be looked at once a second; returns the number of the newest generation asked for."""
         self._progress.flush()
         request = read_request(self._zookeeper, self._plan.table)
-        return request is None or request.number <= generation.number
+        return request.number if request else 0
+
+    def _rebuild_of(self, generation: Generation, number: int, opened: ExitStack) -> Rebuild:
+        """Begin a new state beside the present one."""
+        new = replace(generation, number=number, folder=_new_folder(), until={})
+        self._note(f"generation {number} is made beside generation {generation.number}: it was asked for")
+        sent = SentVersions(self._plan.stream, self._plan.settings.updates_topic)
+        return opened.enter_context(
+            Rebuild(
+                new,
+                Store(self._folder / new.folder),
+                self._source(),
+                RecordReader(self._plan.recipe),
+                opened.enter_context(sent),
+            )
+        )
+
+    def _take_over(self, rebuild: Rebuild, base: int) -> None:
+        """Go on with the state that a rebuild has made: its state is on disk already."""
+        new = replace(rebuild.generation, base=base)
+        write_generation(self._zookeeper, self._plan.table, new)
+        self._note(f"generation {new.number} goes on at version {base}")
 
     def _on_version(self, report: VersionReport) -> None:
         self._failures = 0
@@ -228,9 +257,9 @@ class LocalCoordinator:
         present = incarnation_of(self._zookeeper, plan)
         if now is not None:
             check_incarnation(plan, now, present)
-        request = read_request(self._zookeeper, plan.table)
         newest = max(sent.newest(), self._progress.newest_sent())
-        reason = why_new(now, ENGINE, request, present)
+        # One that is asked for is made beside the present one.
+        reason = why_new(now, ENGINE, None, present)
         if reason is None and now is not None:
             version = _version(self._open_state(now))
             if max(version, self._progress.newest_sent()) > sent.newest():
@@ -240,12 +269,12 @@ class LocalCoordinator:
         offsets = open_offsets(plan.stream).read()
         new = following(
             now,
-            request,
+            read_request(self._zookeeper, plan.table),
             newest,
             {partition: found.latest for partition, found in offsets.items()},
             engine=ENGINE,
             incarnation=present,
-            folder=f"generation-{uuid.uuid4().hex[:12]}",
+            folder=_new_folder(),
         )
         self._close_state(forget=True)
         write_generation(self._zookeeper, plan.table, new)
@@ -256,7 +285,7 @@ class LocalCoordinator:
         """The state of a generation, which may be empty."""
         if self._state is None or self._state[0] != generation.folder:
             self._close_state(forget=True)
-            state = Store(self._options.folder / str(self._plan.table) / generation.folder)
+            state = Store(self._folder / generation.folder)
             self._state = (generation.folder, state)
             if state.up_to is None or state.up_to.generation != generation.number:
                 state.begin(StoredUpTo(generation.number, generation.base - 1))
@@ -271,6 +300,12 @@ class LocalCoordinator:
         if forget:
             state.delete()
 
+    def _sweep(self, generation: Generation) -> None:
+        """Delete states that were left behind, as by a rebuild that was killed."""
+        for path in self._folder.iterdir():
+            if path.name != generation.folder and path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+
     def _source(self) -> InputTopic:
         return InputTopic(
             self._plan.stream,
@@ -278,6 +313,36 @@ class LocalCoordinator:
             allow_data_loss=self._options.allow_data_loss,
             note=self._note,
         )
+
+
+class _Duties:
+    """What is done between versions, once a second."""
+
+    def __init__(
+        self,
+        begin: Callable[[Generation, int, ExitStack], Rebuild],
+        look: Callable[[], int],
+        clock: Clock,
+    ) -> None:
+        self.rebuild: Rebuild | None = None
+        self._begin = begin
+        self._look = look
+        self._clock = clock
+        self._looked_s = 0.0
+
+    def turn(self, generation: Generation, opened: ExitStack) -> Rebuild | None:
+        """Look, if it is time; returns the rebuild that is under way."""
+        now_s = self._clock.monotonic()
+        if now_s - self._looked_s >= _CHECK_EVERY_S:
+            self._looked_s = now_s
+            asked = self._look()
+            if self.rebuild is None and asked > generation.number:
+                self.rebuild = self._begin(generation, asked, opened)
+        return self.rebuild
+
+
+def _new_folder() -> str:
+    return f"generation-{uuid.uuid4().hex[:12]}"
 
 
 def _version(state: Store) -> int:

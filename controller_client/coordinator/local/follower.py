@@ -7,21 +7,21 @@ the input was split into versions does not matter to it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from controller_client.coordinator.entries import Entries
 from controller_client.coordinator.local.input_topic import InputTopic
-from controller_client.coordinator.local.steps import step
+from controller_client.coordinator.local.steps import Step, step
 from controller_client.coordinator.reading.records import Messages, RecordReader
 from controller_client.coordinator.sent_versions import SentVersions
 from controller_client.coordinator.state.store import Store, StoredUpTo
 from controller_client.errors import SourceError
 from controller_client.upsert.update_message import VersionRecord
 
-__all__ = ["floors_of", "follow"]
+__all__ = ["floors_of", "follow", "replay"]
 
 _ROWS = 50_000
 _WAIT_S = 1.0
@@ -44,25 +44,49 @@ def follow(store: Store, source: InputTopic, reader: RecordReader, sent: SentVer
     Raises:
         SourceError: Kafka does not answer, or has not all of the input any more.
     """
+    return sum(step.rows for step in replay(store, source, reader, sent))
+
+
+def replay(
+    store: Store,
+    source: InputTopic,
+    reader: RecordReader,
+    sent: SentVersions,
+    *,
+    since: int | None = None,
+    most_rows: int = _ROWS,
+) -> Iterator[Step]:
+    """Bring a state to the newest version, and yield what each part of the input did.
+
+    Args:
+        store: As of :func:`follow`.
+        source: Likewise.
+        reader: Likewise.
+        sent: Likewise.
+        since: Follow the versions of all generations from this version on; None: those of the state's own.
+        most_rows: Of one part.
+
+    Raises:
+        SourceError: As of :func:`follow`.
+    """
     now = store.up_to
     if now is None:
-        return 0
-    rows = 0
+        return
     newest: VersionRecord | None = None
     offset = now.record_offset
     for found in sent.records_after(offset + 1):
         record = found.record
-        if record.generation != now.generation or record.version <= now.version:
+        if record.version <= now.version:
+            continue
+        if record.version < since if since is not None else record.generation != now.generation:
             continue
         if floors_of(record) != now.floors:
             if newest is not None:  # the former floors count up to here
-                now, read = _read_up_to(newest, offset, now, store, source, reader)
-                rows += read
-            now = replace(now, floors=floors_of(record))
+                yield from _read_up_to(newest, offset, now, store, source, reader, most_rows)
+            now = replace(store.up_to or now, floors=floors_of(record))
         newest, offset = record, found.offset
     if newest is not None:
-        rows += _read_up_to(newest, offset, now, store, source, reader)[1]
-    return rows
+        yield from _read_up_to(newest, offset, now, store, source, reader, most_rows)
 
 
 def floors_of(record: VersionRecord) -> tuple[int, ...]:
@@ -80,14 +104,15 @@ def _read_up_to(
     store: Store,
     source: InputTopic,
     reader: RecordReader,
-) -> tuple[StoredUpTo, int]:
-    """Read the input of versions up to one; returns what the state is of then, and how many rows it read."""
+    most_rows: int,
+) -> Iterator[Step]:
+    """Read the input of versions up to one, which the state is of then."""
     behind = {each: end for each, end in record.ends.items() if now.ends.get(each, 0) < end}
     if behind:
         source.begin(now.ends, only=behind)
-    rows = silent = 0
+    silent = 0
     while any(source.ends.get(each, 0) < end for each, end in behind.items()):
-        messages = source.take(_ROWS, _WAIT_S)
+        messages = source.take(most_rows, _WAIT_S)
         silent = 0 if len(messages) else silent + 1
         if silent == _PATIENCE:
             raise SourceError(
@@ -96,18 +121,15 @@ def _read_up_to(
                 expected=f"offsets {behind}",
                 remedy="if the topic was cut, 'pinotctl upsert rebuild' reads it from its beginning",
             )
-        messages = _before(messages, behind)
-        rows += len(messages)
         done = step(
-            *(store, reader, now, messages),
+            *(store, reader, now, _before(messages, behind)),
             {each: min(end, behind[each]) for each, end in source.ends.items() if each in behind},
         )
         now = done.up_to
         done.keep(store)
+        yield done
     ends = {each: max(end, now.ends.get(each, 0)) for each, end in record.ends.items()}
-    now = replace(now, version=record.version, ends=ends, record_offset=offset)
-    store.put(Entries.empty(), now, 0)
-    return now, rows
+    store.put(Entries.empty(), replace(now, version=record.version, ends=ends, record_offset=offset), 0)
 
 
 def _before(messages: Messages, ends: Mapping[int, int]) -> Messages:

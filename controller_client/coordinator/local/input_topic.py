@@ -74,6 +74,10 @@ class InputTopic:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let Kafka go."""
         self._consumer.close()
 
     @property

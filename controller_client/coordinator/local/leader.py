@@ -6,13 +6,17 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from controller_client.clock import Clock
 from controller_client.coordinator.floors import Floors
 from controller_client.coordinator.generation import Generation
 from controller_client.coordinator.local.input_topic import InputTopic
+from controller_client.coordinator.local.rebuild import Rebuild
 from controller_client.coordinator.local.steps import Step, step
 from controller_client.coordinator.reading.records import Messages, RecordReader
 from controller_client.coordinator.report import VersionReport
+from controller_client.coordinator.rules import Resolution
 from controller_client.coordinator.state.store import Store
 from controller_client.coordinator.updates_topic import UpdatesTopic
 from controller_client.coordinator.version_events import events_of
@@ -72,17 +76,20 @@ class Leader:
         self._most_rows = most_rows
         self._interval_s = interval_s
         self._on_version = on_version
+        self._rebuild: Rebuild | None = None
+        self._to_send: list[Resolution] = []
 
-    def run(self, stop: threading.Event, goes_on: Callable[[], bool], *, once: bool) -> bool:
+    def run(self, stop: threading.Event, duties: Callable[[], Rebuild | None], *, once: bool) -> bool:
         """Make versions until it is to stop.
 
         Args:
             stop: Set when it is to end.
-            goes_on: Asked before each version, and some times a second while there is nothing to do.
+            duties: Called before each version, and some times a second while there is nothing to do; returns
+                a rebuild that is to go on beside the versions.
             once: End when all that is there is in a version.
 
         Returns:
-            Whether it ended because all is done, or ``stop`` is set.
+            Whether it ended because all is done, or ``stop`` is set; else the rebuild takes over.
 
         Raises:
             SourceError: Kafka, or the schema registry, does not answer; the state has only what was sent.
@@ -90,30 +97,50 @@ class Leader:
             OutcomeUnknownError: Whether the last version was sent is not known; it is not in the state.
             OSError: The disk is full, or broken.
         """
-        source = self._parts.source
+        source, clock = self._parts.source, self._parts.clock
         now = self._parts.store.up_to
         source.begin(now.ends if now else {})
         empty = 0
-        while not stop.is_set() and goes_on():
-            began_s = self._parts.clock.monotonic()
-            messages = source.take(self._most_rows, _IDLE_S)
+        while not stop.is_set():
+            self._rebuild = duties()
+            began_s = clock.monotonic()
+            messages = source.take(self._most_rows, 0.0 if self._rebuild else _IDLE_S)
             if self._advance(messages):
                 empty = 0
-                stop.wait(max(0.0, self._interval_s - (self._parts.clock.monotonic() - began_s)))
             else:
                 empty += 1
-            if once and empty and source.at_end:
+            if self._rebuild is not None and self._goes_over(self._rebuild):
+                return False
+            if once and empty and source.at_end and self._rebuild is None:
                 return True
-        return stop.is_set()
+            if not empty:
+                stop.wait(max(0.0, self._interval_s - (clock.monotonic() - began_s)))
+        return True
 
-    def _advance(self, messages: Messages) -> bool:
-        """Make a version, where there is something for it."""
+    def _goes_over(self, rebuild: Rebuild) -> bool:
+        """Let a rebuild do its next part; whether its state is the one to go on with."""
+        part = rebuild.next()
+        if part is not None:
+            self._to_send.append(part.resolution)
+        now = self._parts.store.up_to
+        if now is None or not rebuild.takes_over(now):
+            return False
+        if self._to_send:
+            # The state of the new version is that of the one before.
+            self._advance(None)
+            now = self._parts.store.up_to
+        return now is not None and rebuild.takes_over(now)
+
+    def _advance(self, messages: Messages | None) -> bool:
+        """Make a version, where there is something for it; without messages, of a rebuild's events alone."""
         parts = self._parts
         now = parts.store.up_to
         if now is None:
             return False
-        ends = dict(parts.source.ends)
-        if not len(messages) and ends == now.ends:
+        ends = dict(parts.source.ends) if messages is not None else now.ends
+        if messages is None:
+            messages = Messages(np.empty(0, np.int32), np.empty(0, np.int64), [])
+        if not len(messages) and ends == now.ends and not self._to_send:
             return False
         now = replace(now, floors=parts.floors.after(now.floors))
         done = step(parts.store, parts.reader, now, messages, ends)
@@ -129,7 +156,7 @@ class Leader:
         )
         held_back = parts.generation.holds_back(ends)
         at_ms = int(parts.clock.now() * 1000)
-        events = events_of(done.resolution, version)
+        events = events_of([done.resolution, *self._to_send], version)
         offset = parts.topic.send_version(
             events,
             {}
@@ -141,6 +168,7 @@ class Leader:
             VersionRecord(version, parts.generation.number, ends, dict(enumerate(done.up_to.floors))),
         )
         # Only what is sent is known: what was sent before a kill is read from the input again.
+        self._to_send.clear()
         done.keep(parts.store, replace(done.up_to, version=version, record_offset=offset))
         self._on_version(
             VersionReport(

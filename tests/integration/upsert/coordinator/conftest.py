@@ -59,14 +59,23 @@ class CoordinatedTable:
         """``pinotctl`` of this checkout, for this cluster."""
         return pinotctl(*arguments, controller=self.pinot.controller_url)
 
-    def start(self, *options: str) -> subprocess.Popen[bytes]:
-        """Start a coordinator; what it says goes on in one file."""
+    def start(self, *options: str, folder: str = "") -> subprocess.Popen[bytes]:
+        """Start a coordinator, with a folder of its own below the table's; what all say is in one log."""
         spark = LOCAL_SPARK if self.engine == "spark" else None
         process = start_coordinator(
-            self.name, self.folder, self.pinot.controller_url, "--buckets=3", *options, spark=spark
+            self.name,
+            self.folder,
+            self.pinot.controller_url,
+            *("--buckets=3", *options),
+            spark=spark,
+            checkpoint=folder or "checkpoint",
         )
         self._runs.append(process)
         return process
+
+    def has_state(self, folder: str) -> bool:
+        """Whether a coordinator of the engine local keeps a state there."""
+        return any((self.folder / folder).glob("*/*/manifest.json"))
 
     def end(self, process: subprocess.Popen[bytes], number: signal.Signals = signal.SIGTERM) -> int:
         """Send a signal; returns what the process ended with."""

@@ -1,0 +1,95 @@
+"""A new state beside the present one: versions go on while it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from controller_client.coordinator.entries import Entries
+from controller_client.coordinator.generation import Generation
+from controller_client.coordinator.local.follower import replay
+from controller_client.coordinator.local.input_topic import InputTopic
+from controller_client.coordinator.local.steps import Step
+from controller_client.coordinator.reading.records import RecordReader
+from controller_client.coordinator.sent_versions import SentVersions
+from controller_client.coordinator.state.store import Store, StoredUpTo
+
+__all__ = ["Rebuild"]
+
+_ROWS = 50_000
+"""Of one part: a version waits for it, a quarter of a second."""
+
+
+class Rebuild:
+    """Reads the input again, part by part, between the versions of the present state.
+
+    What the parts do is sent again with the versions that are made meanwhile: who has those events forgets
+    them, who has lost them gets them.
+
+    Args:
+        generation: The new one; its base counts for nothing until it takes over.
+        store: Its state, empty; closed with this.
+        source: The input, read by this alone; closed with this.
+        reader: Of the table's messages.
+        sent: The updates topic.
+    """
+
+    def __init__(
+        self,
+        generation: Generation,
+        store: Store,
+        source: InputTopic,
+        reader: RecordReader,
+        sent: SentVersions,
+    ) -> None:
+        self.generation = generation
+        self._store = store
+        self._source = source
+        self._reader = reader
+        self._sent = sent
+        self._parts: Iterator[Step] = iter(())
+        store.begin(StoredUpTo(generation.number, generation.since - 1))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._source.close()
+        self._store.close()
+
+    def next(self) -> Step | None:
+        """Read the next part; None where the state is where the newest version is.
+
+        Raises:
+            SourceError: Kafka does not answer, or has not all of the input any more.
+            OSError: The disk is full, or broken.
+        """
+        part = next(self._parts, None)
+        if part is None:  # versions came meanwhile
+            self._parts = replay(
+                *(self._store, self._source, self._reader, self._sent),
+                since=self.generation.since,
+                most_rows=_ROWS,
+            )
+            part = next(self._parts, None)
+        return part
+
+    def takes_over(self, present: StoredUpTo) -> bool:
+        """Have the state on disk as that of the present version, if it has caught up with it.
+
+        Raises:
+            OSError: The disk is full, or broken.
+        """
+        now = self._store.up_to
+        if now is None or now.ends != present.ends:
+            return False
+        up_to = replace(
+            now, version=present.version, floors=present.floors, record_offset=present.record_offset
+        )
+        self._store.put(Entries.empty(), up_to, 0)
+        self._store.write()
+        return True

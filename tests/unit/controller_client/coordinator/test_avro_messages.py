@@ -1,0 +1,95 @@
+"""Avro messages: with a given schema, and of Confluent's own serializer with a schema registry."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import fastavro
+import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+from controller_client.coordinator.reading.avro_messages import AvroMessages
+from controller_client.coordinator.reading.recipe import MessageFormat
+from controller_client.errors import ConfigError, SourceError
+from tests.support.schema_registry import SchemaRegistry, schema_registry
+
+_LOGIN = "reader:do not tell"
+_AT = {"type": "long", "logicalType": "timestamp-millis"}
+_OLD: dict[str, Any] = {
+    "type": "record",
+    "name": "Row",
+    "fields": [{"name": "id", "type": "string"}, {"name": "at", "type": ["null", _AT]}],
+}
+_NEW: dict[str, Any] = {**_OLD, "fields": [{"name": "more", "type": "int"}, *_OLD["fields"]]}
+
+
+@pytest.fixture
+def registry() -> Iterator[SchemaRegistry]:
+    with schema_registry(_LOGIN) as running:
+        yield running
+
+
+def confluents(registry: SchemaRegistry, schema: dict[str, Any], row: dict[str, Any]) -> bytes:
+    """A message as a user's producer writes it."""
+    client = SchemaRegistryClient({"url": registry.url, "basic.auth.user.info": _LOGIN})
+    serialize = AvroSerializer(client, json.dumps(schema))
+    message = serialize(row, SerializationContext("rows", MessageField.VALUE))
+    assert isinstance(message, bytes)
+    return message
+
+
+def test_each_message_is_read_with_the_schema_that_it_was_written_with(registry: SchemaRegistry) -> None:
+    messages = [
+        confluents(registry, _OLD, {"id": "a", "at": 5}),
+        confluents(registry, _NEW, {"more": 3, "id": "b", "at": None}),
+        confluents(registry, _OLD, {"id": "c", "at": None}),
+    ]
+    unknown = b"\x00\x00\x00\x00\x63" + messages[0][5:]
+    other = [b"", b"\x00", b"\x01" + messages[0][1:], messages[0][:7], unknown, b"hello"]
+    reader = AvroMessages(MessageFormat(registry_url=registry.url, registry_login=_LOGIN, confluent=True))
+    registry.asked.clear()
+    assert reader.read([*messages, *other, *messages[:1]]) == [
+        {"id": "a", "at": 5},  # the number that Pinot stores, and not a time
+        {"more": 3, "id": "b", "at": None},
+        {"id": "c", "at": None},
+        *[None] * len(other),
+        {"id": "a", "at": 5},
+    ]
+    assert sorted(registry.asked) == ["/schemas/ids/7", "/schemas/ids/8", "/schemas/ids/99"]
+
+
+def test_a_registry_that_refuses_or_is_away_is_an_error_without_the_password(
+    registry: SchemaRegistry,
+) -> None:
+    message = confluents(registry, _OLD, {"id": "a", "at": 5})
+    for url, login, said in (
+        (registry.url, "reader:wrong", "answered 401"),
+        ("http://127.0.0.1:9", _LOGIN, "does not answer"),
+    ):
+        reader = AvroMessages(MessageFormat(registry_url=url, registry_login=login, confluent=True))
+        with pytest.raises(SourceError, match=said) as caught:
+            reader.read([message])
+        assert login.partition(":")[2] not in f"{caught.value} {caught.value!r}"
+
+
+def test_a_given_schema_reads_plain_messages_and_those_with_a_head() -> None:
+    data = io.BytesIO()
+    fastavro.schemaless_writer(data, fastavro.parse_schema(_OLD), {"id": "x", "at": 9})
+    plain = AvroMessages(MessageFormat(json.dumps(_OLD)))
+    assert plain.read([data.getvalue(), b"\x07"]) == [{"id": "x", "at": 9}, None]
+    headed = AvroMessages(MessageFormat(json.dumps(_OLD), confluent=True))
+    assert headed.read([b"\x00\x00\x00\x00\x09" + data.getvalue(), data.getvalue()]) == [
+        {"id": "x", "at": 9},
+        None,
+    ]
+
+
+@pytest.mark.parametrize("schema", ["", "{", '{"type": "nothing"}', "7"])
+def test_what_is_no_schema_is_refused(schema: str) -> None:
+    with pytest.raises(ConfigError, match="Avro schema of the messages"):
+        AvroMessages(MessageFormat(schema or "''"))

@@ -1,0 +1,34 @@
+"""The events of a version, partition by partition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from controller_client.coordinator.entries import Entries
+from controller_client.coordinator.rules import Resolution
+from controller_client.coordinator.version_events import events_of
+
+
+def entries_of(*places: tuple[int, int]) -> Entries:
+    rows = Entries.empty().take(np.zeros(0, np.intp)).rows()
+    rows = np.zeros(len(places), rows.dtype)
+    rows["partition"], rows["offset"] = [p for p, _ in places], [o for _, o in places]
+    return Entries.of_rows(rows)
+
+
+def test_inserts_go_before_deletes_and_each_by_offset() -> None:
+    one = Resolution(Entries.empty(), entries_of((1, 9), (1, 4), (0, 2)), entries_of((1, 2), (3, 8)))
+    other = Resolution(Entries.empty(), entries_of((1, 5)), entries_of((1, 4)))
+    found = {
+        p: (e.version, e.offsets.tolist(), e.deleted.tolist()) for p, e in events_of([one, other], 7).items()
+    }
+    assert found == {
+        0: (7, [2], [False]),
+        1: (7, [4, 5, 9, 2, 4], [False, False, False, True, True]),
+        3: (7, [8], [True]),
+    }
+
+
+def test_nothing_has_no_events() -> None:
+    nothing = Resolution(Entries.empty(), Entries.empty(), Entries.empty())
+    assert events_of([nothing], 7) == {}
