@@ -22,6 +22,7 @@ from tests.support.kafka import Kafka
 from tests.support.kafka_topics import Topic
 from tests.support.pinot_services import HOSTED_TENANT
 from tests.support.realtime_tables import TRANSACTIONAL, planned_upsert, realtime_schema, realtime_table
+from tests.support.spark import LOCAL_SPARK
 from tests.support.wait import wait_for
 
 PARTITIONS = 4
@@ -38,6 +39,7 @@ class Place:
         store: The property store.
         folder: For the coordinator's checkpoint and log.
         rows_per_segment: A segment is sealed when it has so many.
+        engine: Of its coordinator.
     """
 
     def __init__(
@@ -48,14 +50,16 @@ class Place:
         store: PropertyStore,
         folder: Path,
         rows_per_segment: int,
+        engine: str,
     ) -> None:
         self.name = f"oracle_{uuid.uuid4().hex[:8]}"
         self.full_name = TableName(f"{self.name}_REALTIME")
         self.pinot, self.kafka, self.client, self.store, self.folder = pinot, kafka, client, store, folder
         self._topic = Topic(kafka.bootstrap, self.name, PARTITIONS)
         self.updates = Topic(kafka.bootstrap, f"{self.full_name}.updates", PARTITIONS)
-        self.feed = Feed(kafka.bootstrap, self.name, PARTITIONS, seed=rows_per_segment)
+        self.feed = Feed(kafka.bootstrap, self.name, PARTITIONS, seed=rows_per_segment + 29)
         self.reader = Reader(pinot, f"select count(*), sum(value) from {self.name}")
+        self._engine = engine
         self._coordinator: subprocess.Popen[bytes] | None = None
         config = realtime_table(
             self.name,
@@ -73,7 +77,11 @@ class Place:
     def start_coordinator(self) -> None:
         """Start it, or start it again where its checkpoint is."""
         self._coordinator = start_coordinator(
-            self.name, self.folder, self.pinot.controller_url, "--buckets=4"
+            self.name,
+            self.folder,
+            self.pinot.controller_url,
+            *(["--buckets=4"] if self._engine == "spark" else []),
+            spark=LOCAL_SPARK if self._engine == "spark" else None,
         )
 
     def kill_coordinator(self) -> None:

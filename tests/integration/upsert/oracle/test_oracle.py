@@ -13,6 +13,7 @@ from tests.faults.file_ingestion.expiry import expire_owner
 from tests.integration.upsert.oracle.place import Place
 from tests.integration.upsert.oracle.reader import Reader
 from tests.support.cluster import PinotCluster
+from tests.support.full import FULL
 from tests.support.kafka import Kafka
 from tests.support.needs import Need, needs
 from tests.support.pinot_services import HOSTED_ADDRESSES
@@ -20,7 +21,7 @@ from tests.support.summary import SUMMARY
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
-MakePlace = Callable[[int], Place]
+MakePlace = Callable[[int, str], Place]
 
 _HOSTED_2 = HOSTED_ADDRESSES["hosted_2"][0]
 
@@ -35,10 +36,10 @@ def make_place(pinot: PinotCluster, kafka: Kafka, tmp_path: Path) -> Iterator[Ma
         PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
     ):
 
-        def make(rows_per_segment: int) -> Place:
+        def make(rows_per_segment: int, engine: str) -> Place:
             folder = tmp_path / str(len(made))
             folder.mkdir()
-            place = Place(pinot, kafka, client, store, folder, rows_per_segment)
+            place = Place(pinot, kafka, client, store, folder, rows_per_segment, engine)
             made.append(place)
             place.start_coordinator()
             place.reader.start()
@@ -117,9 +118,12 @@ _FAULTS = (
 )
 
 
-def test_every_answer_is_of_one_version(make_place: MakePlace, pytestconfig: pytest.Config) -> None:
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=FULL)])
+def test_every_answer_is_of_one_version(
+    make_place: MakePlace, engine: str, pytestconfig: pytest.Config
+) -> None:
     size = _size_of(pytestconfig)
-    place = make_place(size.rows_per_segment)
+    place = make_place(size.rows_per_segment, engine)
     place.feed.insert(size.keys)
     place.wait_answered(size.keys)
     for fault in _FAULTS:
@@ -136,7 +140,7 @@ def test_every_join_is_of_one_version_of_each_table(
     make_place: MakePlace, pinot: PinotCluster, pytestconfig: pytest.Config
 ) -> None:
     size = _size_of(pytestconfig)
-    a, b = places = (make_place(size.rows_per_segment), make_place(size.rows_per_segment))
+    a, b = places = tuple(make_place(size.rows_per_segment, "local") for _ in range(2))
     for place in places:
         place.feed.insert(size.keys)
     for place in places:
