@@ -221,7 +221,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--repeat", type=int, default=5, help="of each query in a turn")
     parser.add_argument("--max-rows-per-version", default="60000")
-    parser.add_argument("--version-interval", default="1", help="seconds between versions, at least")
+    parser.add_argument("--version-interval", default="0.25", help="seconds between versions, at least")
     parser.add_argument("--buckets", default="16")
     parser.add_argument("--java-opts", default="-Xms256m -Xmx2g")
     parser.add_argument("--timeout-s", type=float, default=600.0, help="of each wait")
@@ -249,7 +249,7 @@ def run(arguments: argparse.Namespace, folder: Path, at_end: ExitStack) -> dict[
     store = at_end.enter_context(PropertyStore(place.cluster.zookeeper_address, place.cluster.cluster_name))
     options = " ".join((arguments.java_opts, *logging_options(level="warn")))
     coordinator = ["--max-rows-per-version", arguments.max_rows_per_version, "--buckets", arguments.buckets]
-    coordinator += ["--version-interval", arguments.trigger_interval]
+    coordinator += ["--version-interval", arguments.version_interval]
     tables: list[Contender] = []
     for number, name in enumerate(_KINDS):
         port = arguments.port_base + 40 + 10 * number

@@ -7,7 +7,7 @@
         primaryKey               user,account        columns, by comma
         upsert.timestampColumn   updatedAt           LONG or TIMESTAMP, milliseconds
         upsert.updatesTopic      t_REALTIME.updates
-        upsert.retentionMs       1209600000          how long a key is known after its last record
+        upsert.retentionMs       1209600000          how long the updates topic keeps its messages
         upsert.order             package.module:function       only where it is not the timestamp
 """
 
@@ -38,7 +38,7 @@ class UpsertSettings:
         timestamp_column: Of two records with one key, that with the greater time stays; then the greater
             offset, then the greater partition.
         updates_topic: Kafka topic of the segment update events, in the table's own Kafka.
-        retention_ms: A key is forgotten so long after its last record, in milliseconds of Kafka's timestamps.
+        retention_ms: So long, in milliseconds, the updates topic keeps its messages: the table's retention.
         order: ``module:function`` that ranks records in place of the timestamp; None takes that.
     """
 
