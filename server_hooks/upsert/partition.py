@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -50,6 +50,10 @@ class Rows(Protocol):
 
     def values(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return all rows' offsets, inserting and deleting versions."""
+        ...
+
+    def end(self) -> None:
+        """Nothing more is written: the segment is gone, or another copy is in its place."""
         ...
 
 
@@ -105,14 +109,12 @@ class Partition:
             they are indexed.
     """
 
-    def __init__(self, known: LogSummary, wrote: Callable[[int], None]) -> None:
+    def __init__(self, known: LogSummary) -> None:
         """Make one without segments.
 
         Args:
             known: What was taken in an earlier life of the server, and is in the log.
-            wrote: Called after something was written about a version or later ones, in the thread that wrote.
         """
-        self._wrote = wrote
         self.counts = False
         self._sealed: dict[str, Rows] = {}
         self._consuming: dict[str, ConsumingPart] = {}
@@ -198,8 +200,8 @@ class Partition:
         before = self.rows_of(rows.name)
         if before is not None:
             rows.take_over(*before.values())
+            before.end()
         rows.apply(self._pending)
-        self._wrote(0)
         self._consuming.pop(rows.name, None)
         self._sealed[rows.name] = rows
 
@@ -212,8 +214,9 @@ class Partition:
 
     def detach(self, name: str) -> None:
         """Forget a segment that is gone."""
-        self._sealed.pop(name, None)
-        self._consuming.pop(name, None)
+        for parts in (self._sealed, self._consuming):
+            if rows := parts.pop(name, None):
+                rows.end()
         if not self._consuming:
             self._pending = _NONE
 
@@ -248,7 +251,6 @@ class Partition:
         if self._consuming:
             waiting = ~found & (events.offsets >= self._position)
             self._pending = self._pending.plus(events.where(waiting))
-        self._wrote(int(events.versions.min()))
 
     def _apply_sealed(self, events: EventColumns, done: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Segments of a partition have offsets apart from each other, so an event is about one of them."""

@@ -32,16 +32,14 @@ class TableState:
     Args:
         folder: Its logs and its checkpoint; made where it is not there.
         clock: Time.
-        wrote: As of :class:`~server_hooks.upsert.partition.Partition`.
 
     Raises:
         OSError: The disk refuses.
     """
 
-    def __init__(self, folder: Path, clock: Clock, wrote: Callable[[int], None]) -> None:
+    def __init__(self, folder: Path, clock: Clock) -> None:
         self._folder = folder
         self._clock = clock
-        self._wrote = wrote
         self._changed = threading.Condition()
         self._partitions: dict[int, Partition] = {}
         self._logs: dict[int, UpdatesLog] = {}
@@ -254,7 +252,7 @@ class TableState:
         if number not in self._partitions:
             log = UpdatesLog(self._folder / str(number))
             self._logs[number] = log
-            self._partitions[number] = Partition(log.summary(), self._wrote)
+            self._partitions[number] = Partition(log.summary())
         return self._partitions[number], self._logs[number]
 
 

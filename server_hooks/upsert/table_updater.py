@@ -70,7 +70,7 @@ class TableUpdater:
         clock: Clock,
     ) -> None:
         self.table = config.name_with_type
-        self.state = TableState(folder, clock, partial(served_versions.wrote, self.table))
+        self.state = TableState(folder, clock)
         self._store = store
         self._instance = instance
         self._wait_s = wait_s
@@ -105,7 +105,7 @@ class TableUpdater:
             PinotPluginError: It is no segment of an upsert table; or ZooKeeper does not answer.
             OSError: The disk refuses.
         """
-        rows = _sealed(segment, added)
+        rows = self._sealed(segment, added)
         if server_is_open and not self._is_open:
             self._catch_up(segment.name)
         self.state.attach_sealed(segment.partition, rows)
@@ -121,7 +121,15 @@ class TableUpdater:
             start = self._place.consuming_start(manager)
             if start is None:
                 return  # a sealed one: that came through before_add
-            part = ConsumingRows(table, manager, segment.name, segment.sequence, start, _release_in_thread)
+            part = ConsumingRows(
+                table,
+                manager,
+                segment.name,
+                segment.sequence,
+                start,
+                served_versions.attach(self.table, manager.getSegment()),
+                _release_in_thread,
+            )
             self.state.attach_consuming(segment.partition, part)
         finally:
             table.releaseSegment(manager)
@@ -186,11 +194,17 @@ class TableUpdater:
             return
         try:
             if self._place.consuming_start(manager) is None:
-                self.state.attach_sealed(segment.partition, _sealed(segment, manager.getSegment()))
+                self.state.attach_sealed(segment.partition, self._sealed(segment, manager.getSegment()))
                 return
         finally:
             table.releaseSegment(manager)
         self.consuming(table, segment, server_is_open=False)
+
+    def _sealed(self, segment: SegmentName, pinot_segment: Any) -> SealedRows:
+        metadata = pinot_segment.getSegmentMetadata()
+        folder = Path(str(metadata.getIndexDir().getPath()))
+        versions = served_versions.attach(self.table, pinot_segment)
+        return SealedRows(segment.name, folder, int(metadata.getTotalDocs()), versions)
 
     def _newest_here(self, ideal_state: IdealState) -> dict[int, SegmentName]:
         return {
@@ -250,12 +264,6 @@ class TableUpdater:
         )
         write_server(self._store, self.table, record)
         self._reported, self._session = reported, session
-
-
-def _sealed(segment: SegmentName, pinot_segment: Any) -> SealedRows:
-    metadata = pinot_segment.getSegmentMetadata()
-    folder = Path(str(metadata.getIndexDir().getPath()))
-    return SealedRows(segment.name, folder, int(metadata.getTotalDocs()))
 
 
 def _release_in_thread(table: Any, manager: Any) -> None:

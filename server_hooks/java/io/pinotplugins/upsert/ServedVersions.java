@@ -21,11 +21,6 @@ public final class ServedVersions {
         of(table).complete(version);
     }
 
-    /** Something was written about this version of a table, or later ones; after it was. */
-    public static void wrote(String table, long version) {
-        of(table).wrote(version);
-    }
-
     /** The table is gone. */
     public static void forget(String table) {
         TABLES.remove(table);

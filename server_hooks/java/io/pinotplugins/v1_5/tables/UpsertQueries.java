@@ -12,7 +12,6 @@ import org.apache.pinot.common.utils.config.QueryOptionsUtils;
 import org.apache.pinot.segment.spi.IndexSegment;
 import org.apache.pinot.segment.spi.SegmentContext;
 import org.apache.pinot.spi.exception.BadQueryRequestException;
-import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
 import org.roaringbitmap.buffer.MutableRoaringBitmap;
 
 /** What queries see of upsert tables: of each segment, the rows of the version that the query names. */
@@ -78,13 +77,8 @@ public final class UpsertQueries {
     private static MutableRoaringBitmap rows(TableVersions versions, IndexSegment segment, long version)
             throws IOException {
         int count = segment.getSegmentMetadata().getTotalDocs();
-        if (count == 0) {
-            return new MutableRoaringBitmap(); // it may have no columns
-        }
-        // In this order: a row's delete is written after its insert.
-        ImmutableRoaringBitmap until = versions.bitmap(segment, SystemColumns.VALID_UNTIL, version, count);
-        ImmutableRoaringBitmap from = versions.bitmap(segment, SystemColumns.VALID_FROM, version, count);
-        return ImmutableRoaringBitmap.andNot(from, until);
+        // A segment without rows may have no columns.
+        return count == 0 ? new MutableRoaringBitmap() : versions.visible(segment, version, count);
     }
 
     /** The option of a query, or of the one that it is in. */
