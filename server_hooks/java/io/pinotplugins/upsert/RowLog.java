@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.roaringbitmap.buffer.MutableRoaringBitmap;
 
-/** Which rows had which version written into one column, for the newest versions; for one thread at a time. */
+/** Which rows had which version written into one column, for the newest versions; one thread at a time. */
 final class RowLog {
     /** Together 1 MiB a column, and twice that for a moment. */
     private static final int MOST_ROWS = 1 << 18;

@@ -5,7 +5,7 @@ import java.util.Deque;
 import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
 import org.roaringbitmap.buffer.MutableRoaringBitmap;
 
-/** The rows of a segment that have a value of 0 to a version in a column; never changed, so queries share it. */
+/** The rows of a segment with a value of 0 to a version in a column; never changed, so queries share it. */
 final class VersionBitmap {
     /** Those that were asked for last, the newest question first. */
     static final class Recent {
