@@ -25,6 +25,7 @@ module                    what
 ``consuming_rows``        the columns of a consuming segment, in Pinot's memory
 ``table_state``           a table's partitions, logs and segments, for all threads
 ``updates_topic``         the messages as Kafka has them
+``helix_session``         this server's session with ZooKeeper
 ``follower``              the thread of a table
 ``table_updater``         one table: Pinot's calls, the topic and ZooKeeper together
 ``hook``                  the tables of the server

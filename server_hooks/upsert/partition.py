@@ -143,6 +143,11 @@ class Partition:
         return len(self._pending)
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether rows are still to be indexed of which a version that has ended, or an event, is."""
+        return bool(len(self._pending) or (self.counts and self._ends))
+
+    @property
     def consuming_segment(self) -> str | None:
         """The newest consuming segment."""
         newest = max(self._consuming.values(), key=lambda each: each.sequence, default=None)

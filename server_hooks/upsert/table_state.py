@@ -47,6 +47,7 @@ class TableState:
         self._mark = Complete(NIL, 0)
         self._may_lower = False
         self._is_whole = False
+        self._waiting = 0
         self.is_missing_segments = False
         """Whether Pinot has a segment of the table that is not attached: then the mark stands still."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -68,7 +69,7 @@ class TableState:
             return {number: log.summary().next or 0 for number, log in self._logs.items()}
 
     def take(self, number: int, messages: Sequence[Message]) -> None:
-        """Write messages of a partition into its log, then apply them.
+        """Write messages of a partition into its log, then apply them; see :meth:`sync`.
 
         Raises:
             OSError: The disk refuses; nothing was applied, try again.
@@ -78,6 +79,20 @@ class TableState:
             self._logs[number].append(messages)
             self._partitions[number].take([message for _, _, message in messages])
             self._changed.notify_all()
+
+    def sync(self) -> None:
+        """Have the disk hold what was taken: before a version that is complete is told to anybody.
+
+        Raises:
+            OSError: The disk refuses; try again.
+        """
+        for log in list(self._logs.values()):
+            log.sync()
+
+    def is_waiting(self) -> bool:
+        """Whether rows are to come for versions that have ended, or somebody waits for something."""
+        with self._changed:
+            return self._waiting > 0 or any(each.is_waiting for each in self._partitions.values())
 
     def refresh(self) -> None:
         """Look how far the consuming segments are."""
@@ -214,11 +229,17 @@ class TableState:
             timeout_s: How long at most.
         """
         deadline = self._clock.monotonic() + timeout_s
-        while not condition():
-            if self._clock.monotonic() >= deadline:
-                return False
+        with self._changed:
+            self._waiting += 1
+        try:
+            while not condition():
+                if self._clock.monotonic() >= deadline:
+                    return False
+                with self._changed:
+                    self._changed.wait(_RECHECK_S)
+        finally:
             with self._changed:
-                self._changed.wait(_RECHECK_S)
+                self._waiting -= 1
         return True
 
     def flush(self) -> None:
