@@ -119,12 +119,13 @@ class ConsumingRows:
     @contextmanager
     def _held(self) -> Iterator[bool]:
         """Keep Pinot from freeing the segment's memory; False where it is gone already."""
-        held = self._table.acquireSegment(self.name)
+        # By itself and not by its name: another may have that name by now, and queries have this one still.
+        held = bool(self._manager.increaseReferenceCount())
         try:
-            yield held is not None and bool(held.equals(self._manager))
+            yield held
         finally:
-            if held is not None:
-                self._release(self._table, held)
+            if held:
+                self._release(self._table, self._manager)
 
     def _grow(self) -> None:
         if self._runs.count > self._capacity.shape[1]:

@@ -104,6 +104,9 @@ class Partition:
     the consuming segment has not reached. An event about a row that is in no segment here is forgotten; the
     log keeps it for a segment that comes later.
 
+    A segment that is gone, or in whose place another copy is, gets events for a while: queries that took it
+    before may wait for a version, or take it in the moment before Pinot exchanges the two.
+
     Attributes:
         counts: Whether the server is to have this partition's newest rows: then a version is complete when
             they are indexed.
@@ -118,6 +121,8 @@ class Partition:
         self.counts = False
         self._sealed: dict[str, Rows] = {}
         self._consuming: dict[str, ConsumingPart] = {}
+        self._former: list[Rows] = []
+        self._long_former: list[Rows] = []
         self._pending = _NONE
         self._needed = known.greatest_row + 1
         self._read = known.version
@@ -205,7 +210,10 @@ class Partition:
         before = self.rows_of(rows.name)
         if before is not None:
             rows.take_over(*before.values())
-            before.end()
+            self._former.append(before)
+        if part := self._consuming.get(rows.name):
+            part.refresh()  # it has stopped: what it has now is all
+            part.apply(self._pending)
         rows.apply(self._pending)
         self._consuming.pop(rows.name, None)
         self._sealed[rows.name] = rows
@@ -221,9 +229,15 @@ class Partition:
         """Forget a segment that is gone."""
         for parts in (self._sealed, self._consuming):
             if rows := parts.pop(name, None):
-                rows.end()
+                self._former.append(rows)
         if not self._consuming:
             self._pending = _NONE
+
+    def forget_former(self) -> None:
+        """Let segments go that were former ones at the last call already; to be called once in a minute."""
+        for rows in self._long_former:
+            rows.end()
+        self._former, self._long_former = [], self._former
 
     def complete(self) -> Complete:
         """The newest version of which every event is applied and, where it counts, every row indexed."""
@@ -248,6 +262,8 @@ class Partition:
         return (each.last for each in self._sealed.values())
 
     def _apply(self, events: EventColumns) -> None:
+        for former in (*self._former, *self._long_former):
+            former.apply(events)
         found = np.zeros(len(events), np.bool_)
         for part in self._consuming.values():
             found |= part.apply(events)

@@ -12,7 +12,7 @@ import jpype
 from server_hooks.upsert.first_versions import Changes
 from server_hooks.upsert.server_events import PACKAGE
 
-__all__ = ["SegmentVersions", "attach", "complete", "forget", "set_wait"]
+__all__ = ["SegmentVersions", "attach", "complete", "configure", "forget", "serve"]
 
 
 class SegmentVersions:
@@ -38,9 +38,19 @@ class SegmentVersions:
         self._java.end()
 
 
-def set_wait(wait_ms: int) -> None:
-    """Set how long queries wait for a version that is not complete here, in milliseconds."""
-    _java().install(wait_ms)
+def configure(*, wait_ms: int, without_version: bool = False) -> None:
+    """Set what becomes of queries.
+
+    Args:
+        wait_ms: How long they wait for a version that is not complete here.
+        without_version: Whether those that name no version see all rows; else they are refused.
+    """
+    _java().install(wait_ms, without_version)
+
+
+def serve(table: str) -> None:
+    """A table (with type) is an upsert table of this server: queries have to name a version of it."""
+    _java().of(table)
 
 
 def complete(table: str, version: int) -> None:

@@ -243,7 +243,7 @@ class TableState:
         return True
 
     def flush(self) -> None:
-        """Have the disk hold what was written into sealed segments, and note up to where.
+        """Have the disk hold what was written into sealed segments, and note up to where; once in a minute.
 
         Raises:
             OSError: The disk refuses.
@@ -258,6 +258,9 @@ class TableState:
         for rows, _, _ in found:
             if rows.is_dirty:
                 rows.flush()
+        with self._changed:
+            for partition in self._partitions.values():
+                partition.forget_former()
         self._checkpoint.save({rows.name: (mine, following) for rows, mine, following in found})
 
     def drop_before(self, time_s: float) -> None:

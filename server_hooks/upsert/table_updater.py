@@ -69,6 +69,7 @@ class TableUpdater:
         clock: Clock,
     ) -> None:
         self.table = config.name_with_type
+        served_versions.serve(self.table)
         self.state = TableState(folder, clock)
         self._store = store
         self._instance = instance

@@ -50,6 +50,8 @@ class UpdatesTopic:
         }
         self._consumer = Consumer(settings)
         self._assigned: dict[int, int] = {}
+        self._gone: set[int] = set()
+        """Partitions of which the next message is not there."""
 
     def partitions(self) -> set[int]:
         """Which partitions the topic has; none where it does not exist yet.
@@ -88,6 +90,9 @@ class UpdatesTopic:
         Raises:
             SourceError: Messages are gone, and Kafka does not return where the others begin.
         """
+        while self._gone:
+            # Before something is read, which an error would lose.
+            self._go_to_first(next(iter(self._gone)))
         first = self._consumer.poll(timeout_s)
         if first is None:
             return {}
@@ -124,7 +129,7 @@ class UpdatesTopic:
         if number is None or error.code() != KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001  # public by its documents
             logger.debug("%s: %s", self._topic, error)
             return
-        self._go_to_first(number)
+        self._gone.add(number)
 
     def _go_to_first(self, number: int) -> None:
         """What this server would read next is not there: go on with the first message that is."""
@@ -134,13 +139,16 @@ class UpdatesTopic:
         try:
             place = TopicPartition(self._topic, number)
             first, _ = self._consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
-            self._consumer.seek(TopicPartition(self._topic, number, first))
+            # A partition that stopped by an error takes no seek.
+            self._consumer.incremental_unassign([place])
+            self._consumer.incremental_assign([TopicPartition(self._topic, number, first)])
         except KafkaException as error:
             raise SourceError(
                 f"Kafka did not return the first offset of partition {number}: {error.args[0].str()}",
                 where=self._topic,
                 remedy="check that Kafka is up, and that this server can reach it",
             ) from error
+        self._gone.discard(number)
         if first < expected:
             logger.error(
                 "%s, partition %d starts again at %d, but this server has read it up to %d: was the "

@@ -81,11 +81,16 @@ class Model:
         assert found["count"] == len(self.visible(version))
 
     def asked(
-        self, version: int | None, where: str = "", *, meanwhile: Sequence[Mapping[str, Any]] = ()
+        self,
+        version: int | None,
+        where: str = "",
+        *,
+        skips: bool = False,
+        meanwhile: Sequence[Mapping[str, Any]] = (),
     ) -> list[int] | str:
         """Ask; other orders are obeyed once the query waits for its version."""
-        do = "ask meanwhile" if meanwhile else "ask"
-        answer = self._program.ask({"do": do, "version": version, "where": where, "orders": meanwhile})
+        order = {"version": version, "where": where, "skips": skips, "orders": meanwhile}
+        answer = self._program.ask({"do": "ask meanwhile" if meanwhile else "ask", **order})
         found: list[int] | str = answer.get("error") or answer["rows"]
         return found
 
@@ -235,7 +240,7 @@ def test_other_conditions_on_the_columns_are_pinots(tmp_path: Path) -> None:
             f'"{VALID_FROM}" BETWEEN 0 AND 9223372036854775807': [0, 1, 2, 3, 4, 5],
             "NOT a BETWEEN 0 AND 3": [4, 5],
         }.items():
-            assert model.asked(None, where) == expected, where
+            assert model.asked(None, where, skips=True) == expected, where
 
 
 def test_a_version_that_is_not_complete_here_is_refused(tmp_path: Path, home: dict[str, str]) -> None:
@@ -253,6 +258,21 @@ def test_a_version_that_is_not_complete_here_is_refused(tmp_path: Path, home: di
         # It may fall: a server that was let through is behind again.
         model.complete(NIL)
         assert "complete up to version -1" in model.asked(0)
+
+
+def test_a_query_without_a_version_is_refused(tmp_path: Path, home: dict[str, str]) -> None:
+    with _model("consuming", tmp_path, home) as model:
+        model.add(list(range(4)))
+        model.write(VALID_FROM, {0: 1, 1: 1})
+        refused = "u_REALTIME is an upsert table, and the query names no version of it"
+        assert refused in model.asked(None)
+        assert refused in model.asked(None, "a > 1")
+        assert model.counters()["queriesRefused"] == 2
+        assert model.asked(None, "a > 0", skips=True) == [1, 2, 3]
+        assert model.asked(1, "a > 0") == [1]
+        model.obey("allow without version")
+        assert model.asked(None, "a > 0") == [1, 2, 3]
+        assert model.asked(1, "a > 0") == [1]
 
 
 def test_a_query_that_waited_sees_the_rows_that_came_meanwhile(tmp_path: Path, home: dict[str, str]) -> None:

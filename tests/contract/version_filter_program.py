@@ -34,7 +34,8 @@ def main() -> None:
     kind, folder = sys.argv[1], Path(sys.argv[2])
     start_jvm_with(["-Xmx1g", *QUICK_START.split(), *logging_options()])
     asking = asker()
-    served_versions.set_wait(_WAIT_MS)
+    served_versions.configure(wait_ms=_WAIT_MS)
+    served_versions.serve(TABLE)
     segment: UpsertSegment = ConsumingSegment(folder) if kind == "consuming" else SealedSegment(folder)
     for line in sys.stdin:
         answer = _obey(json.loads(line), segment, asking)
@@ -57,6 +58,8 @@ def _obey(order: Mapping[str, Any], segment: UpsertSegment, asking: VersionAsker
             return _ask(order, segment, asking)
         case "ask meanwhile":
             return _ask_meanwhile(order, segment, asking)
+        case "allow without version":
+            served_versions.configure(wait_ms=_WAIT_MS, without_version=True)
         case "count rows":
             return {"count": _count(order["version"], segment, asking)}
         case "storm":
@@ -71,14 +74,14 @@ def _versions(pairs: Sequence[Sequence[int]]) -> VersionsOfRows:
 
 def _ask_meanwhile(order: Mapping[str, Any], segment: UpsertSegment, asking: VersionAsker) -> dict[str, Any]:
     """Ask, and obey other orders once the query waits for its version."""
-    served_versions.set_wait(_LONG_WAIT_MS)
+    served_versions.configure(wait_ms=_LONG_WAIT_MS)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(_ask, order, segment, asking)
         wait_for(lambda: asked.done() or _is_waiting(), "the query to wait for its version")
         for each in order["orders"]:
             _obey(each, segment, asking)
         answer = asked.result()
-    served_versions.set_wait(_WAIT_MS)
+    served_versions.configure(wait_ms=_WAIT_MS)
     return answer
 
 
@@ -132,7 +135,7 @@ def _is_waiting() -> bool:
 def _ask(order: Mapping[str, Any], segment: UpsertSegment, asking: VersionAsker) -> dict[str, Any]:
     """The rows that a query finds, and their number by the way that Pinot takes for a count."""
     try:
-        make = asking.filter(segment.pinot, order["version"], order["where"])
+        make = asking.filter(segment.pinot, order["version"], order["where"], skips=order.get("skips", False))
         operator = make()
     except jpype.JException as error:
         return {"error": str(error)}

@@ -19,7 +19,7 @@ from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.kafka]
 
-_TIMEOUT_S = 20.0
+_TIMEOUT_S = 60.0
 
 
 class Place:

@@ -110,6 +110,7 @@ class TableMachine(RuleBasedStateMachine):
         self.folders: dict[str, Path] = {}
         self.rows: dict[str, SealedRows] = {}
         self.restarted = False
+        self.flushes = 0
         self._start()
 
     def _start(self) -> None:
@@ -117,6 +118,8 @@ class TableMachine(RuleBasedStateMachine):
         self.state = TableState(self.disk / "state", FakeClock())
         self.state.follow([_PARTITION])
         self.rows = {}
+        self.former: list[tuple[SealedRows, ToldVersions, int]] = []
+        self.former_part: MemoryPart | None = None
         self.read = self._taken_from(self.state.next_offsets()[_PARTITION])
         for name in self.sealed:
             self._load(name)
@@ -126,11 +129,15 @@ class TableMachine(RuleBasedStateMachine):
         self.state.count_now(_PARTITION)
 
     def _load(self, name: str) -> None:
-        before = self.told.get(name)
+        self._becomes_former(name)
         self.told[name] = ToldVersions(self.folders[name])
         self.rows[name] = SealedRows(name, self.folders[name], len(self.sealed[name]), self.told[name])
         self.state.attach_sealed(_PARTITION, self.rows[name])
-        assert before is None or before.has_ended
+
+    def _becomes_former(self, name: str) -> None:
+        """Queries that have it still see what is written."""
+        if name in self.rows:
+            self.former.append((self.rows.pop(name), self.told.pop(name), 0))
 
     def _taken_from(self, offset: int) -> int:
         return sum(each[0] < offset for each in self.topic)
@@ -189,6 +196,7 @@ class TableMachine(RuleBasedStateMachine):
         self._new_copy(name)
         self._load(name)
         self.rows_have_their_first_versions()
+        self.former_part, self.flushes = self.part, 0
         self.part = MemoryPart(f"s{len(self.sealed)}", len(self.sealed), rows[-1] + 1)
         if ahead:
             self.pinot_indexes_rows_or_drops_them([False])
@@ -214,6 +222,12 @@ class TableMachine(RuleBasedStateMachine):
     @rule()
     def server_flushes(self) -> None:
         self.state.flush()
+        former = [(rows, told, flushes + 1) for rows, told, flushes in self.former]
+        assert all(told.has_ended == (flushes > 1) for _, told, flushes in former)
+        self.former = [each for each in former if not each[1].has_ended]
+        self.flushes += 1
+        if self.flushes > 1:
+            self.former_part = None
 
     @rule(loses_log=st.booleans(), loses_segments=st.booleans(), cut=st.integers(0, 10_000))
     def server_dies(self, loses_log: bool, loses_segments: bool, cut: int) -> None:
@@ -244,22 +258,26 @@ class TableMachine(RuleBasedStateMachine):
         # What was written into a sealed segment is there still when the log has lost it.
         self.most_read = max(self.most_read, self.read)
         now, once = self._expected(self.read), self._expected(self.most_read)
-        parts: list[Rows] = [self.part, *self.rows.values()]
+        consuming = [each for each in (self.part, self.former_part) if each is not None]
+        parts: list[Rows] = [*consuming, *self.rows.values(), *(rows for rows, *_ in self.former)]
         for rows in parts:
             for offset, *versions in zip(*rows.values(), strict=True):
                 for deleted, version in zip((False, True), versions, strict=True):
                     known = (deleted, int(offset))
                     allowed = (
                         {now.get(known, NIL)}
-                        if rows is self.part
+                        if rows in consuming
                         else {now.get(known, NIL), once.get(known, NIL)}
                     )
                     assert version in allowed, f"offset {offset}: {version}, not one of {allowed}"
 
     @invariant()
     def queries_are_told_of_all_that_is_written(self) -> None:
-        for name, told in getattr(self, "told", {}).items():
-            _, *columns = self.rows[name].values()
+        if not hasattr(self, "state"):
+            return
+        present = [(self.rows[name], told) for name, told in self.told.items()]
+        for rows, told in [*present, *((rows, told) for rows, told, _ in self.former)]:
+            _, *columns = rows.values()
             for column, known in zip(columns, told.columns, strict=True):
                 assert column.tolist() == known.tolist()
 

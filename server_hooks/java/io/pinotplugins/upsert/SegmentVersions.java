@@ -27,7 +27,7 @@ public final class SegmentVersions {
     private final MutableForwardIndex fromColumn;
     private final MutableForwardIndex untilColumn;
     private volatile Visible last;
-    private volatile boolean isEnded;
+    private int writers = 1;
 
     SegmentVersions(IndexSegment segment) {
         boolean isConsuming = segment instanceof MutableSegment;
@@ -60,16 +60,20 @@ public final class SegmentVersions {
         }
     }
 
-    /** From now on nobody tells of what is written. */
-    public void end() {
-        isEnded = true;
-        from.end();
-        until.end();
-        last = null;
+    /** Who attached itself writes nothing more. */
+    public synchronized void end() {
+        writers--;
+        if (writers == 0) {
+            from.end();
+            until.end();
+            last = null;
+        }
     }
 
-    boolean isEnded() {
-        return isEnded;
+    /** One writer more; false where there is none any more. */
+    synchronized boolean isShared() {
+        writers += writers > 0 ? 1 : 0;
+        return writers > 0;
     }
 
     MutableRoaringBitmap of(String column, long version, IndexSegment segment) throws IOException {

@@ -38,26 +38,34 @@ public final class TableVersions {
 
     /** Returns when the table is complete up to a version; refuses the query when it does not become so. */
     public void await(long version, long waitMs) {
+        if (!isComplete(version, waitMs)) {
+            Counter.REFUSED.add();
+            throw new BadQueryRequestException("this server is complete up to version " + complete
+                + " of " + table + ", and version " + version + " is asked for: ask again");
+        }
+    }
+
+    /** Whether the table is complete up to a version, or becomes so. */
+    boolean isComplete(long version, long waitMs) {
         if (complete >= version) {
-            return;
+            return true;
         }
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(waitMs);
         synchronized (completed) {
             while (complete < version) {
                 long leftMs = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
                 if (leftMs <= 0 || !waited(leftMs)) {
-                    Counter.REFUSED.add();
-                    throw new BadQueryRequestException("this server is complete up to version " + complete
-                        + " of " + table + ", and version " + version + " is asked for: ask again");
+                    return false;
                 }
             }
         }
+        return true;
     }
 
-    /** Somebody writes versions into a segment's rows from now on, and tells of each. */
+    /** Somebody writes versions into a segment's rows from now on, and tells of each, up to its end. */
     public SegmentVersions attach(IndexSegment segment) {
         return segments.compute(
-            segment, (each, known) -> known != null && !known.isEnded() ? known : new SegmentVersions(each));
+            segment, (each, known) -> known != null && known.isShared() ? known : new SegmentVersions(each));
     }
 
     /** The rows of a segment whose value in a column is of 0 to the version, among its first rows. */
