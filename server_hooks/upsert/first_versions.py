@@ -72,10 +72,14 @@ def write_first(columns: Sequence[Any], versions: Sequence[VersionsOfRows]) -> C
 def _write(
     column: Any, rows: NDArray[np.int64], versions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
+    if not len(rows):
+        return rows, versions, False
     order = np.lexsort((versions, rows))
     rows, versions = rows[order], versions[order]
-    first = np.diff(rows, prepend=-1) > 0
-    rows, versions = rows[first], versions[first]
+    again = rows[1:] == rows[:-1]
+    if again.any():
+        first = np.append(True, ~again)
+        rows, versions = rows[first], versions[first]
     before = column[rows].astype(np.int64)
     after = earlier(before, versions)
     changed = after != before
