@@ -22,7 +22,7 @@ from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView, T
 from server_hooks.dependents import upsert_tables
 from server_hooks.upsert import served_versions
 from server_hooks.upsert.counters import COUNTERS, count
-from server_hooks.upsert.helix_session import helix_session
+from server_hooks.upsert.helix_session import HelixSession
 from server_hooks.upsert.place import Place, take_place
 from server_hooks.upsert.table_updater import TableUpdater
 
@@ -168,7 +168,7 @@ class UpsertHook(TickingHook[HostedServerView]):
             wait_s=self._wait_s,
             guard=partial(server.errors.guard, NAME),
             place=self._place,
-            session=partial(helix_session, server.starter),
+            session=HelixSession(server.starter).current,
             clock=SystemClock(),
         )
 

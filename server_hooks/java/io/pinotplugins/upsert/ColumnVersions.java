@@ -144,7 +144,9 @@ final class ColumnVersions {
         }
         if (newest.version < upTo) {
             VersionBitmap later = newest.at(upTo, log);
-            later.rows.runOptimize();
+            if (later.rows != newest.rows) {
+                later.rows.runOptimize(); // no query has it yet
+            }
             recent.put(later);
         }
         recent.dropBefore(upTo);
