@@ -74,19 +74,23 @@ class ConsumingRows:
 
     def refresh(self) -> None:
         """Look for the rows that were indexed since."""
-        with self._held() as held:
-            if not held:
-                return
-            # In this order: the position is moved after its row was indexed.
-            position = int(str(self._manager.getCurrentOffset().toString()))
-            count = int(self._segment.getNumDocsIndexed())
-            for start in range(self._runs.count, count, _PAGE_ROWS):
-                rows = np.arange(start, min(start + _PAGE_ROWS, count), dtype=np.int32)
-                values = jpype.JArray(jpype.JLong)(len(rows))
-                self._offsets.readValuesSV(jpype.JArray.of(rows), len(rows), values, None)
-                self._runs.extend(np.array(values, np.int64))
+        # In this order: the position is moved after its row was indexed.
+        position = int(str(self._manager.getCurrentOffset().toString()))
+        count = int(self._segment.getNumDocsIndexed())
+        if count > self._runs.count:
+            with self._held() as held:
+                if not held:
+                    return
+                for start in range(self._runs.count, count, _PAGE_ROWS):
+                    self._read(start, min(start + _PAGE_ROWS, count))
+            self._grow()
         self.position = position
-        self._grow()
+
+    def _read(self, start: int, end: int) -> None:
+        rows = np.arange(start, end, dtype=np.int32)
+        values = jpype.JArray(jpype.JLong)(len(rows))
+        self._offsets.readValuesSV(jpype.JArray.of(rows), len(rows), values, None)
+        self._runs.extend(np.array(values, np.int64))
 
     def apply(self, events: EventColumns) -> NDArray[np.bool_]:
         """Write events; returns which of them are about rows that it has."""

@@ -101,12 +101,13 @@ class Follower:
         if not self._kept:
             self._kept = topic.poll(self._pause_s if self.state.is_waiting() else _IDLE_S)
             self._pause_s = _LEAST_PAUSE_S if self._kept else min(2 * self._pause_s, _MOST_PAUSE_S)
+        is_idle = not self._kept
         # What the disk refuses is tried again, and nothing is read before it is written.
         while self._kept:
             number, messages = next(iter(self._kept.items()))
             self.state.take(number, messages)
             del self._kept[number]
-        self.state.refresh()
+        self.state.refresh(everywhere=is_idle)
         self._publish()
         if now >= self._flush_at + _FLUSH_S:
             self._flush_at = now

@@ -150,7 +150,8 @@ class Partition:
     @property
     def is_waiting(self) -> bool:
         """Whether rows are still to be indexed of which a version that has ended, or an event, is."""
-        return bool(len(self._pending) or (self.counts and self._ends))
+        is_behind = self.counts and self._ends and self._ends[-1].needed > self._position
+        return bool(len(self._pending) or is_behind)
 
     @property
     def consuming_segment(self) -> str | None:
@@ -174,6 +175,7 @@ class Partition:
 
     def take(self, messages: list[Events | VersionEnd]) -> None:
         """Apply messages of the updates topic, in their order."""
+        self.refresh()  # by now most of the rows are there
         events = EventColumns.of(each for each in messages if isinstance(each, Events))
         for each in messages:
             if isinstance(each, VersionEnd):

@@ -94,11 +94,16 @@ class TableState:
         with self._changed:
             return self._waiting > 0 or any(each.is_waiting for each in self._partitions.values())
 
-    def refresh(self) -> None:
-        """Look how far the consuming segments are."""
+    def refresh(self, *, everywhere: bool = True) -> None:
+        """Look how far the consuming segments are.
+
+        Args:
+            everywhere: Also in partitions where no version or event waits for rows.
+        """
         with self._changed:
             for partition in self._partitions.values():
-                partition.refresh()
+                if everywhere or self._waiting or partition.is_waiting:
+                    partition.refresh()
             self._changed.notify_all()
 
     def mark(self) -> Complete:

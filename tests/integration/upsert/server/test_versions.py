@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from controller_client.broker.client import BrokerClient
 from controller_client.errors import PinotPluginError, QueryError
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.low_water_mark import read_mark
@@ -108,8 +110,12 @@ def test_a_query_that_waits_has_taken_nothing_yet(make_upsert_table: MakeUpsertT
     table.produce(0, ["k1", "k2"])
     first = table.model.coordinate()
     table.wait_checked(first)
-    with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(_total_docs, table, first + 1)
+    asks = _counting(table, first + 1)
+    with ThreadPoolExecutor(1) as pool, BrokerClient(table.broker.config.urls) as another:
+        asked = pool.submit(asks, table.broker)
+        # The time in which a second one gives up is more than the first one takes to come to the server.
+        with pytest.raises(PinotPluginError):
+            asks(another, timeoutMs=500)
         table.produce(0, ["k3", "k4", "k5"])
         table.produce(1, ["k6"])
         second = table.model.coordinate()
@@ -118,13 +124,19 @@ def test_a_query_that_waits_has_taken_nothing_yet(make_upsert_table: MakeUpsertT
     table.wait_checked(second)
 
 
-def _total_docs(table: UpsertTable, version: int) -> int:
-    """How many rows the segments of a query had."""
+def _counting(table: UpsertTable, version: int) -> Callable[..., int]:
+    """Return what asks a broker at a version how many rows the segments have, whatever their versions."""
+    options: dict[str, str] = {}
     sql = f"SELECT count(*) FROM {table.name}"
     if read_mark(table.store, table.full_name).cut_by_option:
         options = {VERSIONS: option_text({table.full_name: version}, "")}
-        return table.broker.query(sql, options=options).stats.total_docs
-    return table.broker.query(f"{sql} WHERE {visible_at(version)}").stats.total_docs
+    else:
+        sql += f" WHERE {visible_at(version)}"
+
+    def ask(broker: BrokerClient, **further: int) -> int:
+        return broker.query(sql, options={**options, **further}).stats.total_docs
+
+    return ask
 
 
 def _answer(table: UpsertTable, version: int) -> str:
