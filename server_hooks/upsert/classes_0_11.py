@@ -13,6 +13,9 @@ BaseTableDataManager ``removeSegment``          we are told that a segment is go
 ``ServerQueryExecutorV1Impl.start``             we are asked before the server takes queries
 ``ServerQueryExecutorV1Impl.processQuery``      a query waits for its version, before Pinot takes segments for
                                                 it, leaves some out and counts the rows of the others
+``MutableDataSource``, ``ImmutableDataSource``    their metadata have no least and no greatest version: those
+                                                that Pinot noted when it made the segment or indexed the row
+                                                are not so any more
 ``TimestampIndexGranularity``                   Pinot reads our columns of a sealed segment: it skips names
                                                 that begin with ``$``, but for those that this class knows
 ==============================================  ==============================================================
@@ -39,6 +42,12 @@ _EXECUTOR = "org.apache.pinot.core.query.executor.ServerQueryExecutorV1Impl"
 _REQUEST = "org.apache.pinot.core.query.request.ServerQueryRequest"
 _SEGMENT = "org.apache.pinot.segment.spi.ImmutableSegment"
 _KEPT_COLUMNS = "org.apache.pinot.spi.config.table.TimestampIndexGranularity"
+
+_COLUMNS = tuple(
+    f"org.apache.pinot.segment.local.segment.index.datasource.{kind}DataSource${kind}DataSourceMetadata"
+    for kind in ("Mutable", "Immutable")
+)
+_NO_BOUND = f"if ({SHARED}.SystemColumns.isVersion(this._fieldSpec.getName())) {{ return null; }}"
 
 _OFFSET, _OFFSET_FIELD = f"{PACKAGE}.RowOffset", "pythonOffset"
 
@@ -79,6 +88,10 @@ def install(listener: Listener) -> None:
         )
         realtime = classes.get(_REALTIME_TABLE)
         _method(realtime, "addSegment", "java.lang.String", 3).insertAfter(f"{EVENTS}.consuming(this, $1);")
+        for owner in _COLUMNS:
+            for method in ("getMinValue", "getMaxValue"):
+                _method(classes.get(owner), method).insertBefore(_NO_BOUND)
+            classes.load(classes.get(owner))
         for each in (base, consuming, realtime, executor):
             classes.load(each)
 

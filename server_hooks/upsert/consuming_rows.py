@@ -10,9 +10,11 @@ import jpype
 import numpy as np
 from numpy.typing import NDArray
 
-from controller_client.upsert.columns import NIL, OFFSET, VALID_FROM, VALID_UNTIL
-from server_hooks.upsert.events import EventColumns, earlier
+from controller_client.upsert.columns import NIL, OFFSET
+from server_hooks.upsert.events import EventColumns
+from server_hooks.upsert.first_versions import VersionsOfRows, write_first
 from server_hooks.upsert.offset_runs import OffsetRuns
+from server_hooks.upsert.served_versions import SegmentVersions
 
 __all__ = ["ConsumingRows"]
 
@@ -31,6 +33,7 @@ class ConsumingRows:
         name: The segment's.
         sequence: Its number in the partition.
         start: The offset that it begins with.
+        versions: Of its rows, for queries; writes them into Pinot's memory.
         release: Given table and manager, gives the manager back. In another thread, as the last one to do so
             destroys a segment that was dropped, and waits for its consumer.
     """
@@ -42,6 +45,7 @@ class ConsumingRows:
         name: str,
         sequence: int,
         start: int,
+        versions: SegmentVersions,
         release: Callable[[Any, Any], None],
     ) -> None:
         self.name = name
@@ -55,9 +59,7 @@ class ConsumingRows:
         self._capacity = np.full((2, 0), NIL, np.int64)
         segment = manager.getSegment()
         self._segment = segment
-        self._columns = tuple(
-            segment.getDataSource(column).getForwardIndex() for column in (VALID_FROM, VALID_UNTIL)
-        )
+        self._versions = versions
         self._offsets = segment.getDataSource(OFFSET).getForwardIndex()
 
     @property
@@ -72,28 +74,31 @@ class ConsumingRows:
 
     def refresh(self) -> None:
         """Look for the rows that were indexed since."""
-        with self._held() as held:
-            if not held:
-                return
-            # In this order: the position is moved after its row was indexed.
-            position = int(str(self._manager.getCurrentOffset().toString()))
-            count = int(self._segment.getNumDocsIndexed())
-            for start in range(self._runs.count, count, _PAGE_ROWS):
-                rows = np.arange(start, min(start + _PAGE_ROWS, count), dtype=np.int32)
-                values = jpype.JArray(jpype.JLong)(len(rows))
-                self._offsets.readValuesSV(jpype.JArray.of(rows), len(rows), values, None)
-                self._runs.extend(np.array(values, np.int64))
+        # In this order: the position is moved after its row was indexed.
+        position = int(str(self._manager.getCurrentOffset().toString()))
+        count = int(self._segment.getNumDocsIndexed())
+        if count > self._runs.count:
+            with self._held() as held:
+                if not held:
+                    return
+                for start in range(self._runs.count, count, _PAGE_ROWS):
+                    self._read(start, min(start + _PAGE_ROWS, count))
+            self._grow()
         self.position = position
-        self._grow()
+
+    def _read(self, start: int, end: int) -> None:
+        rows = np.arange(start, end, dtype=np.int32)
+        values = jpype.JArray(jpype.JLong)(len(rows))
+        self._offsets.readValuesSV(jpype.JArray.of(rows), len(rows), values, None)
+        self._runs.extend(np.array(values, np.int64))
 
     def apply(self, events: EventColumns) -> NDArray[np.bool_]:
         """Write events; returns which of them are about rows that it has."""
         rows = self._runs.rows(events.offsets)
         found = rows >= 0
         if found.any():
-            with self._held() as held:
-                for number, chosen in enumerate((found & ~events.deleted, found & events.deleted)):
-                    self._write(number, rows[chosen], events.versions[chosen], held=held)
+            chosen = (found & ~events.deleted, found & events.deleted)
+            self._write([(rows[each], events.versions[each]) for each in chosen])
         return found
 
     def take_over(
@@ -101,43 +106,40 @@ class ConsumingRows:
     ) -> None:
         """Write the versions that another copy of the segment has."""
         rows = self._runs.rows(offsets)
-        with self._held() as held:
-            for number, values in enumerate((froms, untils)):
-                chosen = (rows >= 0) & (values != NIL)
-                self._write(number, rows[chosen], values[chosen], held=held)
+        chosen = [(rows >= 0) & (values != NIL) for values in (froms, untils)]
+        self._write(
+            [(rows[each], values[each]) for each, values in zip(chosen, (froms, untils), strict=True)]
+        )
 
     def values(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return all rows' offsets, inserting and deleting versions, as written from here."""
         froms, untils = self._capacity[:, : self._runs.count]
         return self._runs.offsets(), froms, untils
 
+    def end(self) -> None:
+        """Nothing more is written."""
+        self._versions.end()
+
     @contextmanager
     def _held(self) -> Iterator[bool]:
         """Keep Pinot from freeing the segment's memory; False where it is gone already."""
-        held = self._table.acquireSegment(self.name)
+        # By itself and not by its name: another may have that name by now, and queries have this one still.
+        held = bool(self._manager.increaseReferenceCount())
         try:
-            yield held is not None and bool(held.equals(self._manager))
+            yield held
         finally:
-            if held is not None:
-                self._release(self._table, held)
+            if held:
+                self._release(self._table, self._manager)
 
     def _grow(self) -> None:
         if self._runs.count > self._capacity.shape[1]:
             more = np.full((2, max(1024, self._runs.count)), NIL, np.int64)
             self._capacity = np.concatenate([self._capacity, more], axis=1)
 
-    def _write(
-        self, number: int, rows: NDArray[np.int64], versions: NDArray[np.int64], *, held: bool
-    ) -> None:
-        # A row may be there twice, and an assignment takes the last one: the least version comes last.
-        order = np.argsort(-versions, kind="stable")
-        rows, versions = rows[order], versions[order]
-        column = self._capacity[number]
-        before = column[rows]
-        after = earlier(before, versions)
-        changed = after != before
-        column[rows[changed]] = after[changed]
-        if held:
-            set_long = self._columns[number].setLong
-            for row, version in zip(rows[changed].tolist(), after[changed].tolist(), strict=True):
-                set_long(row, version)
+    def _write(self, versions: list[VersionsOfRows]) -> None:
+        changes = write_first(list(self._capacity), versions)
+        if changes is None:
+            return
+        with self._held() as held:
+            if held:
+                self._versions.write(changes)

@@ -14,6 +14,7 @@ __all__ = ["COUNTERS", "count"]
 COUNTERS: Mapping[str, str] = MappingProxyType(
     {
         "versionHits": "HITS",
+        "versionsCarried": "CARRIED",
         "versionScans": "SCANS",
         "versionFailures": "FAILURES",
         "queriesRefused": "REFUSED",

@@ -17,7 +17,9 @@ __all__ = ["Follower"]
 
 logger = logging.getLogger(__name__)
 
-_POLL_S = 0.1
+_IDLE_S = 0.5
+_LEAST_PAUSE_S, _MOST_PAUSE_S = 0.005, 0.1
+"""Between looks at the consuming segments while rows are to come."""
 _RETRY_S = 1.0
 _PARTITIONS_S = 10.0
 _FLUSH_S = 60.0
@@ -55,6 +57,7 @@ class Follower:
         self._retention_s = retention_s
         self._clock = clock
         self._kept: dict[int, list[Message]] = {}
+        self._pause_s = _LEAST_PAUSE_S
         self._complaint = ""
         self._partitions_at = self._flush_at = clock.monotonic()
         self._topic: UpdatesTopic | None = None
@@ -95,15 +98,16 @@ class Follower:
         if now >= self._partitions_at:
             self._look_for_partitions(topic)
             self._partitions_at = now + _PARTITIONS_S
-        topic.assign(self.state.next_offsets())
         if not self._kept:
-            self._kept = topic.poll(_POLL_S)
+            self._kept = topic.poll(self._pause_s if self.state.is_waiting() else _IDLE_S)
+            self._pause_s = _LEAST_PAUSE_S if self._kept else min(2 * self._pause_s, _MOST_PAUSE_S)
+        is_idle = not self._kept
         # What the disk refuses is tried again, and nothing is read before it is written.
         while self._kept:
             number, messages = next(iter(self._kept.items()))
             self.state.take(number, messages)
             del self._kept[number]
-        self.state.refresh()
+        self.state.refresh(everywhere=is_idle)
         self._publish()
         if now >= self._flush_at + _FLUSH_S:
             self._flush_at = now
@@ -119,6 +123,7 @@ class Follower:
                 remedy="is it started? pinotctl upsert coordinate",
             )
         self.state.follow(found)
+        topic.assign(self.state.next_offsets())
 
     def _flush(self) -> None:
         try:

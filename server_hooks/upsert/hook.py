@@ -22,6 +22,7 @@ from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView, T
 from server_hooks.dependents import upsert_tables
 from server_hooks.upsert import served_versions
 from server_hooks.upsert.counters import COUNTERS, count
+from server_hooks.upsert.helix_session import HelixSession
 from server_hooks.upsert.place import Place, take_place
 from server_hooks.upsert.table_updater import TableUpdater
 
@@ -33,6 +34,7 @@ NAME = "upsert"
 _DATA_KEY = "pinot.server.instance.dataDir"
 _FOLDER_KEY = "pinotPlugins.upsert.dir"
 _WAIT_KEY = "pinotPlugins.upsert.catchUpWaitMs"
+_WITHOUT_VERSION_KEY = "pinotPlugins.upsert.queriesWithoutVersion"
 _DEFAULT_WAIT_MS = "600000"
 _TICK_S = 1.0
 _QUERY_WAIT_MS = 5_000
@@ -67,7 +69,10 @@ class UpsertHook(TickingHook[HostedServerView]):
         default = str(Path(role.configuration[_DATA_KEY]) / "pythonUpsert")
         self._folder = Path(role.configuration.get(_FOLDER_KEY, default))
         self._place.prepare(role)
-        served_versions.set_wait(_QUERY_WAIT_MS)
+        served_versions.configure(
+            wait_ms=_QUERY_WAIT_MS,
+            without_version=_flag(role.configuration.get(_WITHOUT_VERSION_KEY, "false")),
+        )
         self._store = PropertyStore(role.zookeeper_address, role.cluster_name)
 
     def dependents(self, role: HostedRoleView) -> Dependents:
@@ -163,6 +168,7 @@ class UpsertHook(TickingHook[HostedServerView]):
             wait_s=self._wait_s,
             guard=partial(server.errors.guard, NAME),
             place=self._place,
+            session=HelixSession(server.starter).current,
             clock=SystemClock(),
         )
 
@@ -233,3 +239,9 @@ def _wait_s(text: str) -> float:
     if not text.isdecimal():
         raise ConfigError(f"{_WAIT_KEY} is {text!r}", expected="milliseconds, e.g. 600000")
     return int(text) / 1000
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ConfigError(f"{_WITHOUT_VERSION_KEY} is {text!r}", expected="true or false")
+    return text.lower() == "true"

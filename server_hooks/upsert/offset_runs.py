@@ -23,6 +23,8 @@ class OffsetRuns:
         """Offset of each run's first row."""
         self._rows: _Longs = np.empty(0, np.int64)
         """Number of that row in the segment."""
+        self._ends: _Longs = np.empty(0, np.int64)
+        """Number of the row after each run's last one."""
         self.count = 0
         self.last = -1
         """Offset of the last row; -1 without rows."""
@@ -46,6 +48,7 @@ class OffsetRuns:
         self._first = np.concatenate([self._first, offsets[starts]])
         self._rows = np.concatenate([self._rows, starts + self.count])
         self.count += len(offsets)
+        self._ends = np.append(self._rows[1:], self.count)
         self.last = int(offsets[-1])
 
     @property
@@ -60,10 +63,10 @@ class OffsetRuns:
         runs = np.searchsorted(self._first, offsets, side="right") - 1
         known = np.maximum(runs, 0)
         found = self._rows[known] + offsets - self._first[known]
-        ends = np.append(self._rows[1:], self.count)[known]
-        return np.where((runs >= 0) & (found < ends), found, -1)
+        return np.where((runs >= 0) & (found < self._ends[known]), found, -1)
 
     def offsets(self) -> _Longs:
         """Return the offsets of all rows."""
-        lengths = np.diff(np.append(self._rows, self.count))
-        return np.repeat(self._first - self._rows, lengths) + np.arange(self.count, dtype=np.int64)
+        return np.repeat(self._first - self._rows, self._ends - self._rows) + np.arange(
+            self.count, dtype=np.int64
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -50,6 +50,10 @@ class Rows(Protocol):
 
     def values(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return all rows' offsets, inserting and deleting versions."""
+        ...
+
+    def end(self) -> None:
+        """Nothing more is written: the segment is gone, or another copy is in its place."""
         ...
 
 
@@ -100,22 +104,25 @@ class Partition:
     the consuming segment has not reached. An event about a row that is in no segment here is forgotten; the
     log keeps it for a segment that comes later.
 
+    A segment that is gone, or in whose place another copy is, gets events for a while: queries that took it
+    before may wait for a version, or take it in the moment before Pinot exchanges the two.
+
     Attributes:
         counts: Whether the server is to have this partition's newest rows: then a version is complete when
             they are indexed.
     """
 
-    def __init__(self, known: LogSummary, wrote: Callable[[int], None]) -> None:
+    def __init__(self, known: LogSummary) -> None:
         """Make one without segments.
 
         Args:
             known: What was taken in an earlier life of the server, and is in the log.
-            wrote: Called after something was written about a version or later ones, in the thread that wrote.
         """
-        self._wrote = wrote
         self.counts = False
         self._sealed: dict[str, Rows] = {}
         self._consuming: dict[str, ConsumingPart] = {}
+        self._former: list[Rows] = []
+        self._long_former: list[Rows] = []
         self._pending = _NONE
         self._needed = known.greatest_row + 1
         self._read = known.version
@@ -141,6 +148,12 @@ class Partition:
         return len(self._pending)
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether rows are still to be indexed of which a version that has ended, or an event, is."""
+        is_behind = self.counts and self._ends and self._ends[-1].needed > self._position
+        return bool(len(self._pending) or is_behind)
+
+    @property
     def consuming_segment(self) -> str | None:
         """The newest consuming segment."""
         newest = max(self._consuming.values(), key=lambda each: each.sequence, default=None)
@@ -162,6 +175,7 @@ class Partition:
 
     def take(self, messages: list[Events | VersionEnd]) -> None:
         """Apply messages of the updates topic, in their order."""
+        self.refresh()  # by now most of the rows are there
         events = EventColumns.of(each for each in messages if isinstance(each, Events))
         for each in messages:
             if isinstance(each, VersionEnd):
@@ -198,8 +212,11 @@ class Partition:
         before = self.rows_of(rows.name)
         if before is not None:
             rows.take_over(*before.values())
+            self._former.append(before)
+        if part := self._consuming.get(rows.name):
+            part.refresh()  # it has stopped: what it has now is all
+            part.apply(self._pending)
         rows.apply(self._pending)
-        self._wrote(0)
         self._consuming.pop(rows.name, None)
         self._sealed[rows.name] = rows
 
@@ -212,10 +229,17 @@ class Partition:
 
     def detach(self, name: str) -> None:
         """Forget a segment that is gone."""
-        self._sealed.pop(name, None)
-        self._consuming.pop(name, None)
+        for parts in (self._sealed, self._consuming):
+            if rows := parts.pop(name, None):
+                self._former.append(rows)
         if not self._consuming:
             self._pending = _NONE
+
+    def forget_former(self) -> None:
+        """Let segments go that were former ones at the last call already; to be called once in a minute."""
+        for rows in self._long_former:
+            rows.end()
+        self._former, self._long_former = [], self._former
 
     def complete(self) -> Complete:
         """The newest version of which every event is applied and, where it counts, every row indexed."""
@@ -240,6 +264,8 @@ class Partition:
         return (each.last for each in self._sealed.values())
 
     def _apply(self, events: EventColumns) -> None:
+        for former in (*self._former, *self._long_former):
+            former.apply(events)
         found = np.zeros(len(events), np.bool_)
         for part in self._consuming.values():
             found |= part.apply(events)
@@ -248,7 +274,6 @@ class Partition:
         if self._consuming:
             waiting = ~found & (events.offsets >= self._position)
             self._pending = self._pending.plus(events.where(waiting))
-        self._wrote(int(events.versions.min()))
 
     def _apply_sealed(self, events: EventColumns, done: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Segments of a partition have offsets apart from each other, so an event is about one of them."""

@@ -6,7 +6,8 @@ property of the server                                      what ours does
 ``pinot.server.instance.table.data.manager.provider.class`` tells of segments; leaves the rows of a query's
                                                             version in them; gives rows the offset of their
                                                             message
-``pinot.server.query.executor.class``                       asks before the server takes queries
+``pinot.server.query.executor.class``                       asks before the server takes queries; a query
+                                                            waits for its version before Pinot takes segments
 ==========================================================  ==================================================
 
 A query names the version of each of its upsert tables in the option ``upsertVersions``, and a server turns it

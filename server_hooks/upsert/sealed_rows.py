@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from controller_client.errors import DataError, UnsupportedError
 from controller_client.upsert.columns import NIL, OFFSET, VALID_FROM, VALID_UNTIL
-from server_hooks.upsert.events import EventColumns, earlier
+from server_hooks.upsert.events import EventColumns
+from server_hooks.upsert.first_versions import Told, VersionsOfRows, write_first
 from server_hooks.upsert.offset_runs import OffsetRuns
 
 __all__ = ["SealedRows", "map_column"]
@@ -44,17 +45,19 @@ class SealedRows:
         name: The segment's.
         folder: Its index directory.
         count: How many rows it has; one without rows has no columns.
+        told: Is told of what is written.
 
     Raises:
         DataError: It is no segment of an upsert table.
         OSError: A file cannot be read.
     """
 
-    def __init__(self, name: str, folder: Path, count: int) -> None:
+    def __init__(self, name: str, folder: Path, count: int, told: Told) -> None:
         self.name = name
         self.folder = folder
         self.is_dirty = False
         """Whether something was written since :meth:`flush`."""
+        self._told = told
         self._runs = OffsetRuns()
         self._from: Any = np.empty(0, ">i8")
         self._until: Any = self._from
@@ -80,8 +83,8 @@ class SealedRows:
         """Write events; returns which of them are about rows of this segment."""
         rows = self._runs.rows(events.offsets)
         found = rows >= 0
-        for column, chosen in ((self._from, found & ~events.deleted), (self._until, found & events.deleted)):
-            self._write(column, rows[chosen], events.versions[chosen])
+        chosen = (found & ~events.deleted, found & events.deleted)
+        self._write([(rows[each], events.versions[each]) for each in chosen])
         return found
 
     def take_over(
@@ -89,9 +92,10 @@ class SealedRows:
     ) -> None:
         """Write what another copy of the segment has; rows that only one of the two has stay as they are."""
         rows = self._runs.rows(offsets)
-        for column, values in ((self._from, froms), (self._until, untils)):
-            chosen = (rows >= 0) & (values != NIL)
-            self._write(column, rows[chosen], values[chosen])
+        chosen = [(rows >= 0) & (values != NIL) for values in (froms, untils)]
+        self._write(
+            [(rows[each], values[each]) for each, values in zip(chosen, (froms, untils), strict=True)]
+        )
 
     def values(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return all rows' offsets, inserting and deleting versions."""
@@ -109,18 +113,15 @@ class SealedRows:
             self.is_dirty = True
             raise
 
-    def _write(self, column: Any, rows: NDArray[np.int64], versions: NDArray[np.int64]) -> None:
-        if not len(rows):
-            return
-        # A row may be there twice, and an assignment takes the last one: the least version comes last.
-        order = np.argsort(-versions, kind="stable")
-        rows, versions = rows[order], versions[order]
-        before = column[rows].astype(np.int64)
-        after = earlier(before, versions)
-        changed = after != before
-        if changed.any():
+    def end(self) -> None:
+        """Nothing more is written."""
+        self._told.end()
+
+    def _write(self, versions: list[VersionsOfRows]) -> None:
+        changes = write_first((self._from, self._until), versions)
+        if changes is not None:
             self.is_dirty = True
-            column[rows[changed]] = after[changed]
+            self._told.wrote(changes)
 
 
 def map_column(folder: Path, column: str, *, mode: str) -> Any:

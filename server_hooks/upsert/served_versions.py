@@ -9,14 +9,48 @@ from typing import Any
 
 import jpype
 
+from server_hooks.upsert.first_versions import Changes
 from server_hooks.upsert.server_events import PACKAGE
 
-__all__ = ["complete", "forget", "set_wait", "wrote"]
+__all__ = ["SegmentVersions", "attach", "complete", "configure", "forget", "serve"]
 
 
-def set_wait(wait_ms: int) -> None:
-    """Set how long queries wait for a version that is not complete here, in milliseconds."""
-    _java().install(wait_ms)
+class SegmentVersions:
+    """The versions of a segment's rows, by which queries find those that they see; one thread at a time.
+
+    Args:
+        java: Java's ``SegmentVersions``.
+    """
+
+    def __init__(self, java: Any) -> None:
+        self._java = java
+
+    def write(self, changes: Changes) -> None:
+        """Write into the columns of a consuming segment; Pinot must keep its memory meanwhile."""
+        self._java.write(*_arguments(changes))
+
+    def wrote(self, changes: Changes) -> None:
+        """The columns of a sealed segment have these versions now."""
+        self._java.wrote(*_arguments(changes))
+
+    def end(self) -> None:
+        """Nothing more is written: queries that still have the segment read its columns."""
+        self._java.end()
+
+
+def configure(*, wait_ms: int, without_version: bool = False) -> None:
+    """Set what becomes of queries.
+
+    Args:
+        wait_ms: How long they wait for a version that is not complete here.
+        without_version: Whether those that name no version see all rows; else they are refused.
+    """
+    _java().install(wait_ms, without_version)
+
+
+def serve(table: str) -> None:
+    """A table (with type) is an upsert table of this server: queries have to name a version of it."""
+    _java().of(table)
 
 
 def complete(table: str, version: int) -> None:
@@ -29,19 +63,25 @@ def complete(table: str, version: int) -> None:
     _java().complete(table, version)
 
 
-def wrote(table: str, version: int) -> None:
-    """Something was written about a version or later ones; to be called after it.
+def attach(table: str, segment: Any) -> SegmentVersions:
+    """Somebody begins to write versions into a segment's rows, and tells of each from now on.
 
     Args:
         table: Name with type.
-        version: The least version that was written.
+        segment: Pinot's.
     """
-    _java().wrote(table, version)
+    return SegmentVersions(_java().of(table).attach(segment))
 
 
 def forget(table: str) -> None:
     """A table is gone."""
     _java().forget(table)
+
+
+def _arguments(changes: Changes) -> tuple[Any, ...]:
+    # By their buffers, which takes no time for each of them.
+    rows, versions = jpype.JArray.of(changes.rows), jpype.JArray.of(changes.versions)
+    return rows, versions, changes.inserted, changes.lower
 
 
 def _java() -> Any:

@@ -32,16 +32,14 @@ class TableState:
     Args:
         folder: Its logs and its checkpoint; made where it is not there.
         clock: Time.
-        wrote: As of :class:`~server_hooks.upsert.partition.Partition`.
 
     Raises:
         OSError: The disk refuses.
     """
 
-    def __init__(self, folder: Path, clock: Clock, wrote: Callable[[int], None]) -> None:
+    def __init__(self, folder: Path, clock: Clock) -> None:
         self._folder = folder
         self._clock = clock
-        self._wrote = wrote
         self._changed = threading.Condition()
         self._partitions: dict[int, Partition] = {}
         self._logs: dict[int, UpdatesLog] = {}
@@ -49,6 +47,7 @@ class TableState:
         self._mark = Complete(NIL, 0)
         self._may_lower = False
         self._is_whole = False
+        self._waiting = 0
         self.is_missing_segments = False
         """Whether Pinot has a segment of the table that is not attached: then the mark stands still."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +69,7 @@ class TableState:
             return {number: log.summary().next or 0 for number, log in self._logs.items()}
 
     def take(self, number: int, messages: Sequence[Message]) -> None:
-        """Write messages of a partition into its log, then apply them.
+        """Write messages of a partition into its log, then apply them; see :meth:`sync`.
 
         Raises:
             OSError: The disk refuses; nothing was applied, try again.
@@ -81,11 +80,30 @@ class TableState:
             self._partitions[number].take([message for _, _, message in messages])
             self._changed.notify_all()
 
-    def refresh(self) -> None:
-        """Look how far the consuming segments are."""
+    def sync(self) -> None:
+        """Have the disk hold what was taken: before a version that is complete is told to anybody.
+
+        Raises:
+            OSError: The disk refuses; try again.
+        """
+        for log in list(self._logs.values()):
+            log.sync()
+
+    def is_waiting(self) -> bool:
+        """Whether rows are to come for versions that have ended, or somebody waits for something."""
+        with self._changed:
+            return self._waiting > 0 or any(each.is_waiting for each in self._partitions.values())
+
+    def refresh(self, *, everywhere: bool = True) -> None:
+        """Look how far the consuming segments are.
+
+        Args:
+            everywhere: Also in partitions where no version or event waits for rows.
+        """
         with self._changed:
             for partition in self._partitions.values():
-                partition.refresh()
+                if everywhere or self._waiting or partition.is_waiting:
+                    partition.refresh()
             self._changed.notify_all()
 
     def mark(self) -> Complete:
@@ -216,15 +234,21 @@ class TableState:
             timeout_s: How long at most.
         """
         deadline = self._clock.monotonic() + timeout_s
-        while not condition():
-            if self._clock.monotonic() >= deadline:
-                return False
+        with self._changed:
+            self._waiting += 1
+        try:
+            while not condition():
+                if self._clock.monotonic() >= deadline:
+                    return False
+                with self._changed:
+                    self._changed.wait(_RECHECK_S)
+        finally:
             with self._changed:
-                self._changed.wait(_RECHECK_S)
+                self._waiting -= 1
         return True
 
     def flush(self) -> None:
-        """Have the disk hold what was written into sealed segments, and note up to where.
+        """Have the disk hold what was written into sealed segments, and note up to where; once in a minute.
 
         Raises:
             OSError: The disk refuses.
@@ -239,6 +263,9 @@ class TableState:
         for rows, _, _ in found:
             if rows.is_dirty:
                 rows.flush()
+        with self._changed:
+            for partition in self._partitions.values():
+                partition.forget_former()
         self._checkpoint.save({rows.name: (mine, following) for rows, mine, following in found})
 
     def drop_before(self, time_s: float) -> None:
@@ -254,7 +281,7 @@ class TableState:
         if number not in self._partitions:
             log = UpdatesLog(self._folder / str(number))
             self._logs[number] = log
-            self._partitions[number] = Partition(log.summary(), self._wrote)
+            self._partitions[number] = Partition(log.summary())
         return self._partitions[number], self._logs[number]
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from controller_client.clock import Clock
 from controller_client.common.names import SegmentName
-from controller_client.helix import live_session
 from controller_client.helix.ideal_state import IdealState
 from controller_client.helix.stream_segments import newest_by_partition, read_segment
 from controller_client.models import TableConfig
@@ -34,8 +33,6 @@ __all__ = ["TableUpdater"]
 
 logger = logging.getLogger(__name__)
 
-_SESSION_S = 1.0
-
 _releasing = ThreadPoolExecutor(4, thread_name_prefix="upsert-release")
 
 
@@ -50,6 +47,7 @@ class TableUpdater:
         wait_s: How long a segment, or the start of the server, waits at most to be complete.
         guard: As of :class:`~server_hooks.upsert.follower.Follower`.
         place: Where Pinot's segments are, and queries.
+        session: Returns this server's session with ZooKeeper, None without one; must be cheap.
         clock: Time.
 
     Raises:
@@ -67,10 +65,12 @@ class TableUpdater:
         wait_s: float,
         guard: Callable[[str], AbstractContextManager[None]],
         place: Place,
+        session: Callable[[], str | None],
         clock: Clock,
     ) -> None:
         self.table = config.name_with_type
-        self.state = TableState(folder, clock, partial(served_versions.wrote, self.table))
+        served_versions.serve(self.table)
+        self.state = TableState(folder, clock)
         self._store = store
         self._instance = instance
         self._wait_s = wait_s
@@ -80,8 +80,8 @@ class TableUpdater:
         self._missing: frozenset[str] = frozenset()
         self._gone: frozenset[str] = frozenset()
         self._reported: tuple[object, ...] = ()
-        self._session = ""
-        self._session_at = clock.monotonic()
+        self._served = NIL
+        self._session = session
         settings, stream = UpsertSettings.of(config), StreamConfig.of(config)
         self._follower = Follower(
             self.table,
@@ -105,7 +105,7 @@ class TableUpdater:
             PinotPluginError: It is no segment of an upsert table; or ZooKeeper does not answer.
             OSError: The disk refuses.
         """
-        rows = _sealed(segment, added)
+        rows = self._sealed(segment, added)
         if server_is_open and not self._is_open:
             self._catch_up(segment.name)
         self.state.attach_sealed(segment.partition, rows)
@@ -121,7 +121,15 @@ class TableUpdater:
             start = self._place.consuming_start(manager)
             if start is None:
                 return  # a sealed one: that came through before_add
-            part = ConsumingRows(table, manager, segment.name, segment.sequence, start, _release_in_thread)
+            part = ConsumingRows(
+                table,
+                manager,
+                segment.name,
+                segment.sequence,
+                start,
+                served_versions.attach(self.table, manager.getSegment()),
+                _release_in_thread,
+            )
             self.state.attach_consuming(segment.partition, part)
         finally:
             table.releaseSegment(manager)
@@ -186,11 +194,17 @@ class TableUpdater:
             return
         try:
             if self._place.consuming_start(manager) is None:
-                self.state.attach_sealed(segment.partition, _sealed(segment, manager.getSegment()))
+                self.state.attach_sealed(segment.partition, self._sealed(segment, manager.getSegment()))
                 return
         finally:
             table.releaseSegment(manager)
         self.consuming(table, segment, server_is_open=False)
+
+    def _sealed(self, segment: SegmentName, pinot_segment: Any) -> SealedRows:
+        metadata = pinot_segment.getSegmentMetadata()
+        folder = Path(str(metadata.getIndexDir().getPath()))
+        versions = served_versions.attach(self.table, pinot_segment)
+        return SealedRows(segment.name, folder, int(metadata.getTotalDocs()), versions)
 
     def _newest_here(self, ideal_state: IdealState) -> dict[int, SegmentName]:
         return {
@@ -233,29 +247,21 @@ class TableUpdater:
     def _publish(self) -> None:
         """Write the record where it changed; in the table's thread, and in one that opens the table."""
         mark = self.state.mark()
-        served_versions.complete(self.table, mark.version)
+        if mark.version != self._served:
+            self.state.sync()
+            served_versions.complete(self.table, mark.version)
+            self._served = mark.version
         if not self._is_open:
             return
-        progress = self.state.progress()
-        reported = (mark, tuple((number, each.segment) for number, each in progress.items()))
-        now = self._clock.monotonic()
-        if reported == self._reported and now < self._session_at:
-            return
-        session = live_session(self._store, self._instance)
-        self._session_at = now + _SESSION_S
-        if session is None or (reported == self._reported and session == self._session):
+        progress, session = self.state.progress(), self._session()
+        reported = (mark, session, tuple((number, each.segment) for number, each in progress.items()))
+        if session is None or reported == self._reported:
             return
         record = ServerRecord(
             self._instance, session, mark.version, mark.at_ms, progress, self._place.cuts_by_option
         )
         write_server(self._store, self.table, record)
-        self._reported, self._session = reported, session
-
-
-def _sealed(segment: SegmentName, pinot_segment: Any) -> SealedRows:
-    metadata = pinot_segment.getSegmentMetadata()
-    folder = Path(str(metadata.getIndexDir().getPath()))
-    return SealedRows(segment.name, folder, int(metadata.getTotalDocs()))
+        self._reported = reported
 
 
 def _release_in_thread(table: Any, manager: Any) -> None:

@@ -1,5 +1,8 @@
 """Messages of one partition of the updates topic, on the own disk: written before they are applied.
 
+They are on the disk, whatever happens to the machine, after :meth:`UpdatesLog.sync`: before a version
+is told to be complete. What a crash takes with it before is in the topic still.
+
 A record is ``length u4, crc32 u4, offset i8`` and the message's own bytes, little-endian; the check sum is
 over offset and bytes. The folder holds one file that grows and files that are full::
 
@@ -79,7 +82,7 @@ class _File:
 
 
 class UpdatesLog:
-    """One partition's log; :meth:`append` is for one thread, :meth:`read` for any.
+    """One partition's log; :meth:`append` is for one thread, :meth:`read` and :meth:`sync` for any.
 
     Args:
         folder: Its own; made where it is not there. What a crash left torn at the end is cut off.
@@ -98,6 +101,7 @@ class UpdatesLog:
         self._path: Path | None = None
         self._first = 0
         self._size = 0
+        self._synced = 0
         self._open = LogSummary()
         unfinished = sorted((int(path.stem), path) for path in folder.iterdir() if _OPEN.fullmatch(path.name))
         for first, path in unfinished:
@@ -112,7 +116,7 @@ class UpdatesLog:
             return found.then(self._open)
 
     def append(self, messages: Sequence[Message]) -> None:
-        """Write messages, in their order; they are on the disk when this returns.
+        """Write messages, in their order.
 
         Raises:
             OSError: The disk refuses; nothing of them counts, write them again.
@@ -133,15 +137,26 @@ class UpdatesLog:
             # What an earlier try left behind the last record that counts.
             stream.truncate(self._size)
             stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if not self._size:
-            _sync_folder(self._folder)
         with self._lock:
             self._size += len(data)
             self._open = summary
         if self._size >= self._file_bytes:
             self._finish_file()
+
+    def sync(self) -> None:
+        """Have the disk hold all that was written before.
+
+        Raises:
+            OSError: The disk refuses.
+        """
+        with self._lock:
+            path, size, is_new = self._path, self._size, not self._synced
+            if path is None or size == self._synced:
+                return
+            _sync_file(path)
+            if is_new:
+                _sync_folder(self._folder)
+            self._synced = size
 
     def read(self, since: int = 0, *, row: int = -1) -> Iterator[tuple[int, Events | VersionEnd]]:
         """Return the messages that are in the log now, from an offset of the updates topic on.
@@ -215,9 +230,10 @@ class UpdatesLog:
         found = self._open
         name = f"{self._first:020d}-{found.next}-{found.greatest_row}-{found.version}-{found.at_ms:d}.log"
         with self._lock:
+            _sync_file(self._path)
             target = self._path.rename(self._folder / name)
             self._full.append(_File(target, self._first, found))
-            self._path, self._size, self._open = None, 0, LogSummary()
+            self._path, self._size, self._synced, self._open = None, 0, 0, LogSummary()
         _sync_folder(self._folder)
 
 
@@ -239,6 +255,11 @@ def _records(data: bytes) -> Iterator[tuple[int, bytes, int]]:
             return
         yield offset, value, end
         place = end
+
+
+def _sync_file(path: Path) -> None:
+    with path.open("rb") as stream:
+        os.fdatasync(stream.fileno())
 
 
 def _sync_folder(folder: Path) -> None:

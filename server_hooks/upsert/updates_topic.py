@@ -10,7 +10,7 @@ from typing import Any
 from controller_client.errors import SourceError
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import client_settings, topic_partitions
-from controller_client.upsert.update_message import VersionRecord, decode_any
+from controller_client.upsert.update_message import Events, VersionEnd, decode_any
 from server_hooks.upsert.updates_log import Message
 
 __all__ = ["UpdatesTopic"]
@@ -36,19 +36,22 @@ class UpdatesTopic:
         from confluent_kafka import Consumer
 
         self._topic = topic
-        self._shorter: set[int] = set()
         settings: dict[str, Any] = {
             **client_settings(stream.values),
             # Kafka's client wants a group's name; the brokers never hear of it.
             "group.id": f"pinot-plugins-upsert-{uuid.uuid4().hex}",
             "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
+            # Gaps are normal, of transactions; that messages are gone is told as an error.
+            "auto.offset.reset": "error",
+            "isolation.level": "read_committed",
             "allow.auto.create.topics": False,
             "log_level": 0,
             "error_cb": self._on_error,
         }
         self._consumer = Consumer(settings)
         self._assigned: dict[int, int] = {}
+        self._gone: set[int] = set()
+        """Partitions of which the next message is not there."""
 
     def partitions(self) -> set[int]:
         """Which partitions the topic has; none where it does not exist yet.
@@ -79,26 +82,34 @@ class UpdatesTopic:
             self._assigned.update(new)
 
     def poll(self, timeout_s: float) -> dict[int, list[Message]]:
-        """Return the next messages by partition, in their order; none after the time-out.
+        """Return the next messages by partition, in their order, once there is one; none after the time-out.
 
-        A message that is not one of ours is logged and left out.
+        A message that is not one of ours is logged and left out; one of a kind that is not for servers is
+        left out.
+
+        Raises:
+            SourceError: Messages are gone, and Kafka does not return where the others begin.
         """
+        while self._gone:
+            # Before something is read, which an error would lose.
+            self._go_to_first(next(iter(self._gone)))
+        first = self._consumer.poll(timeout_s)
+        if first is None:
+            return {}
         found: dict[int, list[Message]] = {}
-        for message in self._consumer.consume(_MESSAGES, timeout_s):
-            number, offset, value = message.partition(), message.offset(), message.value()
-            if message.error() or number is None or offset is None:
-                logger.debug("%s: %s", self._topic, message.error())
-                continue
-            if not self._is_next(number, offset):
-                continue
-            where = f"{self._topic}, partition {number}, offset {offset}"
-            try:
-                content = decode_any(value or b"", where=where)
-            except SourceError as error:
-                logger.error("%s", error)
-                continue
-            if not isinstance(content, VersionRecord):  # the coordinator's own
-                found.setdefault(number, []).append((offset, value or b"", content))
+        # What else has come by now, without waiting.
+        for message in (first, *self._consumer.consume(_MESSAGES, 0)):
+            number, offset, value = message.partition(), message.offset(), message.value() or b""
+            if (error := message.error()) is not None:
+                self._on_message_error(number, error)
+            elif number is not None and offset is not None and self._is_next(number, offset):
+                try:
+                    decoded = decode_any(value, where=f"{self._topic}, partition {number}, offset {offset}")
+                except SourceError as strange:
+                    logger.error("%s", strange)
+                    continue
+                if isinstance(decoded, Events | VersionEnd):
+                    found.setdefault(number, []).append((offset, value, decoded))
         return found
 
     def close(self) -> None:
@@ -106,25 +117,50 @@ class UpdatesTopic:
         self._consumer.close()
 
     def _is_next(self, number: int, offset: int) -> bool:
-        """Whether a message is to be taken; what was deleted before this server read it is lost to it."""
-        expected = self._assigned[number]
-        if offset < expected:
-            if number not in self._shorter:
-                self._shorter.add(number)
-                logger.error(
-                    "%s, partition %d starts again at %d, but this server has read it up to %d: was the "
-                    "topic created again? Its messages are not applied; delete and create the table",
-                    *(self._topic, number, offset, expected),
-                )
+        """Whether a message is to be taken."""
+        if offset < self._assigned[number]:
             return False
-        if offset > expected > 0:
+        self._assigned[number] = offset + 1
+        return True
+
+    def _on_message_error(self, number: int | None, error: Any) -> None:
+        from confluent_kafka import KafkaError
+
+        if number is None or error.code() != KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001  # public by its documents
+            logger.debug("%s: %s", self._topic, error)
+            return
+        self._gone.add(number)
+
+    def _go_to_first(self, number: int) -> None:
+        """What this server would read next is not there: go on with the first message that is."""
+        from confluent_kafka import KafkaException, TopicPartition
+
+        expected = self._assigned[number]
+        try:
+            place = TopicPartition(self._topic, number)
+            first, _ = self._consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
+            # A partition that stopped by an error takes no seek.
+            self._consumer.incremental_unassign([place])
+            self._consumer.incremental_assign([TopicPartition(self._topic, number, first)])
+        except KafkaException as error:
+            raise SourceError(
+                f"Kafka did not return the first offset of partition {number}: {error.args[0].str()}",
+                where=self._topic,
+                remedy="check that Kafka is up, and that this server can reach it",
+            ) from error
+        self._gone.discard(number)
+        if first < expected:
+            logger.error(
+                "%s, partition %d starts again at %d, but this server has read it up to %d: was the "
+                "topic created again? Its messages are not applied; delete and create the table",
+                *(self._topic, number, first, expected),
+            )
+        elif expected > 0:
             logger.error(
                 "%s, partition %d: messages %d to %d are not there any more, and this server has not read "
                 "them: their rows may stay as they are; rebuild the table's state",
-                *(self._topic, number, expected, offset - 1),
+                *(self._topic, number, expected, first - 1),
             )
-        self._assigned[number] = offset + 1
-        return True
 
     def _on_error(self, error: Any) -> None:
         """Called in the thread that polls; the client retries on its own, and :meth:`partitions` reports."""

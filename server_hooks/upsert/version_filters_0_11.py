@@ -11,10 +11,10 @@ that arrive in the meantime belong to the version.
 
 *Bitmaps in the place of a scan.* Pinot would read both columns for every query, row by row, and with them all
 other conditions. But what a version has inserted and deleted does not change once it is complete, so it is
-kept as a bitmap for each segment, column and version; only rows that were indexed since are looked at. A
-segment of which the bitmap says all or nothing is not looked at any more. Two versions are kept of each
-column, an eighth of a byte a row for each. What is written about a kept version all the same (a segment that
-is brought up to the present, a version of the future that somebody asks for) drops its bitmaps.
+kept as a bitmap for each segment, column and version, and the writes of the next versions, of which a log is
+kept, make the next bitmap of it. A segment of which the bitmap says all or nothing is not looked at any more.
+Columns are read where the log does not reach back: at a segment's first query, for old versions, and where
+something is written about a version that was asked for all the same.
 
 Queries do not come through Python: what Pinot calls is ``VersionFilters.java``.
 """

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import jpype
+import numpy as np
 import pyarrow as pa
 
 from controller_client.segment_tar import unpack_tar
 from controller_client.upsert.columns import NIL, SYSTEM_COLUMNS, VALID_FROM, VALID_UNTIL
 from jvm_bridge.builder import SegmentBuilder
+from server_hooks.upsert.first_versions import VersionsOfRows, write_first
 from server_hooks.upsert.sealed_rows import map_column
+from server_hooks.upsert.served_versions import SegmentVersions, attach
 from tests.contract.tables import schema_of, table_config
 
 __all__ = ["TABLE", "ConsumingSegment", "SealedSegment", "UpsertSegment"]
@@ -33,8 +37,16 @@ class UpsertSegment(Protocol):
         """Index rows."""
         ...
 
-    def write(self, column: str, row: int, version: int) -> None:
-        """Write a version."""
+    def write(self, versions: Sequence[VersionsOfRows]) -> None:
+        """Write versions that insert rows, and such that delete rows, and tell of them."""
+        ...
+
+    def attach(self) -> None:
+        """Tell of what is written from now on."""
+        ...
+
+    def detach(self) -> None:
+        """Tell of nothing more."""
         ...
 
 
@@ -62,6 +74,8 @@ class ConsumingSegment:
             .build()
         )
         self.pinot = jpype.JClass(f"{_LOCAL}.indexsegment.mutable.MutableSegmentImpl")(config, None)
+        self._columns = np.full((2, 0), NIL)
+        self._versions = attach(TABLE, self.pinot)
 
     def add(self, values: list[int]) -> None:
         for value in values:
@@ -70,9 +84,17 @@ class ConsumingSegment:
             for column in SYSTEM_COLUMNS:
                 row.putValue(column, jpype.JClass("java.lang.Long")(NIL))
             self.pinot.index(row, None)
+        self._columns = np.concatenate([self._columns, np.full((2, len(values)), NIL)], axis=1)
 
-    def write(self, column: str, row: int, version: int) -> None:
-        self.pinot.getDataSource(column).getForwardIndex().setLong(row, version)
+    def write(self, versions: Sequence[VersionsOfRows]) -> None:
+        if changes := write_first(list(self._columns), versions):
+            self._versions.write(changes)
+
+    def attach(self) -> None:
+        self._versions = attach(TABLE, self.pinot)
+
+    def detach(self) -> None:
+        self._versions.end()
 
 
 class SealedSegment:
@@ -81,7 +103,8 @@ class SealedSegment:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.pinot: Any = None
-        self._columns: dict[str, Any] = {}
+        self._columns: list[Any] = []
+        self._versions: SegmentVersions | None = None
 
     def add(self, values: list[int]) -> None:
         config = table_config(
@@ -95,15 +118,22 @@ class SealedSegment:
         table = pa.table({"a": pa.array(values, pa.int32()), **dict.fromkeys(SYSTEM_COLUMNS, nils)})
         built = SegmentBuilder(config, _schema(), self._folder).from_arrow(table, _NAME)
         folder = unpack_tar(built.tar_path, self._folder, _NAME)
-        self._columns = {
-            column: map_column(folder, column, mode="r+") for column in (VALID_FROM, VALID_UNTIL)
-        }
+        self._columns = [map_column(folder, column, mode="r+") for column in (VALID_FROM, VALID_UNTIL)]
         mapped = jpype.JClass("org.apache.pinot.spi.utils.ReadMode").mmap
         loader = jpype.JClass(f"{_LOCAL}.indexsegment.immutable.ImmutableSegmentLoader")
         self.pinot = loader.load(jpype.JClass("java.io.File")(str(folder)), mapped)
+        self.attach()
 
-    def write(self, column: str, row: int, version: int) -> None:
-        self._columns[column][row] = version
+    def write(self, versions: Sequence[VersionsOfRows]) -> None:
+        if (changes := write_first(self._columns, versions)) and self._versions:
+            self._versions.wrote(changes)
+
+    def attach(self) -> None:
+        self._versions = attach(TABLE, self.pinot)
+
+    def detach(self) -> None:
+        if self._versions:
+            self._versions.end()
 
 
 def _memory() -> Any:

@@ -25,13 +25,14 @@ _CONTEXTS = "org.apache.pinot.core.query.request.context.utils.QueryContextConve
 class VersionAsker(Protocol):
     """Asks for the rows of a version."""
 
-    def filter(self, segment: Any, version: int | None, where: str) -> Any:
+    def filter(self, segment: Any, version: int | None, where: str, *, skips: bool = False) -> Any:
         """Return a function that makes Pinot's operator of the rows.
 
         Args:
             segment: The segment.
-            version: The version; None: a query that names none, with conditions of its own.
+            version: The version; None: a query that names none.
             where: Further conditions; maybe none.
+            skips: Whether the query says that it is to see all rows.
         """
         ...
 
@@ -58,9 +59,9 @@ class _Conditions:
         install_filters()
         self._java = jpype.JClass("io.pinotplugins.v0_11.upsert.VersionFilters")
 
-    def filter(self, segment: Any, version: int | None, where: str) -> Any:
+    def filter(self, segment: Any, version: int | None, where: str, *, skips: bool = False) -> Any:
         conditions = [where, "" if version is None else visible_at(version)]
-        query = _query(" AND ".join(filter(None, conditions)))
+        query = _query(" AND ".join(filter(None, conditions)), skips=skips)
         self._java.awaitVersion(query)  # as ServerQueryExecutorV1Impl.processQuery does
         return lambda: jpype.JClass(f"{_PLANS}.FilterPlanNode")(segment, query).run()
 
@@ -72,22 +73,26 @@ class _Options:
         table_managers.load()
         self._java = jpype.JClass(f"{table_managers.PACKAGE}.UpsertQueries")
 
-    def filter(self, segment: Any, version: int | None, where: str) -> Any:
+    def filter(self, segment: Any, version: int | None, where: str, *, skips: bool = False) -> Any:
         options = jpype.JClass("java.util.HashMap")()
         if version is not None:
             options.put(VERSIONS, option_text({TABLE: version}, where))
-        query = _query(where)
-        asked = self._java.await_(TABLE, options)
+        if skips:
+            options.put("skipUpsert", "true")
+        query = _query(where, skips=skips)
+        asked = None if self._java.areAllSeen(TABLE, options) else self._java.await_(TABLE, options)
         context = jpype.JClass("org.apache.pinot.segment.spi.SegmentContext")(segment)
         contexts = jpype.JClass("java.util.List").of(context)
 
         def make() -> Any:
-            self._java.cut(TABLE, contexts, asked)
+            if asked is not None:
+                self._java.cut(TABLE, contexts, asked)
             return jpype.JClass(f"{_PLANS}.FilterPlanNode")(context, query).run()
 
         return make
 
 
-def _query(where: str) -> Any:
+def _query(where: str, *, skips: bool) -> Any:
     condition = f"WHERE {where}" if where else ""
-    return jpype.JClass(_CONTEXTS).getQueryContext(f"SELECT a FROM {TABLE} {condition}")
+    option = "SET skipUpsert = true;" if skips else ""
+    return jpype.JClass(_CONTEXTS).getQueryContext(f"{option} SELECT a FROM {TABLE} {condition}")

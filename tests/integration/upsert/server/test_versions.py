@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
-from controller_client.errors import PinotPluginError
+from controller_client.broker.client import BrokerClient
+from controller_client.errors import PinotPluginError, QueryError
 from controller_client.upsert.columns import NIL
+from controller_client.upsert.low_water_mark import read_mark
+from controller_client.upsert.version_option import VERSIONS, option_text
+from controller_client.upsert.visibility import visible_at
 from tests.integration.upsert.server.conftest import MakeUpsertTable
 from tests.integration.upsert.server.upsert_table import UpsertTable
 from tests.support.wait import wait_for
@@ -62,6 +69,74 @@ def test_a_server_refuses_a_version_that_is_not_complete_there(
     # Asked at once: the first answer that comes is right.
     found = wait_for(lambda: table.visible(second), f"an answer at version {second}")
     assert found == sorted(table.model.visible[second])
+
+
+def test_what_a_stock_broker_gets_without_a_version(make_upsert_table: MakeUpsertTable) -> None:
+    """Nothing by mistake; all rows where it says so, of consuming segments and of sealed ones."""
+    table = make_upsert_table(rows_per_segment=40, replicas=1)
+    for _ in range(3):
+        table.produce(0, [f"k{n}" for n in range(30)])
+        table.produce(1, [f"k{n}" for n in range(15)])
+        version = table.model.coordinate()
+    table.wait_sealed(2)
+    table.wait_checked(version)
+    for sql in ("select count(*) from {0}", 'select key from {0} where "$validFrom" >= 0 limit 1'):
+        with pytest.raises(QueryError, match=f"{table.full_name} is an upsert table, and the query names no"):
+            table.broker.query(sql.format(table.name))
+
+    def asked(sql: str) -> tuple[tuple[object, ...], ...]:
+        return table.broker.query(sql.format(table.name), options={"skipUpsert": True}).rows
+
+    # What Pinot noted of the columns when it made a segment is -1 for all of them.
+    rows = asked('select "$validFrom", "$validUntil" from {0} limit 1000')
+    froms, untils = ([int(str(row[number])) for row in rows] for number in (0, 1))
+    assert len(rows) == 3 * 45
+    assert set(froms) == {0, 1, 2}
+    assert max(untils) == 2
+    for column, values in (("$validFrom", froms), ("$validUntil", untils)):
+        extremes = f'min("{column}"), max("{column}"), minmaxrange("{column}")'
+        found = [float(str(each)) for each in asked(f"select {extremes} from {{0}}")[0]]
+        assert found == [min(values), max(values), max(values) - min(values)]
+        for bound in (0, 1, 2):
+            (counted,) = asked(f'select count(*) from {{0}} where "{column}" >= {bound}')
+            assert counted == (sum(value >= bound for value in values),)
+        (greatest,) = asked(f'select "{column}" from {{0}} order by "{column}" desc limit 1')
+        assert greatest == (max(values),)
+
+
+def test_a_query_that_waits_has_taken_nothing_yet(make_upsert_table: MakeUpsertTable) -> None:
+    """Else it would have counted its segments' rows before, and would not see if one was exchanged."""
+    table = make_upsert_table(replicas=1)
+    table.produce(0, ["k1", "k2"])
+    first = table.model.coordinate()
+    table.wait_checked(first)
+    asks = _counting(table, first + 1)
+    with ThreadPoolExecutor(1) as pool, BrokerClient(table.broker.config.urls) as another:
+        asked = pool.submit(asks, table.broker)
+        # The time in which a second one gives up is more than the first one takes to come to the server.
+        with pytest.raises(PinotPluginError):
+            asks(another, timeoutMs=500)
+        table.produce(0, ["k3", "k4", "k5"])
+        table.produce(1, ["k6"])
+        second = table.model.coordinate()
+        assert asked.result() == 6
+    assert second == first + 1
+    table.wait_checked(second)
+
+
+def _counting(table: UpsertTable, version: int) -> Callable[..., int]:
+    """Return what asks a broker at a version how many rows the segments have, whatever their versions."""
+    options: dict[str, str] = {}
+    sql = f"SELECT count(*) FROM {table.name}"
+    if read_mark(table.store, table.full_name).cut_by_option:
+        options = {VERSIONS: option_text({table.full_name: version}, "")}
+    else:
+        sql += f" WHERE {visible_at(version)}"
+
+    def ask(broker: BrokerClient, **further: int) -> int:
+        return broker.query(sql, options={**options, **further}).stats.total_docs
+
+    return ask
 
 
 def _answer(table: UpsertTable, version: int) -> str:

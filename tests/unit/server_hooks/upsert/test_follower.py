@@ -63,10 +63,6 @@ def _no_guard(_what: str) -> Iterator[None]:
     yield
 
 
-def _no_matter(_version: int) -> None:
-    pass
-
-
 def _end(version: int) -> Message:
     value = encode_end(VersionEnd(version, 0, 0, 1000 + version))
     return version, value, decode(value, where="here")
@@ -75,7 +71,7 @@ def _end(version: int) -> Message:
 def test_what_cannot_be_written_is_written_later_and_told_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    state = CountedState(tmp_path, SystemClock(), _no_matter)
+    state = CountedState(tmp_path, SystemClock())
     topic = ListTopic([_end(version) for version in range(4)])
     full = tmp_path / "0" / f"{0:020d}.open"
     full.parent.mkdir()
@@ -106,4 +102,4 @@ def test_what_cannot_be_written_is_written_later_and_told_once(
     assert len(complaints) == 2, complaints
     assert "Kafka is away" in complaints[0]
     assert "No space left" in complaints[1] or "Invalid argument" in complaints[1]
-    assert TableState(tmp_path, SystemClock(), _no_matter).next_offsets() == {0: 4}
+    assert TableState(tmp_path, SystemClock()).next_offsets() == {0: 4}

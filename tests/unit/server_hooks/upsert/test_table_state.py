@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from hypothesis import settings
@@ -14,12 +12,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from numpy.typing import NDArray
 
-from controller_client.upsert.columns import NIL
+from controller_client.upsert.columns import NIL, VALID_FROM, VALID_UNTIL
 from controller_client.upsert.update_message import Events, VersionEnd, decode, encode_end, encode_events
 from server_hooks.upsert.events import EventColumns, earlier
+from server_hooks.upsert.first_versions import Changes
 from server_hooks.upsert.offset_runs import OffsetRuns
 from server_hooks.upsert.partition import Complete, Rows
-from server_hooks.upsert.sealed_rows import SealedRows
+from server_hooks.upsert.sealed_rows import SealedRows, map_column
 from server_hooks.upsert.table_state import TableState
 from server_hooks.upsert.updates_log import Message
 from tests.unit.fake_clock import FakeClock
@@ -68,19 +67,32 @@ class MemoryPart:
         froms, untils = self._columns[:, : self._runs.count]
         return self._runs.offsets(), froms, untils
 
-
-class Kept(NamedTuple):
-    """What a server keeps of a version: which of so many rows it had inserted and deleted."""
-
-    rows: Rows
-    looked_at: int
-    inserted: list[bool]
-    deleted: list[bool]
+    def end(self) -> None:
+        """Queries are told nothing of it here."""
 
 
-def _kept(rows: Rows, columns: Iterable[NDArray[np.int64]], version: int, count: int) -> Kept:
-    inserted, deleted = (((each >= 0) & (each <= version))[:count].tolist() for each in columns)
-    return Kept(rows, len(inserted), inserted, deleted)
+class ToldVersions:
+    """What queries would be told of a sealed segment's columns."""
+
+    def __init__(self, folder: Path) -> None:
+        self.columns = [
+            map_column(folder, column, mode="r").astype(np.int64) for column in (VALID_FROM, VALID_UNTIL)
+        ]
+        self.has_ended = False
+
+    def wrote(self, changes: Changes) -> None:
+        assert not self.has_ended
+        begin, end, last = 0, changes.inserted, len(changes.rows)
+        befores = []
+        for column, (first, after) in zip(self.columns, ((begin, end), (end, last)), strict=True):
+            rows, versions = changes.rows[first:after], changes.versions[first:after]
+            assert len(np.unique(rows)) == len(rows)
+            befores += column[rows].tolist()
+            column[rows] = versions
+        assert changes.lower == any(before != NIL for before in befores)
+
+    def end(self) -> None:
+        self.has_ended = True
 
 
 class TableMachine(RuleBasedStateMachine):
@@ -98,13 +110,16 @@ class TableMachine(RuleBasedStateMachine):
         self.folders: dict[str, Path] = {}
         self.rows: dict[str, SealedRows] = {}
         self.restarted = False
+        self.flushes = 0
         self._start()
 
     def _start(self) -> None:
-        self.kept: dict[tuple[int, int], Kept] = {}
-        self.state = TableState(self.disk / "state", FakeClock(), self._wrote)
+        self.told: dict[str, ToldVersions] = {}
+        self.state = TableState(self.disk / "state", FakeClock())
         self.state.follow([_PARTITION])
         self.rows = {}
+        self.former: list[tuple[SealedRows, ToldVersions, int]] = []
+        self.former_part: MemoryPart | None = None
         self.read = self._taken_from(self.state.next_offsets()[_PARTITION])
         for name in self.sealed:
             self._load(name)
@@ -113,12 +128,16 @@ class TableMachine(RuleBasedStateMachine):
         self.state.attach_consuming(_PARTITION, self.part)
         self.state.count_now(_PARTITION)
 
-    def _wrote(self, version: int) -> None:
-        self.kept = {key: kept for key, kept in self.kept.items() if key[1] < version}
-
     def _load(self, name: str) -> None:
-        self.rows[name] = SealedRows(name, self.folders[name], len(self.sealed[name]))
+        self._becomes_former(name)
+        self.told[name] = ToldVersions(self.folders[name])
+        self.rows[name] = SealedRows(name, self.folders[name], len(self.sealed[name]), self.told[name])
         self.state.attach_sealed(_PARTITION, self.rows[name])
+
+    def _becomes_former(self, name: str) -> None:
+        """Queries that have it still see what is written."""
+        if name in self.rows:
+            self.former.append((self.rows.pop(name), self.told.pop(name), 0))
 
     def _taken_from(self, offset: int) -> int:
         return sum(each[0] < offset for each in self.topic)
@@ -177,10 +196,10 @@ class TableMachine(RuleBasedStateMachine):
         self._new_copy(name)
         self._load(name)
         self.rows_have_their_first_versions()
+        self.former_part, self.flushes = self.part, 0
         self.part = MemoryPart(f"s{len(self.sealed)}", len(self.sealed), rows[-1] + 1)
         if ahead:
             self.pinot_indexes_rows_or_drops_them([False])
-            self.what_was_kept_of_a_version_is_so_until_a_write_is_told()
         self.state.attach_consuming(_PARTITION, self.part)
 
     def _new_copy(self, name: str) -> None:
@@ -203,6 +222,12 @@ class TableMachine(RuleBasedStateMachine):
     @rule()
     def server_flushes(self) -> None:
         self.state.flush()
+        former = [(rows, told, flushes + 1) for rows, told, flushes in self.former]
+        assert all(told.has_ended == (flushes > 1) for _, told, flushes in former)
+        self.former = [each for each in former if not each[1].has_ended]
+        self.flushes += 1
+        if self.flushes > 1:
+            self.former_part = None
 
     @rule(loses_log=st.booleans(), loses_segments=st.booleans(), cut=st.integers(0, 10_000))
     def server_dies(self, loses_log: bool, loses_segments: bool, cut: int) -> None:
@@ -233,30 +258,28 @@ class TableMachine(RuleBasedStateMachine):
         # What was written into a sealed segment is there still when the log has lost it.
         self.most_read = max(self.most_read, self.read)
         now, once = self._expected(self.read), self._expected(self.most_read)
-        parts: list[Rows] = [self.part, *self.rows.values()]
+        consuming = [each for each in (self.part, self.former_part) if each is not None]
+        parts: list[Rows] = [*consuming, *self.rows.values(), *(rows for rows, *_ in self.former)]
         for rows in parts:
             for offset, *versions in zip(*rows.values(), strict=True):
                 for deleted, version in zip((False, True), versions, strict=True):
                     known = (deleted, int(offset))
                     allowed = (
                         {now.get(known, NIL)}
-                        if rows is self.part
+                        if rows in consuming
                         else {now.get(known, NIL), once.get(known, NIL)}
                     )
                     assert version in allowed, f"offset {offset}: {version}, not one of {allowed}"
 
     @invariant()
-    def what_was_kept_of_a_version_is_so_until_a_write_is_told(self) -> None:
+    def queries_are_told_of_all_that_is_written(self) -> None:
         if not hasattr(self, "state"):
             return
-        parts: list[Rows] = [self.part, *self.rows.values()]
-        for rows in parts:
-            columns = rows.columns() if isinstance(rows, MemoryPart) else rows.values()[1:]
-            for version in {max(0, self.state.mark().version), self.version, self.version + 1}:
-                kept = self.kept.get((id(rows), version))
-                if kept is not None:
-                    assert _kept(rows, columns, version, kept.looked_at) == kept
-                self.kept[id(rows), version] = _kept(rows, columns, version, _MOST)
+        present = [(self.rows[name], told) for name, told in self.told.items()]
+        for rows, told in [*present, *((rows, told) for rows, told, _ in self.former)]:
+            _, *columns = rows.values()
+            for column, known in zip(columns, told.columns, strict=True):
+                assert column.tolist() == known.tolist()
 
     @invariant()
     def the_mark_names_no_row_that_is_not_here(self) -> None:
@@ -280,7 +303,7 @@ TestTable.settings = settings(max_examples=80, stateful_step_count=40)
 
 def test_the_mark_goes_back_only_where_that_is_allowed(tmp_path: Path) -> None:
     """A partition that comes later has no complete version yet."""
-    state = TableState(tmp_path, FakeClock(), lambda _version: None)
+    state = TableState(tmp_path, FakeClock())
     state.follow([0])
     ends = [(number, encode_end(VersionEnd(number, 0, 0, 10 * number))) for number in range(3)]
     state.take(0, [(number, value, decode(value, where="the topic")) for number, value in ends])

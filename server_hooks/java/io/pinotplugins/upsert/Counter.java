@@ -6,7 +6,9 @@ import java.util.concurrent.atomic.AtomicLong;
 public enum Counter {
     /** Bitmaps that were there. */
     HITS,
-    /** Bitmaps that were made or made longer. */
+    /** Bitmaps that were made of another version's. */
+    CARRIED,
+    /** Bitmaps that were made by a scan of the column. */
     SCANS,
     /** Bitmaps that could not be made, so that Pinot scanned. */
     FAILURES,

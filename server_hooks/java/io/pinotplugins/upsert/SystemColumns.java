@@ -16,6 +16,11 @@ public final class SystemColumns {
     private SystemColumns() {
     }
 
+    /** Whether versions are written into the column after its rows were indexed. */
+    public static boolean isVersion(Object column) {
+        return VALID_FROM.equals(column) || VALID_UNTIL.equals(column);
+    }
+
     public static boolean contains(String column) {
         return ALL.contains(column);
     }

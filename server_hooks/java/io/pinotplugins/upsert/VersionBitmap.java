@@ -1,72 +1,95 @@
 package io.pinotplugins.upsert;
 
-import java.io.IOException;
-import org.apache.pinot.segment.spi.index.reader.ForwardIndexReader;
-import org.apache.pinot.segment.spi.index.reader.ForwardIndexReaderContext;
-import org.roaringbitmap.buffer.BufferBitSetUtil;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
 import org.roaringbitmap.buffer.MutableRoaringBitmap;
 
-/** Which of the first rows of a segment have a value of 0 to a version in a column; never changed. */
+/** The rows of a segment with a value of 0 to a version in a column; never changed, so queries share it. */
 final class VersionBitmap {
-    private static final int PAGE_ROWS = 10_000;
+    /** Those that were asked for last, the newest question first. */
+    static final class Recent {
+        private final int most;
+        private final Deque<VersionBitmap> kept = new ArrayDeque<>();
 
-    final long version;
-    final int rows;
-    private final ImmutableRoaringBitmap found;
-
-    private VersionBitmap(long version, int rows, ImmutableRoaringBitmap found) {
-        this.version = version;
-        this.rows = rows;
-        this.found = found;
-    }
-
-    /** No rows were looked at yet. */
-    static VersionBitmap empty(long version) {
-        return new VersionBitmap(version, 0, new MutableRoaringBitmap());
-    }
-
-    /** The bitmap for fewer rows, or for as many. */
-    ImmutableRoaringBitmap first(int fewer) {
-        if (found.isEmpty() || found.last() < fewer) {
-            return found;
+        /** @param most so many are kept */
+        Recent(int most) {
+            this.most = most;
         }
-        MutableRoaringBitmap less = found.toMutableRoaringBitmap();
-        less.remove((long) fewer, 1L << 32);
-        return less;
-    }
 
-    /** This one with the rows that came since. */
-    <T extends ForwardIndexReaderContext> VersionBitmap upTo(int more, ForwardIndexReader<T> column)
-            throws IOException {
-        long[] words = null;
-        int[] numbers = new int[PAGE_ROWS];
-        long[] values = new long[PAGE_ROWS];
-        try (T context = column.createContext()) {
-            for (int start = rows; start < more; start += PAGE_ROWS) {
-                int count = Math.min(PAGE_ROWS, more - start);
-                for (int number = 0; number < count; number++) {
-                    numbers[number] = start + number;
-                }
-                column.readValuesSV(numbers, count, values, context);
-                for (int number = 0; number < count; number++) {
-                    if (values[number] >= 0 && values[number] <= version) {
-                        if (words == null) {
-                            words = new long[(more + 63) >>> 6];
-                        }
-                        int row = start + number;
-                        words[row >>> 6] |= 1L << (row & 63);
-                    }
+        /** That of a version; null for none. */
+        VersionBitmap get(long version) {
+            for (VersionBitmap each : kept) {
+                if (each.version == version) {
+                    return each;
                 }
             }
+            return null;
         }
-        return new VersionBitmap(version, more, words == null ? found : with(words));
+
+        /** That of the greatest version up to one, else of the least after it; null for none. */
+        VersionBitmap nearest(long version) {
+            VersionBitmap below = null;
+            VersionBitmap above = null;
+            for (VersionBitmap each : kept) {
+                if (each.version <= version) {
+                    below = below == null || below.version < each.version ? each : below;
+                } else {
+                    above = above == null || above.version > each.version ? each : above;
+                }
+            }
+            return below != null ? below : above;
+        }
+
+        /** The greatest version; SystemColumns.NIL for none. */
+        long newest() {
+            return kept.stream().mapToLong(each -> each.version).max().orElse(SystemColumns.NIL);
+        }
+
+        void put(VersionBitmap made) {
+            kept.addFirst(made);
+            if (kept.size() > most) {
+                kept.removeLast();
+            }
+        }
+
+        /** Forgets those of versions from one on. */
+        void dropFrom(long version) {
+            kept.removeIf(each -> each.version >= version);
+        }
+
+        /** Forgets those of versions before one. */
+        void dropBefore(long version) {
+            kept.removeIf(each -> each.version < version);
+        }
+
+        void clear() {
+            kept.clear();
+        }
+
+        boolean isEmpty() {
+            return kept.isEmpty();
+        }
     }
 
-    private ImmutableRoaringBitmap with(long[] words) {
-        MutableRoaringBitmap all = BufferBitSetUtil.bitmapOf(words);
-        all.or(found);
-        all.runOptimize();
-        return all;
+    final long version;
+    final MutableRoaringBitmap rows;
+
+    VersionBitmap(long version, MutableRoaringBitmap rows) {
+        this.version = version;
+        this.rows = rows;
+    }
+
+    /** This one at another version, as a log says that has all rows of the versions between. */
+    VersionBitmap at(long other, RowLog log) {
+        MutableRoaringBitmap changed = log.between(Math.min(version, other), Math.max(version, other));
+        if (changed.isEmpty()) {
+            return new VersionBitmap(other, rows);
+        }
+        return new VersionBitmap(
+            other,
+            other > version
+                ? ImmutableRoaringBitmap.or(rows, changed)
+                : ImmutableRoaringBitmap.andNot(rows, changed));
     }
 }

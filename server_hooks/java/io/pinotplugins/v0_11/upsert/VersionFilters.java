@@ -11,6 +11,7 @@ import org.apache.pinot.core.operator.filter.BitmapBasedFilterOperator;
 import org.apache.pinot.core.operator.filter.EmptyFilterOperator;
 import org.apache.pinot.core.operator.filter.MatchAllFilterOperator;
 import org.apache.pinot.core.query.request.context.QueryContext;
+import org.apache.pinot.core.util.QueryOptionsUtils;
 import org.apache.pinot.segment.spi.IndexSegment;
 import org.apache.pinot.spi.exception.BadQueryRequestException;
 import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
@@ -20,24 +21,31 @@ public final class VersionFilters {
     private VersionFilters() {
     }
 
-    /** Returns when the table is complete up to the version of a query, or refuses the query. */
+    /** Returns when the table is complete up to the version of a query; refuses it where it has none. */
     public static void awaitVersion(QueryContext query) {
-        if (query.getFilter() != null) {
-            awaitVersion(query.getTableName(), query.getFilter());
+        String table = query.getTableName();
+        boolean isNamed = query.getFilter() != null && awaitVersion(table, query.getFilter());
+        boolean isToName = ServedVersions.isServed(table)
+            && !QueryOptionsUtils.isSkipUpsert(query.getQueryOptions());
+        if (isToName && !isNamed) {
+            ServedVersions.askedWithoutVersion(table);
         }
     }
 
-    private static void awaitVersion(String table, FilterContext filter) {
+    /** Whether a filter names a version. */
+    private static boolean awaitVersion(String table, FilterContext filter) {
         if (filter.getType() == FilterContext.Type.AND) {
+            boolean isNamed = false;
             for (FilterContext child : filter.getChildren()) {
-                awaitVersion(table, child);
+                isNamed |= awaitVersion(table, child);
             }
-            return;
+            return isNamed;
         }
         Long version = conditionOf(filter);
         if (version != null) {
             ServedVersions.await(table, version);
         }
+        return version != null;
     }
 
     /** The version of the condition that a query was given: NOT (NOT ($validFrom ...)); else null. */

@@ -3,15 +3,19 @@ package io.pinotplugins.v1_5.tables;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Function;
 import org.apache.pinot.segment.local.data.manager.SegmentDataManager;
 import org.apache.pinot.segment.spi.IndexSegment;
 import org.apache.pinot.segment.spi.MutableSegment;
+import org.apache.pinot.spi.exception.BadQueryRequestException;
 
 /**
  * The segments that a query acquired, of which Pinot chooses some. It prunes by what it knows of a segment at
  * that moment: not the rows that come while the query waits, nor the versions that are written into rows.
  */
 final class Acquired {
+    private static final List<WeakReference<IndexSegment>> NONE = List.of();
+
     /** Weak: a thread may have no further query for long, and the segments go. */
     private final List<WeakReference<IndexSegment>> segments = new ArrayList<>();
     private final long complete;
@@ -20,6 +24,22 @@ final class Acquired {
     Acquired(List<SegmentDataManager> segments, long complete) {
         this.complete = complete;
         segments.forEach(each -> this.segments.add(new WeakReference<>(each.getSegment())));
+    }
+
+    /**
+     * Refuses a query that waited for its version with segments in whose place others are by now: what the
+     * version wrote may be in these alone.
+     *
+     * @param current given a name, returns the segment that has it now, or null
+     */
+    void checkHere(long version, Function<String, IndexSegment> current) {
+        for (WeakReference<IndexSegment> each : complete >= version ? NONE : segments) {
+            IndexSegment segment = each.get();
+            if (segment == null || current.apply(segment.getSegmentName()) != segment) {
+                throw new BadQueryRequestException(
+                    "a segment was exchanged while the query waited for version " + version + ": ask again");
+            }
+        }
     }
 
     /** Pinot's choice, and segments that may have got rows of the version since. */

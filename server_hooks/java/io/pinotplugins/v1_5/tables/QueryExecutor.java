@@ -8,8 +8,9 @@ import org.apache.pinot.core.query.executor.ServerQueryExecutorV1Impl;
 import org.apache.pinot.core.query.request.ServerQueryRequest;
 
 /**
- * Starts when upsert tables are as far as elsewhere; the property {@code pinot.server.query.executor.class}
- * names this class. The multi-stage engine has an executor of its own.
+ * Starts when upsert tables are as far as elsewhere, and has queries wait for their versions; the property
+ * {@code pinot.server.query.executor.class} names this class. The multi-stage engine has an executor of its
+ * own: its queries wait when their segments are taken, and are refused where one was exchanged meanwhile.
  */
 public final class QueryExecutor extends ServerQueryExecutorV1Impl {
     /** Called in the main thread, when the segments are there and before the first query. */
@@ -22,8 +23,8 @@ public final class QueryExecutor extends ServerQueryExecutorV1Impl {
     @Override
     public InstanceResponseBlock execute(
             ServerQueryRequest request, ExecutorService executor, ResultsBlockStreamer streamer) {
-        UpsertQueries.begin(request.getQueryContext().getQueryOptions());
         try {
+            UpsertQueries.begin(request.getTableNameWithType(), request.getQueryContext().getQueryOptions());
             return super.execute(request, executor, streamer);
         } finally {
             UpsertQueries.end();

@@ -81,15 +81,22 @@ public final class RealtimeTable extends RealtimeTableDataManager {
             return super.getSegmentContexts(segments, options);
         }
         Acquired all = acquired.get();
-        if (UpsertQueries.areAllSeen(options)) {
-            return super.getSegmentContexts(all.all(segments), options);
+        if (UpsertQueries.areAllSeen(getTableName(), options)) {
+            return Unbounded.of(super.getSegmentContexts(all.all(segments), options));
         }
         long version = UpsertQueries.await(getTableName(), options);
+        all.checkHere(version, this::current);
         boolean isPruned = UpsertQueries.isPruned(options);
         List<SegmentContext> contexts =
             super.getSegmentContexts(isPruned ? all.of(version, segments) : all.all(segments), options);
         UpsertQueries.cut(getTableName(), contexts, version);
-        return contexts;
+        return isPruned ? contexts : Unbounded.of(contexts);
+    }
+
+    /** The segment that has a name now. */
+    private IndexSegment current(String name) {
+        SegmentDataManager found = _segmentDataManagerMap.get(name);
+        return found == null ? null : found.getSegment();
     }
 
     @Override

@@ -12,7 +12,6 @@ import org.apache.pinot.common.utils.config.QueryOptionsUtils;
 import org.apache.pinot.segment.spi.IndexSegment;
 import org.apache.pinot.segment.spi.SegmentContext;
 import org.apache.pinot.spi.exception.BadQueryRequestException;
-import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
 import org.roaringbitmap.buffer.MutableRoaringBitmap;
 
 /** What queries see of upsert tables: of each segment, the rows of the version that the query names. */
@@ -22,15 +21,36 @@ public final class UpsertQueries {
     /** Beside the versions: the query may have conditions on $validFrom or $validUntil. */
     private static final String UNPRUNED = "unpruned";
 
-    /** Options of the query that a thread answers: a query in IN_PARTITIONED_SUBQUERY has none of its own. */
-    private static final ThreadLocal<Map<String, String>> OUTER = new ThreadLocal<>();
+    private static final class Outer {
+        final String table;
+        final Map<String, String> options;
+
+        Outer(String table, Map<String, String> options) {
+            this.table = table;
+            this.options = options;
+        }
+    }
+
+    /** The query that a thread answers: one in IN_PARTITIONED_SUBQUERY has no options of its own. */
+    private static final ThreadLocal<Outer> OUTER = new ThreadLocal<>();
 
     private UpsertQueries() {
     }
 
-    /** A thread begins with a query. */
-    static void begin(Map<String, String> options) {
-        OUTER.set(options);
+    /**
+     * A thread begins with a query: it waits for its version before Pinot takes the segments of its table,
+     * counts their rows and leaves some out. What is to be refused is refused after that.
+     */
+    static void begin(String table, Map<String, String> options) {
+        OUTER.set(new Outer(table, options));
+        try {
+            Long version = isSkipping(options) ? null : versionOf(table, named(options));
+            if (version != null) {
+                ServedVersions.awaitFor(table, version);
+            }
+        } catch (BadQueryRequestException refused) {
+            // It is again.
+        }
     }
 
     /** It has done with it. */
@@ -43,11 +63,16 @@ public final class UpsertQueries {
         return ServedVersions.of(table).complete();
     }
 
-    /** Whether the version of a query does not matter, as the query sees all rows. */
-    static boolean areAllSeen(Map<String, String> options) {
-        Map<String, String> outer = OUTER.get();
-        return QueryOptionsUtils.isSkipUpsert(options)
-            || outer != null && QueryOptionsUtils.isSkipUpsert(outer);
+    /** Whether a query sees all rows; refuses one that does not say so and names no version. */
+    public static boolean areAllSeen(String table, Map<String, String> options) {
+        if (isSkipping(options)) {
+            return true;
+        }
+        boolean isNamed = versionOf(table, named(options)) != null;
+        if (!isNamed) {
+            ServedVersions.askedWithoutVersion(table);
+        }
+        return !isNamed;
     }
 
     /** Whether segments may be left out by what Pinot knows of the least and greatest values of columns. */
@@ -58,7 +83,12 @@ public final class UpsertQueries {
     /** Returns the version that a query names, once the server is complete up to it; in its thread. */
     public static long await(String table, Map<String, String> options) {
         long version = versionOf(table, named(options));
-        ServedVersions.await(table, version);
+        Outer outer = OUTER.get();
+        if (outer != null && outer.table.equals(table)) {
+            ServedVersions.of(table).await(version, 0); // it has waited
+        } else {
+            ServedVersions.await(table, version);
+        }
         return version;
     }
 
@@ -78,37 +108,35 @@ public final class UpsertQueries {
     private static MutableRoaringBitmap rows(TableVersions versions, IndexSegment segment, long version)
             throws IOException {
         int count = segment.getSegmentMetadata().getTotalDocs();
-        if (count == 0) {
-            return new MutableRoaringBitmap(); // it may have no columns
-        }
-        // In this order: a row's delete is written after its insert.
-        ImmutableRoaringBitmap until = versions.bitmap(segment, SystemColumns.VALID_UNTIL, version, count);
-        ImmutableRoaringBitmap from = versions.bitmap(segment, SystemColumns.VALID_FROM, version, count);
-        return ImmutableRoaringBitmap.andNot(from, until);
+        // A segment without rows may have no columns.
+        return count == 0 ? new MutableRoaringBitmap() : versions.visible(segment, version, count);
     }
 
     /** The option of a query, or of the one that it is in. */
     private static String named(Map<String, String> options) {
-        Map<String, String> outer = OUTER.get();
+        Outer outer = OUTER.get();
         String versions = options.get(VERSIONS);
         if (versions == null && outer != null) {
-            versions = outer.get(VERSIONS);
+            versions = outer.options.get(VERSIONS);
         }
         return versions == null ? "" : versions;
     }
 
-    private static long versionOf(String table, String versions) {
+    private static boolean isSkipping(Map<String, String> options) {
+        Outer outer = OUTER.get();
+        return QueryOptionsUtils.isSkipUpsert(options)
+            || outer != null && QueryOptionsUtils.isSkipUpsert(outer.options);
+    }
+
+    /** The version of a table; null where none is named. */
+    private static Long versionOf(String table, String versions) {
         for (String pair : versions.split(",")) {
             int colon = pair.lastIndexOf(':');
             if (colon > 0 && pair.substring(0, colon).trim().equals(table)) {
                 return parsed(pair.substring(colon + 1).trim(), table);
             }
         }
-        Counter.REFUSED.add();
-        throw new BadQueryRequestException(
-            table + " is an upsert table, and the query names no version of it:"
-            + " ask through a broker that runs the hook upsert or through the client of pinot-plugins,"
-            + " or say skipUpsert=true");
+        return null;
     }
 
     private static long parsed(String version, String table) {
