@@ -32,6 +32,8 @@ class Follower:
         table: Name with type.
         state: The table on this server.
         open_topic: Connects to the updates topic.
+        first_version: Returns the first version that is of this table, and not of a former one of its name;
+            called in the thread, may raise :class:`~controller_client.errors.PinotPluginError`.
         publish: Writes the server's record where it changed; called in the thread, may raise
             :class:`~controller_client.errors.PinotPluginError`.
         retention_s: Logs that were last written so long ago are deleted, seconds.
@@ -44,6 +46,7 @@ class Follower:
         table: str,
         state: TableState,
         open_topic: Callable[[], UpdatesTopic],
+        first_version: Callable[[], int],
         publish: Callable[[], None],
         *,
         retention_s: float,
@@ -53,6 +56,8 @@ class Follower:
         self.state = state
         self._table = table
         self._open_topic = open_topic
+        self._first_version = first_version
+        self._since = 0
         self._publish = publish
         self._retention_s = retention_s
         self._clock = clock
@@ -105,7 +110,7 @@ class Follower:
         # What the disk refuses is tried again, and nothing is read before it is written.
         while self._kept:
             number, messages = next(iter(self._kept.items()))
-            self.state.take(number, messages)
+            self.state.take(number, [each for each in messages if each[2].version >= self._since])
             del self._kept[number]
         self.state.refresh(everywhere=is_idle)
         self._publish()
@@ -115,6 +120,7 @@ class Follower:
             self.state.drop_before(self._clock.now() - self._retention_s)
 
     def _look_for_partitions(self, topic: UpdatesTopic) -> None:
+        self._since = self._first_version()
         found = topic.partitions()
         if not found:
             raise SourceError(

@@ -165,6 +165,7 @@ class UpsertHook(TickingHook[HostedServerView]):
             store,
             server.instance_id,
             folder / str(created),
+            created,
             wait_s=self._wait_s,
             guard=partial(server.errors.guard, NAME),
             place=self._place,

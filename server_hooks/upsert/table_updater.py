@@ -12,6 +12,8 @@ from typing import Any
 
 from controller_client.clock import Clock
 from controller_client.common.names import SegmentName
+from controller_client.coordinator.generation import read_generation
+from controller_client.errors import ConflictError
 from controller_client.helix.ideal_state import IdealState
 from controller_client.helix.stream_segments import newest_by_partition, read_segment
 from controller_client.models import TableConfig
@@ -44,6 +46,7 @@ class TableUpdater:
         store: The cluster's property store.
         instance: This server's name in Helix.
         folder: For the table's logs.
+        created: When the table was made: the creation order of its config in ZooKeeper.
         wait_s: How long a segment, or the start of the server, waits at most to be complete.
         guard: As of :class:`~server_hooks.upsert.follower.Follower`.
         place: Where Pinot's segments are, and queries.
@@ -61,6 +64,7 @@ class TableUpdater:
         store: PropertyStore,
         instance: str,
         folder: Path,
+        created: int,
         *,
         wait_s: float,
         guard: Callable[[str], AbstractContextManager[None]],
@@ -73,6 +77,7 @@ class TableUpdater:
         self.state = TableState(folder, clock)
         self._store = store
         self._instance = instance
+        self._created = created
         self._wait_s = wait_s
         self._place = place
         self._clock = clock
@@ -87,6 +92,7 @@ class TableUpdater:
             self.table,
             self.state,
             lambda: UpdatesTopic(stream, settings.updates_topic),
+            self._first_version,
             self._publish,
             retention_s=settings.retention_ms / 1000,
             guard=guard,
@@ -243,6 +249,20 @@ class TableUpdater:
             "and holds the table's mark there",
             *(self.table, what, self._wait_s, target, self.state.mark().version),
         )
+
+    def _first_version(self) -> int:
+        """The first version of this table; raises where its coordinator has not begun with it yet."""
+        generation = read_generation(self._store, self.table)
+        of = generation.incarnation if generation else None
+        if generation is None or of is None:
+            return 0
+        if of.table != self._created:
+            raise ConflictError(
+                f"the versions of {self.table} are those of a table of this name that was deleted",
+                where=self.table,
+                remedy="start its key coordinator: pinotctl upsert coordinate",
+            )
+        return generation.since
 
     def _publish(self) -> None:
         """Write the record where it changed; in the table's thread, and in one that opens the table."""

@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 
 from controller_client.clock import SystemClock
-from controller_client.errors import SourceError
+from controller_client.errors import ConflictError, SourceError
 from controller_client.upsert.update_message import VersionEnd, decode, encode_end
 from server_hooks.upsert.follower import Follower
 from server_hooks.upsert.table_state import TableState
@@ -81,6 +81,7 @@ def test_what_cannot_be_written_is_written_later_and_told_once(
         "t_REALTIME",
         state,
         lambda: cast("UpdatesTopic", topic),
+        lambda: 0,
         lambda: told.append(state.mark().version),
         retention_s=1000.0,
         guard=_no_guard,
@@ -102,4 +103,37 @@ def test_what_cannot_be_written_is_written_later_and_told_once(
     assert len(complaints) == 2, complaints
     assert "Kafka is away" in complaints[0]
     assert "No space left" in complaints[1] or "Invalid argument" in complaints[1]
+    assert TableState(tmp_path, SystemClock()).next_offsets() == {0: 4}
+
+
+def test_versions_of_a_former_table_of_the_name_are_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = TableState(tmp_path, SystemClock())
+    topic = ListTopic([_end(version) for version in range(4)])
+    answers: list[int | Exception] = [ConflictError("the coordinator has not begun with this table"), 2]
+    told: list[int] = []
+
+    def first_version() -> int:
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    follower = Follower(
+        "t_REALTIME",
+        state,
+        lambda: cast("UpdatesTopic", topic),
+        first_version,
+        lambda: told.append(state.mark().version),
+        retention_s=1000.0,
+        guard=_no_guard,
+        clock=SystemClock(),
+    )
+    with caplog.at_level(logging.ERROR):
+        follower.start()
+        wait_for(lambda: told[-1:] == [3], "all versions", _LONG_S)
+        follower.stop()
+    assert "has not begun with this table" in caplog.records[0].getMessage()
+    assert set(told) <= {-1, 2, 3}
     assert TableState(tmp_path, SystemClock()).next_offsets() == {0: 4}
