@@ -8,6 +8,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.pinot.broker.routing.manager.BrokerRoutingManager;
 import org.apache.pinot.common.metrics.BrokerMetrics;
 import org.apache.pinot.common.request.BrokerRequest;
@@ -77,6 +78,6 @@ public final class WholeRouting extends BrokerRoutingManager {
             ? List.of()
             : found.getServerInstanceToSegmentsMap().values().stream()
                 .map(SegmentsToQuery::getSegments)
-                .toList();
+                .collect(Collectors.toList());
     }
 }
