@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -26,6 +26,7 @@ UNKNOWN_TABLE = 190
 # Codes of org.apache.pinot.common.exception.QueryException that say that part of the data is missing.
 _PARTIAL_CODES = frozenset({210, 230, 235, 305, 425, 427})
 _LONGEST_TEXT = 1_000
+_VERSIONS = "upsertVersions"
 # "org.apache.calcite.runtime.CalciteContextException: " adds nothing to the text that follows.
 _JAVA_NAMES = re.compile(r"\b(?:[a-z]\w*\.){2,}[A-Z]\w*: ")
 _ONE_ATTEMPT = RetryPolicy(attempts=1)
@@ -72,12 +73,15 @@ class QueryResult:
             TIMESTAMP is text, as Pinot writes them.
         stats: How the broker got it.
         broker_url: Which broker answered.
+        versions: Upsert table (with type) -> the version that it was answered at, as a broker with the hook
+            ``upsert`` names it; empty where it names none.
     """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Any, ...], ...]
     stats: QueryStats
     broker_url: str
+    versions: Mapping[str, int] = field(default_factory=dict)
 
     def scalar(self) -> Any:
         """Return the one value of a result of one row and one column.
@@ -164,7 +168,7 @@ class BrokerClient(Closing):
         stats = _stats(document)
         _check(document, stats, transport, allow_partial=allow_partial)
         columns, rows = _table(document.get("resultTable"))
-        return QueryResult(columns, rows, stats, transport.base_url)
+        return QueryResult(columns, rows, stats, transport.base_url, _versions(document))
 
     def _ask(self, request: dict[str, str], read_timeout_s: float | None) -> tuple[dict[str, Any], Transport]:
         def one_round() -> tuple[dict[str, Any], Transport]:
@@ -222,6 +226,12 @@ def _stats(document: Mapping[str, Any]) -> QueryStats:
         segments_invalid=document.get("numSegmentsPrunedInvalid", 0),
         row_filters_applied=bool(document.get("rlsFiltersApplied")),
     )
+
+
+def _versions(document: Mapping[str, Any]) -> dict[str, int]:
+    named = str((document.get("traceInfo") or {}).get(_VERSIONS) or "")
+    pairs = (part.rpartition(":") for part in named.split(","))
+    return {table: int(version) for table, _, version in pairs if version.isdecimal()}
 
 
 def _check(

@@ -65,6 +65,14 @@ class SchemasApi:
             "POST", "/schemas", params={"override": str(override).lower()}, json=schema.to_json()
         )
 
+    def validate(self, schema: Schema) -> None:
+        """Have Pinot look at a schema; nothing is written.
+
+        Raises:
+            RejectedError: Pinot finds it wrong.
+        """
+        self._transport.request("POST", "/schemas/validate", json=schema.to_json(), read_only=True)
+
     def update(self, schema: Schema) -> None:
         """Replace a schema.
 

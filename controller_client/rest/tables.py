@@ -8,7 +8,7 @@ from typing import Any, overload
 from controller_client.common.names import TableName, TableType
 from controller_client.common.nearest import did_you_mean
 from controller_client.errors import ConflictError, NotFoundError, PinotPluginError
-from controller_client.models import TableConfig
+from controller_client.models import Schema, TableConfig
 from controller_client.rest.capabilities import Capabilities, Capability
 from controller_client.rest.databases import list_everywhere
 from controller_client.rest.segment_states import SegmentStates
@@ -126,6 +126,23 @@ class TablesApi:
         self._transport.request(
             "POST", "/tables", params=self._skip(skip_task_validation), json=config.to_json()
         )
+
+    def validate(self, schema: Schema, config: TableConfig) -> None:
+        """Have Pinot look at a schema and the table that is to have it; nothing is written.
+
+        Args:
+            schema: Of the table's raw name: of another one Pinot does not take both together.
+            config: The table's.
+
+        Raises:
+            RejectedError: Pinot finds one of them wrong.
+        """
+        document = {
+            "tableName": config.raw_name,
+            "schema": schema.to_json(),
+            config.table_type.lower(): config.to_json(),
+        }
+        self._transport.request("POST", "/tableConfigs/validate", json=document, read_only=True)
 
     def update(self, config: TableConfig, *, skip_task_validation: bool = False) -> None:
         """Replace a table's config; arguments and errors as of :meth:`create`.

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from controller_client.common.names import TableName, TableType
-from controller_client.errors import ConflictError, NotFoundError, UnsupportedError
+from controller_client.errors import (
+    ConfigError,
+    ConflictError,
+    NotFoundError,
+    OutcomeUnknownError,
+    PinotPluginError,
+    UnsupportedError,
+)
 from controller_client.helix.failed_hooks import read_failed_hooks
 from controller_client.models import Schema, TableConfig
 from controller_client.rest.client import RestClient
+from controller_client.stream.config import StreamConfig
+from controller_client.stream.offsets import StreamUnknownError, open_offsets
 from controller_client.upsert.columns import NIL, SYSTEM_COLUMNS
 from controller_client.upsert.requirements import check_requirements, retention_ms, warnings_of
 from controller_client.upsert.settings import UpsertSettings, is_upsert
@@ -19,6 +29,7 @@ from controller_client.zookeeper import PropertyStore
 
 __all__ = [
     "UpsertTable",
+    "check_creatable",
     "check_hooks",
     "create_upsert_table",
     "plan_upsert_table",
@@ -72,13 +83,19 @@ def plan_upsert_table(
         order=order,
     )
     check_requirements(schema, table, settings)
+    if settings.updates_topic == StreamConfig.of(table).topic:
+        raise ConfigError(
+            f"{settings.updates_topic} is the input topic of {table.name_with_type}",
+            expected="a topic of its own for the updates",
+            where=table.name_with_type,
+        )
     return UpsertTable(
         _with_columns(schema), settings.put_into(_with_indexes(table)), tuple(warnings_of(table))
     )
 
 
 def create_upsert_table(client: RestClient, planned: UpsertTable, *, dry_run: bool = False) -> list[str]:
-    """Register schema and table; what is there already and is the same stays.
+    """Register schema and table, after all was checked; what is there already and is the same stays.
 
     Args:
         client: Client of the cluster.
@@ -92,12 +109,50 @@ def create_upsert_table(client: RestClient, planned: UpsertTable, *, dry_run: bo
         ConflictError: There is something else of that name (the error lists the differences), or an offline
             table.
         RejectedError: Pinot finds the schema or the config wrong.
+        NotFoundError: There is no input topic.
         OutcomeUnknownError: A reply was lost: run it again, it goes on from what is there.
+    """
+    missing_schema, missing_table = check_creatable(client, planned)
+    schema, table = planned.schema, planned.table
+    done = []
+    if missing_schema:
+        done.append(f"schema {schema.schema_name}")
+        if not dry_run:
+            client.schemas.create(schema)
+    if missing_table:
+        done.append(f"table {table.name_with_type}")
+        if not dry_run:
+            with _saying_what_is_there(schema.schema_name, table.name_with_type):
+                client.tables.create(table)
+    return done
+
+
+def check_creatable(client: RestClient, planned: UpsertTable) -> tuple[bool, bool]:
+    """Check all that can be checked before the first write.
+
+    Args:
+        client: Client of the cluster.
+        planned: What :func:`plan_upsert_table` made.
+
+    Returns:
+        Whether the schema is missing, and whether the table is.
+
+    Raises:
+        ConflictError: There is something else of that name (the error lists the differences), or an offline
+            table, or a logical one.
+        RejectedError: Pinot finds the schema or the config wrong.
+        NotFoundError: There is no input topic.
     """
     table, raw = planned.table, planned.table.raw_name
     if client.tables.exists(TableName.of(raw, TableType.OFFLINE)):
         raise ConflictError(
             f"there is an offline table {raw}: an upsert table cannot have an offline part",
+            where=client.config.url,
+            remedy="give the upsert table another name",
+        )
+    if client.tables.physical_tables(raw):
+        raise ConflictError(
+            f"there is a logical table {raw}",
             where=client.config.url,
             remedy="give the upsert table another name",
         )
@@ -108,15 +163,9 @@ def create_upsert_table(client: RestClient, planned: UpsertTable, *, dry_run: bo
             where=client.config.url,
             remedy="make a new table that reads the topic from its beginning",
         )
-    done = []
-    if _schema_is_missing(client, planned.schema):
-        done.append(f"schema {planned.schema.schema_name}")
-        if not dry_run:
-            client.schemas.create(planned.schema)
+    missing_schema = _schema_is_missing(client, planned.schema)
     if there is None:
-        done.append(f"table {table.name_with_type}")
-        if not dry_run:
-            client.tables.create(table)
+        _check_new(client, planned)
     else:
         # Pinot's answer has the name with type, whatever was sent.
         wanted = {**table.to_json(), "tableName": table.name_with_type}
@@ -124,7 +173,37 @@ def create_upsert_table(client: RestClient, planned: UpsertTable, *, dry_run: bo
         # Pinot 1.x keeps no name of a schema: it is the table's.
         found["segmentsConfig"] = {"schemaName": raw, **found["segmentsConfig"]}
         _refuse_differences(table.name_with_type, wanted, found)
-    return done
+    return missing_schema, there is None
+
+
+def _check_new(client: RestClient, planned: UpsertTable) -> None:
+    if planned.schema.schema_name == planned.table.raw_name:
+        client.tables.validate(planned.schema, planned.table)
+    else:
+        client.schemas.validate(planned.schema)  # Pinot takes a schema of another name not with the table
+    try:
+        open_offsets(StreamConfig.of(planned.table)).read()
+    except StreamUnknownError:
+        return  # only Pinot's Java has this access
+
+
+@contextmanager
+def _saying_what_is_there(schema: str, table: str) -> Iterator[None]:
+    """Say in the error of a table's registration that its schema is there."""
+    try:
+        yield
+    except OutcomeUnknownError as error:
+        error.remedy = (
+            f"the schema {schema} is registered, {table} may be: run the same command again, it goes on from "
+            f"what is there"
+        )
+        raise
+    except PinotPluginError as error:
+        error.remedy = (
+            f"the schema {schema} is registered, {table} is not: mend what it says and run the same command "
+            f"again, it goes on from there; or delete the schema by 'pinotctl schema delete {schema}'"
+        )
+        raise
 
 
 def servers_without_hooks(store: PropertyStore, table: TableConfig) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controller_client.common.names import TableName
@@ -13,7 +13,7 @@ from controller_client.upsert.columns import NIL
 from controller_client.upsert.record import ServerRecord, low_water_mark, read_servers
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
-__all__ = ["MarkKeeper", "NoMarkError", "TableMark", "read_mark", "takes_queries"]
+__all__ = ["NoMarkError", "TableMark", "read_mark", "takes_queries"]
 
 _SERVING = frozenset({"ONLINE", "CONSUMING"})
 
@@ -76,10 +76,6 @@ class TableMark:
             for progress in record.partitions.values()
             if progress.segment
         )
-
-    def unrouted(self, routed: Collection[str]) -> frozenset[str]:
-        """Those of the segments that a broker does not query yet, given those that it does."""
-        return self.segments - frozenset(routed)
 
     def why_none(self) -> str:
         """Explain in a sentence why there is no mark."""
@@ -177,45 +173,3 @@ def takes_queries(config: ZNRecord | None) -> bool:
     simple = {key: value.lower() for key, value in config.simple_fields.items()}
     refused = simple.get("shutdownInProgress") == "true" or simple.get("queriesDisabled") == "true"
     return not refused and simple.get("HELIX_ENABLED") != "false"
-
-
-class MarkKeeper:
-    """The version at which a table's queries are answered, kept from look to look; for one thread.
-
-    It grows only when the broker queries all segments whose rows the new mark names. While a server has
-    reported nothing it stays.
-
-    Args:
-        by_option: As of :meth:`TableMark.check_asked`.
-    """
-
-    def __init__(self, *, by_option: bool | None = None) -> None:
-        self._by_option = by_option
-        self._kept: int | None = None
-
-    def take(self, found: TableMark, routed: Callable[[], Collection[str]]) -> int:
-        """Return the version to answer at.
-
-        Args:
-            found: What was read just now.
-            routed: Returns the segments that the broker queries; asked only where the mark has grown.
-
-        Raises:
-            NoMarkError: There is none, and was none before; or servers take versions otherwise.
-        """
-        found.check_asked(by_option=self._by_option)
-        kept = self._kept
-        if found.version == NIL:
-            return found.required() if kept is None else kept
-        if kept is None or found.version > kept:
-            missing = found.unrouted(routed())
-            if missing and kept is not None:
-                return kept
-            if missing:
-                raise NoMarkError(
-                    f"a broker does not query {', '.join(sorted(missing))} of {found.table} yet",
-                    where=found.table,
-                    remedy="query again in a moment: brokers pick up new segments automatically",
-                )
-        self._kept = found.version
-        return found.version

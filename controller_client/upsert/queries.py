@@ -13,7 +13,8 @@ from controller_client.common.names import TableName
 from controller_client.errors import NotAppliedError
 from controller_client.publishing.routing import routed_segments
 from controller_client.rest.transport import Transport
-from controller_client.upsert.low_water_mark import MarkKeeper, TableMark, read_mark
+from controller_client.upsert.low_water_mark import TableMark, read_mark
+from controller_client.upsert.mark_keeper import Answerable, MarkKeeper, read_wanted, with_rows
 from controller_client.upsert.query_version import version_for
 from controller_client.upsert.rewriting import options_in, rewrite
 from controller_client.upsert.sql_text import SqlText
@@ -27,6 +28,7 @@ from controller_client.upsert.tables import (
 )
 from controller_client.upsert.version_ends import VersionEnds
 from controller_client.upsert.version_option import VERSIONS, option_text, queried_tables, versions_at
+from controller_client.upsert.versioned_query import VersionedQuery, check_whole
 from controller_client.zookeeper import PropertyStore
 
 __all__ = ["UpsertQueries", "UpsertResult"]
@@ -75,15 +77,17 @@ class UpsertQueries(Closing):
         self._open = ExitStack()
         self._tables: dict[str, tuple[float, QueriedTable | None]] = {}
         self._all_names: tuple[float, TableNames] | None = None
-        self._marks: dict[str, tuple[float, int]] = {}
+        self._marks: dict[str, tuple[float, Answerable]] = {}
         self._found_marks: dict[str, tuple[float, TableMark]] = {}
         self._keepers: dict[str, MarkKeeper] = {}
         self._ends: dict[str, VersionEnds] = {}
+        self._transports: dict[str, Transport] = {}
 
     def close(self) -> None:
         """Close what was opened here; broker and store stay open."""
         self._open.close()
         self._ends.clear()
+        self._transports.clear()
 
     def query(
         self,
@@ -111,10 +115,41 @@ class UpsertQueries(Closing):
         Raises:
             RefusedQueryError: The query cannot be answered at one version, or not at that one.
             NoMarkError: No version is complete on all servers, or a broker does not query all segments yet.
+            PartialResultError: The broker does not query all segments of a table any more: servers are away.
             QueryError: As of :meth:`~controller_client.broker.client.BrokerClient.query`, and all else of it.
             UnreachableError: ZooKeeper does not answer.
             SourceError: Kafka does not answer about an earlier version.
         """
+        asked = self.prepare(
+            sql,
+            skip_upsert=skip_upsert,
+            as_of_version=as_of_version,
+            as_of_timestamp_ms=as_of_timestamp_ms,
+            options=options,
+        )
+        result = self._broker.query(
+            asked.text, options=asked.options, timeout_s=timeout_s, allow_partial=allow_partial
+        )
+        if not allow_partial:
+            # It queried all segments when the version was taken; that servers are away since is found here.
+            check_whole(
+                asked.segments,
+                lambda table: self._routed_by(result.broker_url, table),
+                lambda table: read_wanted(self._store, table),
+                where=result.broker_url,
+            )
+        return UpsertResult(result, {str(table): version for table, version in asked.versions.items()})
+
+    def prepare(
+        self,
+        sql: str | SqlText,
+        *,
+        skip_upsert: bool = False,
+        as_of_version: int | None = None,
+        as_of_timestamp_ms: int | None = None,
+        options: Mapping[str, str | int | bool] | None = None,
+    ) -> VersionedQuery:
+        """Return a query as :meth:`query` sends it; arguments and errors as of that."""
         cut = SqlText.of(sql)
         sent: dict[str, str | int | bool] = dict(options or {})
         merged = {key: str(value) for key, value in sent.items()} | options_in(cut)
@@ -136,8 +171,9 @@ class UpsertQueries(Closing):
                 sent[REWRITTEN] = True
         if asked.skip:
             sent["skipUpsert"] = True
-        result = self._broker.query(text, options=sent, timeout_s=timeout_s, allow_partial=allow_partial)
-        return UpsertResult(result, versions)
+        by_table = {TableName(name): version for name, version in versions.items()}
+        segments = {table: self._marks[table][1].segments for table in by_table}
+        return VersionedQuery(text, sent, by_table, segments)
 
     def _rewritten(
         self, sql: SqlText, asked: VersionOptions, options: Mapping[str, str]
@@ -146,8 +182,8 @@ class UpsertQueries(Closing):
         versions: dict[str, int] = {}
 
         def version_of(name: str) -> int | None:
-            table = self._table(name)
-            if table is None or asked.skip:
+            table = None if asked.skip else self._table(name)
+            if table is None:
                 return None
             table.check(name, options)
             if table.table not in versions:
@@ -157,7 +193,7 @@ class UpsertQueries(Closing):
         return rewrite(sql, version_of, exists=lambda name: bool(self._names().alike(name))), versions
 
     def _version(self, table: QueriedTable, asked: VersionOptions) -> int:
-        return version_for(table, asked, self._mark(table.table), self._ends_of)
+        return version_for(table, asked, self._answerable(table.table).version, self._ends_of)
 
     def _table_named(self, word: str) -> QueriedTable | None:
         return self._table(word) if self._names().alike(word) else None
@@ -176,13 +212,18 @@ class UpsertQueries(Closing):
             self._tables[name] = (now, find_table(self._store, name))
         return self._tables[name][1]
 
-    def _mark(self, table: TableName) -> int:
+    def _answerable(self, table: TableName) -> Answerable:
         now = self._clock.monotonic()
         known = self._marks.get(table)
         if known is None or known[0] + self._ttl_s < now:
             keeper = self._keepers.setdefault(table, MarkKeeper())
-            version = keeper.take(self._found(table), lambda: self._routed(table))
-            known = self._marks[table] = (now, version)
+            kept = keeper.take(
+                self._found(table),
+                read_wanted(self._store, table),
+                lambda names: names - self._routed_everywhere(table),
+                lambda names: with_rows(self._store, table, names),
+            )
+            known = self._marks[table] = (now, kept)
         return known[1]
 
     def _found(self, table: TableName) -> TableMark:
@@ -192,19 +233,23 @@ class UpsertQueries(Closing):
             known = self._found_marks[table] = (now, read_mark(self._store, table))
         return known[1]
 
-    def _routed(self, table: TableName) -> set[str]:
+    def _routed_everywhere(self, table: TableName) -> set[str]:
         """The segments that every broker queries; a broker that cannot be reached answers no query either."""
         everywhere: set[str] | None = None
         for url in self._broker.config.urls:
-            transport = Transport(self._broker.config, url=url, clock=self._clock)
             try:
-                routed = routed_segments(transport, table)
+                routed = self._routed_by(url, table)
             except NotAppliedError:
                 continue
-            finally:
-                transport.close()
             everywhere = routed if everywhere is None else everywhere & routed
         return everywhere or set()
+
+    def _routed_by(self, url: str, table: TableName) -> set[str]:
+        if url not in self._transports:
+            transport = Transport(self._broker.config, url=url, clock=self._clock)
+            self._open.callback(transport.close)
+            self._transports[url] = transport
+        return routed_segments(self._transports[url], table)
 
     def _ends_of(self, table: QueriedTable) -> VersionEnds:
         if table.table not in self._ends:

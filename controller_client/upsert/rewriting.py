@@ -20,6 +20,9 @@ VersionOf = Callable[[str], int | None]
 """Given a table's name as a query has it (without a database before it), returns the version to see it at;
 None for a table that is no upsert table. May raise to refuse the query."""
 
+_TYPE = "_REALTIME"
+"""Of the name of every upsert table."""
+
 _AFTER_WHERE = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "FETCH", "OPTION")
 
 
@@ -39,6 +42,8 @@ class _Edit:
 class _Tables(NamedTuple):
     version_of: VersionOf
     exists: Callable[[str], bool]
+    in_servers: bool = False
+    """Whether servers compile the query: they know tables by their names with type alone."""
 
 
 class _NotUnderstoodError(Exception):
@@ -65,9 +70,13 @@ def rewrite(sql: str | SqlText, version_of: VersionOf, *, exists: Callable[[str]
         RefusedQueryError: It names an upsert table, and is not understood.
         QueryError: Its quotes or parentheses do not match.
     """
-    cut = SqlText.of(sql)
+    return _rewritten(SqlText.of(sql), _Tables(version_of, exists))
+
+
+def _rewritten(cut: SqlText, tables: _Tables) -> str:
+    version_of, exists = tables.version_of, tables.exists
     try:
-        edits = list(_edits_of_text(cut.tokens, _Tables(version_of, exists)))
+        edits = list(_edits_of_text(cut.tokens, tables))
     except (_NotUnderstoodError, RecursionError) as error:
         words = dict.fromkeys(token.text for token in cut.tokens if token.is_name)
         named = next((word for word in words if _is_upsert_table(word, version_of, exists)), None)
@@ -156,6 +165,10 @@ def _edits_of_select(query: list[Token], tables: _Tables) -> Iterator[_Edit]:
     yield from _edits_of_subqueries(query[rest:], tables)
     if version is not None:
         yield from _condition(query, rest, where, end, version)
+        # After the condition, which may be put in at the same place.
+        if tables.in_servers and not query[rest - 1].text.lower().endswith(_TYPE.lower()):
+            place = query[rest - 1].end - (query[rest - 1].kind is TokenKind.QUOTED)
+            yield _Edit(place, place, _TYPE)
 
 
 def _condition(query: list[Token], rest: int, where: int | None, end: int, version: int) -> Iterator[_Edit]:
@@ -218,7 +231,8 @@ def _edits_of_subqueries(tokens: list[Token], tables: _Tables) -> Iterator[_Edit
             if argument.depth <= token.depth:
                 break
             if argument.kind is TokenKind.STRING and argument.depth == token.depth + 1:
-                inner = rewrite(argument.text, tables.version_of, exists=tables.exists)
+                inside = tables._replace(in_servers="partitioned" in function)
+                inner = _rewritten(SqlText.of(argument.text), inside)
                 yield _Edit(argument.start, argument.end, "'" + inner.replace("'", "''") + "'")
 
 

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from controller_client.common.names import TableName
 from controller_client.upsert.columns import NIL
+from controller_client.upsert.coordinator_state import CoordinatorState, read_coordinator_state
 from controller_client.upsert.low_water_mark import TableMark, read_mark
-from controller_client.upsert.record import CoordinatorRecord, read_coordinator
+from controller_client.upsert.record import CoordinatorRecord
 from controller_client.zookeeper import PropertyStore
 
 __all__ = ["UpsertStatus", "read_status"]
@@ -21,15 +22,20 @@ class UpsertStatus:
 
     Attributes:
         mark: Of the servers.
-        coordinator: The key coordinator's record; None before its first start.
+        state: Of the key coordinator.
         now_ms: When it was read, milliseconds since 1970.
     """
 
     COLUMNS: ClassVar = ("server", "mark", "partition", "segment", "indexed", "applied", "holds_the_mark")
 
     mark: TableMark
-    coordinator: CoordinatorRecord | None
+    state: CoordinatorState
     now_ms: int
+
+    @property
+    def coordinator(self) -> CoordinatorRecord | None:
+        """The key coordinator's record; None before its first version."""
+        return self.state.record
 
     @property
     def is_well(self) -> bool:
@@ -65,13 +71,7 @@ class UpsertStatus:
             yield f"{self.lag_versions} versions and {self.lag_s:.1f} s behind the key coordinator"
         if self.is_well and mark.holders:
             yield f"held by {', '.join(mark.holders)}"
-        if self.coordinator is None:
-            yield "its key coordinator has never been started: pinotctl upsert coordinate"
-        else:
-            yield (
-                f"key coordinator: generation {self.coordinator.generation}, version "
-                f"{self.coordinator.version}, {self.coordinator.keys:,} keys"
-            )
+        yield self.state.line()
 
     def to_json(self) -> dict[str, Any]:
         """The whole of it, for programs."""
@@ -85,6 +85,7 @@ class UpsertStatus:
             "holders": list(self.mark.holders),
             "silent": list(self.mark.silent),
             "partitions": [dict(zip(self.COLUMNS, row, strict=True)) for row in self._rows()],
+            "coordinator_phase": self.state.phase,
             "coordinator": coordinator
             and {
                 "generation": coordinator.generation,
@@ -117,4 +118,4 @@ def read_status(store: PropertyStore, table: TableName, now_s: float) -> UpsertS
     Raises:
         UnreachableError: ZooKeeper does not answer.
     """
-    return UpsertStatus(read_mark(store, table), read_coordinator(store, table), int(now_s * 1000))
+    return UpsertStatus(read_mark(store, table), read_coordinator_state(store, table), int(now_s * 1000))

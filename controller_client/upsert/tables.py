@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from controller_client.common.names import TableName, TableType
 from controller_client.helix.table_config import read_table_config
 from controller_client.stream.config import StreamConfig
+from controller_client.upsert.misregistered import check_table
 from controller_client.upsert.rewriting import RefusedQueryError
 from controller_client.upsert.settings import UpsertSettings, is_upsert
 from controller_client.zookeeper import PropertyStore
@@ -171,7 +172,7 @@ def find_table(store: PropertyStore, name: str) -> QueriedTable | None:
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
-        ConfigError: The table's settings are not whole.
+        ConfigError: The table's settings are not whole, or it looks like an upsert table and is none.
     """
     raw = raw_name(name)
     tables = store.children(TABLES_PATH)
@@ -185,6 +186,7 @@ def find_table(store: PropertyStore, name: str) -> QueriedTable | None:
             settings, stream = UpsertSettings.of(config), StreamConfig.of(config)
             return QueriedTable(table, settings, stream, is_hybrid, by_pinot)
         if table.raw == raw:
+            check_table(store, config)
             return None
     return None
 

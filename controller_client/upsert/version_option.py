@@ -10,7 +10,7 @@ from controller_client.upsert.rewriting import RefusedQueryError
 from controller_client.upsert.sql_text import SqlText, TokenKind
 from controller_client.upsert.tables import QueriedTable, VersionOptions
 
-__all__ = ["VERSIONS", "option_text", "queried_tables", "versions_at"]
+__all__ = ["VERSIONS", "option_text", "queried_tables", "queried_words", "versions_at"]
 
 VERSIONS = "upsertVersions"
 """The option: ``orders_REALTIME:17,users_REALTIME:4``."""
@@ -37,8 +37,13 @@ def queried_tables(
     Raises:
         QueryError: Its quotes or parentheses do not match.
     """
-    found = {name: table_of(name) for name in dict.fromkeys(_names(SqlText.of(sql), database))}
+    found = {name: table_of(name) for name in queried_words(sql, database=database)}
     return {name: table for name, table in found.items() if table is not None}
+
+
+def queried_words(sql: str | SqlText, *, database: str = "") -> list[str]:
+    """Return all that may name a table in a query; arguments and errors as of :func:`queried_tables`."""
+    return list(dict.fromkeys(_names(SqlText.of(sql), database)))
 
 
 def versions_at(

@@ -15,6 +15,7 @@ from controller_client.common.names import SegmentName, TableName, TableType
 from controller_client.errors import ConfigError, NotFoundError, PinotPluginError
 from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.helix.table_config import read_table_config, table_config_path
+from controller_client.upsert.misregistered import MisregisteredError, check_table
 from controller_client.upsert.record import forget_server
 from controller_client.upsert.settings import is_upsert
 from controller_client.zookeeper import PropertyStore
@@ -153,7 +154,13 @@ class UpsertHook(TickingHook[HostedServerView]):
     def _make(self, table: TableName) -> TableUpdater | None:
         server, store = self.role, self._connected()
         config, created = read_table_config(store, table), store.creation_order(table_config_path(table))
-        if config is None or created is None or not is_upsert(config):
+        if config is None or created is None:
+            return None
+        if not is_upsert(config):
+            try:
+                check_table(store, config)
+            except MisregisteredError as error:
+                logger.error("%s", error)
             return None
         forget_server(store, table, server.instance_id, before=created)
         folder = self._folder / table

@@ -1,12 +1,13 @@
 """The place in Pinot 1.5's broker where queries pass: its starter is a class of ours; Java: ``v1_5.broker``.
 
 A query gets the versions of its upsert tables as one option, and servers turn it into the rows of these
-versions: :mod:`server_hooks.upsert.place_1_5`. Both of Pinot's engines hand options to servers.
+versions: :mod:`server_hooks.upsert.place_1_5`. Both of Pinot's engines hand options to servers. Segments that
+an answer needs and no server has count as unavailable in the routing, which is a class of ours too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jpype
@@ -14,8 +15,9 @@ import jpype
 from jvm_bridge.java_interface import overrides
 from server_hooks.plug_in_points import load_classes
 from server_hooks.upsert_query.refusal_text import refusal_text
+from server_hooks.upsert_query.routed import PACKAGE as SHARED
 
-__all__ = ["STARTER", "install"]
+__all__ = ["STARTER", "install", "unrouted"]
 
 _PACKAGE = "io.pinotplugins.v1_5.broker"
 _POLICY = f"{_PACKAGE}.VersionPolicy"
@@ -37,11 +39,20 @@ def install(versions_of: Callable[[str, Mapping[str, str]], str | None]) -> None
     """
     load_classes(
         _PACKAGE,
+        SHARED,
         otherwise="queries pass otherwise in this version of Pinot",
         expected="Pinot 1.5",
         remedy="run the broker without the hook upsert, and ask for upsert tables through the client",
     )
     jpype.JClass(STARTER).install(jpype.JObject(_Policy(versions_of), jpype.JClass(_POLICY)))
+
+
+def unrouted(manager: Any, table: str, segments: Sequence[str]) -> set[str]:
+    """Return those of some segments of a table (with type) that the broker does not query.
+
+    Those that a server may leave out (new ones) are among them.
+    """
+    return {str(name) for name in manager.unrouted(table, jpype.JArray(jpype.JString)(segments))}
 
 
 @jpype.JImplements(_POLICY, deferred=True)

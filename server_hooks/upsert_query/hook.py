@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
+from controller_client.errors import PinotPluginError
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.role_host import Dependents, HostedBrokerView, HostedRoleView, TickingHook
 from server_hooks.dependents import upsert_tables
 from server_hooks.table_managers import have_plug_in_point
 from server_hooks.upsert_query import broker_0_11, broker_1_5
 from server_hooks.upsert_query.queries import check_multistage, version_of_query, versions_of_query
-from server_hooks.upsert_query.routed import routed_segments
+from server_hooks.upsert_query.routed import BrokerRouting
 from server_hooks.upsert_query.routing_state import RoutingState
 
 __all__ = ["NAME", "UpsertQueryHook"]
@@ -23,12 +25,21 @@ _ZOOKEEPER_TIMEOUT_S = 3.0
 
 
 class UpsertQueryHook(TickingHook[HostedBrokerView]):
-    """One a broker; see :class:`~jvm_bridge.role_host.BrokerHook`. Its thread follows the marks."""
+    """One a broker; see :class:`~jvm_bridge.role_host.BrokerHook`. Its thread follows the marks.
+
+    Pinot 0.11's routing is changed when it is made: before the starter, which has Java load the class.
+    """
 
     def __init__(self) -> None:
         super().__init__(NAME, pause_s=_TICK_S, thread_name="upsert-marks")
         self._knowledge: RoutingState | None = None
         self._has_plug_in_point = have_plug_in_point()
+        self._refusal: PinotPluginError | None = None
+        if not self._has_plug_in_point:
+            try:
+                broker_0_11.change_routing()
+            except PinotPluginError as error:
+                self._refusal = error  # told before the start: who depends on it is known then
 
     def starter(self) -> str | None:
         """The starter that it needs, see :class:`~jvm_bridge.role_host.NeedsStarter`."""
@@ -39,9 +50,13 @@ class UpsertQueryHook(TickingHook[HostedBrokerView]):
 
     def prepare(self, role: HostedBrokerView) -> None:
         """Stand in the way of queries before there is one."""
+        if self._refusal:
+            raise self._refusal
         store = PropertyStore(role.zookeeper_address, role.cluster_name, timeout_s=_ZOOKEEPER_TIMEOUT_S)
+        place = broker_1_5 if self._has_plug_in_point else broker_0_11
+        routing = BrokerRouting(self._routing_manager, place.unrouted)
         self._knowledge = knowledge = RoutingState(
-            store, self._routed, self.wake, by_option=self._has_plug_in_point
+            store, routing, self.wake, by_option=self._has_plug_in_point
         )
         if not self._has_plug_in_point:
             broker_0_11.install(partial(version_of_query, knowledge), partial(check_multistage, knowledge))
@@ -67,9 +82,8 @@ class UpsertQueryHook(TickingHook[HostedBrokerView]):
         if self._knowledge:
             self._knowledge.close()
 
-    def _routed(self, table: str) -> Collection[str]:
-        manager = self.role.routing_manager()
-        return set() if manager is None else routed_segments(manager, table)
+    def _routing_manager(self) -> Any | None:
+        return self.role.routing_manager()
 
     def _versions_option(self, sql: str, options: Mapping[str, str]) -> str | None:
         if self._knowledge is None:

@@ -49,12 +49,10 @@ def version_of_query(routing_state: RoutingState, name: str, request: Request | 
     """
     if request is not None and _PARTITIONED.search(request.sql):
         _refuse_partitioned(routing_state, request)
-    table = routing_state.table(name)
-    if table is None:
-        return None
     options = request.options() if request else {}
     asked = VersionOptions.of(options)
-    if asked.skip:
+    table = None if asked.skip else routing_state.table(name)
+    if table is None:
         return None
     table.check(name, options)
     if request is not None and table.table in request.versions:
@@ -101,6 +99,8 @@ def versions_of_query(routing_state: RoutingState, sql: str, options: Mapping[st
         PinotPluginError: The query is refused.
     """
     asked = VersionOptions.of(options)
+    if asked.skip:
+        return None
 
     def table_of(name: str) -> QueriedTable | None:
         return routing_state.table(name) if routing_state.may_be_table(name) else None

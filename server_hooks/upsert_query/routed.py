@@ -1,36 +1,43 @@
-"""Which segments a broker queries, as its own routing has it."""
+"""Which segments a broker queries, as its own routing has it, and which ones an answer needs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import jpype
 
-__all__ = ["routed_segments"]
+__all__ = ["PACKAGE", "BrokerRouting"]
 
-_REQUEST = "org.apache.pinot.common.request"
+PACKAGE = "io.pinotplugins.broker"
+"""The Java that knows which segments an answer needs."""
 
 
-def routed_segments(routing_manager: Any, table: str) -> set[str]:
-    """Return the segments of a table (with type) that a broker queries now.
+class BrokerRouting:
+    """A broker's routing, see :class:`~server_hooks.upsert_query.routing_state.Routing`.
 
-    Those that a server may leave out (new ones, on later Pinots) are not among them.
+    Args:
+        manager: Returns Pinot's routing manager, or None before it is made.
+        unrouted: Given that, a table (with type) and segments, returns those that the broker does not query.
     """
-    source = jpype.JClass(f"{_REQUEST}.DataSource")()
-    source.setTableName(table)
-    query = jpype.JClass(f"{_REQUEST}.PinotQuery")()
-    query.setDataSource(source)
-    query.setQueryOptions(jpype.JClass("java.util.HashMap")())
-    request = jpype.JClass("org.apache.pinot.sql.parsers.CalciteSqlCompiler").convertToBrokerRequest(query)
-    try:
-        routing = routing_manager.getRoutingTable(request)
-    except TypeError:  # later Pinots number their requests
-        routing = routing_manager.getRoutingTable(request, jpype.JLong(0))
-    if routing is None:
-        return set()
-    of_servers = routing.getServerInstanceToSegmentsMap().values()
-    return {
-        str(name)
-        for each in of_servers
-        for name in (each.getSegments() if hasattr(each, "getSegments") else each)
-    }
+
+    def __init__(
+        self,
+        manager: Callable[[], Any | None],
+        unrouted: Callable[[Any, str, Sequence[str]], Collection[str]],
+    ) -> None:
+        self._manager = manager
+        self._unrouted = unrouted
+        self._needed: dict[str, Collection[str]] = {}
+
+    def unrouted(self, table: str, segments: Collection[str]) -> Collection[str]:
+        """Return those segments of a table (with type) that the broker does not query."""
+        manager = self._manager()
+        return segments if manager is None else self._unrouted(manager, table, tuple(segments))
+
+    def need(self, table: str, segments: Collection[str]) -> None:
+        """From now on an answer of a table counts only if all of these segments were asked; may be none."""
+        if self._needed.get(table, ()) != segments:
+            names = jpype.JArray(jpype.JString)(list(segments))
+            jpype.JClass(f"{PACKAGE}.NeededSegments").set(table, names)
+            self._needed[table] = segments

@@ -7,20 +7,34 @@ import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError, UnreachableError
+from controller_client.helix.ideal_state import ideal_state_path
 from controller_client.helix.table_config import table_config_path
-from controller_client.upsert.low_water_mark import MarkKeeper, NoMarkError, read_mark
+from controller_client.upsert.low_water_mark import NoMarkError, read_mark
+from controller_client.upsert.mark_keeper import MarkKeeper, read_wanted, with_rows
 from controller_client.upsert.record import server_path
 from controller_client.upsert.tables import TABLES_PATH, QueriedTable, TableNames, find_table
 from controller_client.upsert.version_ends import VersionEnds
 from controller_client.zookeeper import PropertyStore
 
-__all__ = ["RoutingState"]
+__all__ = ["Routing", "RoutingState"]
 
 logger = logging.getLogger(__name__)
+
+
+class Routing(Protocol):
+    """Which segments this broker queries."""
+
+    def unrouted(self, table: str, segments: Collection[str]) -> Collection[str]:
+        """Return those segments of a table (with type) that the broker does not query."""
+        ...
+
+    def need(self, table: str, segments: Collection[str]) -> None:
+        """From now on an answer of a table counts only if all of these segments were asked; may be none."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -45,7 +59,7 @@ class RoutingState:
 
     Args:
         store: The cluster's property store.
-        routed: Returns the segments of a table that this broker queries.
+        routing: The broker's.
         on_change: Called, in kazoo's thread, when :meth:`refresh` has something to do.
         by_option: Whether queries name the version in an option, and not in a condition of their SQL.
     """
@@ -53,14 +67,14 @@ class RoutingState:
     def __init__(
         self,
         store: PropertyStore,
-        routed: Callable[[str], Collection[str]],
+        routing: Routing,
         on_change: Callable[[], None],
         *,
         by_option: bool,
     ) -> None:
         self._by_option = by_option
         self._store = store
-        self._routed = routed
+        self._routing = routing
         self._on_change = on_change
         self._names: TableNames | None = None
         self._names_changed = True
@@ -141,7 +155,7 @@ class RoutingState:
         for table in list(self._marks):
             if table not in present:
                 with self._mutex:
-                    self._marks.pop(table, None)
+                    self._forget_mark(table)
                 continue
             try:
                 self._read_mark(table)
@@ -212,14 +226,25 @@ class RoutingState:
             known = self._marks.get(table)
             keeper = known.keeper if known else MarkKeeper(by_option=self._by_option)
             try:
-                version = keeper.take(found, lambda: self._routed(table))
+                kept = keeper.take(
+                    found,
+                    read_wanted(self._store, table),
+                    lambda names: self._routing.unrouted(table, names),
+                    lambda names: with_rows(self._store, table, names),
+                )
             except NoMarkError:
-                self._marks.pop(table, None)  # the last one does not count either
+                self._forget_mark(table)  # the last one does not count either
                 raise
-            self._marks[table] = _Mark(keeper, version)
+            self._routing.need(table, kept.segments)
+            self._marks[table] = _Mark(keeper, kept.version)
+        self._store.connection.watch(ideal_state_path(self._store, table), self._on_mark)
         for name in found.servers:
             self._store.connection.watch(server_path(self._store, table, name), self._on_mark)
-        return version
+        return kept.version
+
+    def _forget_mark(self, table: TableName) -> None:
+        self._routing.need(table, ())
+        self._marks.pop(table, None)
 
     def _on_mark(self, _event: Any) -> None:
         """Called in kazoo's thread."""

@@ -61,6 +61,13 @@ def _settings(value: str) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
+def _version(value: str) -> int:
+    number = value.strip()
+    if not number.isascii() or not number.isdecimal():
+        raise ValueError("expected a whole number, 0 or more")
+    return int(number)
+
+
 def _decimal_type(value: str) -> tuple[int, int] | None:
     if value.strip().lower() == "string":
         return None
@@ -154,6 +161,23 @@ class ReadOptions(ConnectionOptions):
         "Only `false`: Spark's push-down for Python data sources mixes filters up between queries.",
         default=False,
     )
+    as_of_version: int | None = option(
+        "asOfVersion",
+        _version,
+        "Of an upsert table: as it was at the newest version up to this one.",
+        default=None,
+        shown_default="the newest that is complete",
+    )
+    as_of_timestamp: int | None = option(
+        "asOfTimestamp",
+        _version,
+        "Of an upsert table: as it was then, milliseconds since 1970.",
+        default=None,
+        shown_default="",
+    )
+    skip_upsert: bool = option(
+        "skipUpsert", boolean, "Of an upsert table: all rows, whatever their versions.", default=False
+    )
     bypass_row_filters: bool = option(
         "bypassRowFilters",
         boolean,
@@ -188,6 +212,16 @@ class ReadOptions(ConnectionOptions):
             )
         if self.query is not None and self.read_from is ReadFrom.SEGMENTS:
             raise ConfigError("'query' is answered by a broker: it goes without 'readFrom' segments")
+
+    def version_options(self) -> dict[str, str]:
+        """What is asked for about versions of upsert tables, as query options; also by ``queryOptions``."""
+        own = {
+            "asOfVersion": self.as_of_version,
+            "asOfTimestamp": self.as_of_timestamp,
+            "skipUpsert": "true" if self.skip_upsert else None,
+        }
+        given = {key: str(value) for key, value in own.items() if value is not None}
+        return {**dict(self.query_options), **given}
 
     def broker_config(self, found: tuple[str, ...] = ()) -> BrokerConfig:
         """Make the brokers' configuration.

@@ -12,6 +12,7 @@ broker        SQL over HTTP, one task                         servers cannot be 
 ============  ==============================================  =============================================
 
 Which segments there are is asked once, when Spark plans the job: those of the controller's ideal state that
-the lineage does not hide. A task gives the rows of all of its segments or fails: rows reach Spark only after
-the server's whole answer was checked against what it was asked and what it reports as scanned.
+the lineage does not hide; of an upsert table, after the version that is read was found. A task gives the rows
+of all of its segments or fails: rows reach Spark only after the server's whole answer was checked against
+what it was asked and what it reports as scanned.
 """

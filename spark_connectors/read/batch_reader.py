@@ -10,10 +10,18 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from controller_client.common.names import TableName
+from controller_client.upsert.versioned_query import VersionedQuery
 from spark_connectors.options import ReadFrom, ReadOptions
 from spark_connectors.read.columns import ReadColumn, choose, columns_of, spark_schema
-from spark_connectors.read.plan import SegmentGroup, TableToRead, find_groups, find_table
+from spark_connectors.read.plan import (
+    SegmentGroup,
+    TableToRead,
+    WholeTable,
+    find_groups,
+    find_table,
+    find_version,
+    whole_tables,
+)
 
 if TYPE_CHECKING:
     from spark_connectors.read.task import ReadTask
@@ -55,13 +63,22 @@ class _Groups(InputPartition):
     """What a task reads, one group after the other; none: Spark wants a partition also of an empty table."""
 
     groups: tuple[SegmentGroup, ...]
+    options: ReadOptions
 
 
 @dataclass
 class _WholeTables(InputPartition):
-    """What a broker reads in one piece: tables' names with type, and predicates."""
+    """What a broker reads in one piece."""
 
-    tables: tuple[tuple[TableName, str | None], ...]
+    tables: tuple[WholeTable, ...]
+    options: ReadOptions
+
+
+@dataclass
+class _Question(InputPartition):
+    """What a broker is asked."""
+
+    query: VersionedQuery
 
 
 class _TableReader(DataSourceReader):
@@ -75,33 +92,40 @@ class _TableReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Look the segments up and check the filter; runs in a planning process of the driver."""
         with self._options.client() as client:
-            groups = find_groups(client, self._options, self._table)
+            seen = find_version(client, self._options, self._table)
+            options = seen.added_to(self._options)
+            groups = find_groups(client, options, self._table, seen)
             if groups:
                 from spark_connectors.read.row_security import check_row_security
 
-                check_row_security(client, self._options, self._table.name)
-            if groups and self._options.filter:
+                check_row_security(client, options, self._table.name)
+            if groups and options.filter:
                 from spark_connectors.read.broker import check_filter
 
-                check_filter(client, self._options, groups[0].table)
-        in_one_task = self._options.limit is not None or not groups
-        if self._options.read_from is ReadFrom.BROKER:
-            tables = tuple(dict.fromkeys((group.table, group.where) for group in groups))
-            return [_WholeTables(tables)] if in_one_task else [_WholeTables((each,)) for each in tables]
-        return [_Groups(tuple(groups))] if in_one_task else [_Groups((group,)) for group in groups]
+                check_filter(client, options, groups[0].table)
+        in_one_task = options.limit is not None or not groups
+        if options.read_from is ReadFrom.BROKER:
+            tables = whole_tables(groups, by_version=seen.by_version)
+            parts = [tables] if in_one_task else [(each,) for each in tables]
+            return [_WholeTables(each, options) for each in parts]
+        if in_one_task:
+            return [_Groups(tuple(groups), options)]
+        return [_Groups((group,), options) for group in groups]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the rows of a partition; runs in a task's Python worker."""
         if isinstance(partition, _WholeTables):
-            return self._task().tables(partition.tables)
-        return self._task().groups(partition.groups if isinstance(partition, _Groups) else ())
+            return self._task(partition.options).tables(partition.tables)
+        if isinstance(partition, _Groups):
+            return self._task(partition.options).groups(partition.groups)
+        return iter(())
 
-    def _task(self) -> ReadTask:
+    def _task(self, options: ReadOptions) -> ReadTask:
         from spark_connectors.read.task import ReadTask
 
         wanted = self._options.null_handling
         nullable = self._columns if wanted or (wanted is None and self._table.keeps_nulls) else ()
-        return ReadTask(self._options, self._table.schema.to_json(), self._columns, nullable)
+        return ReadTask(options, self._table.schema.to_json(), self._columns, nullable)
 
 
 class _QueryReader(DataSourceReader):
@@ -114,15 +138,20 @@ class _QueryReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the one partition; runs in a planning process of the driver."""
-        return [InputPartition(0)]
+        from spark_connectors.read.upsert import versioned_query
+
+        with self._options.client() as client:
+            return [_Question(versioned_query(client, self._options, self._query))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Ask a broker; runs in a task's Python worker."""
         from spark_connectors.read.assemble import assemble
         from spark_connectors.read.broker import read_query
 
+        if not isinstance(partition, _Question):
+            return iter(())
         with self._options.client() as client:
-            columns, rows = read_query(client, self._options, self._query, self._asked)
+            columns, rows = read_query(client, self._options, partition.query, self._asked)
         return assemble(rows, columns, {})
 
 
@@ -130,6 +159,9 @@ def _columns(options: ReadOptions) -> tuple[ReadColumn, ...]:
     with options.client() as client:
         if options.query is not None:
             from spark_connectors.read.broker import query_columns
+            from spark_connectors.read.upsert import versioned_query
 
-            return query_columns(client, options, options.query)
-        return columns_of(find_table(client, options).schema, options.decimal_type, options.columns)
+            return query_columns(client, options, versioned_query(client, options, options.query))
+        table = find_table(client, options)
+        found = columns_of(table.schema, options.decimal_type, options.columns)
+        return found if options.columns else tuple(each for each in found if each.name not in table.hidden)

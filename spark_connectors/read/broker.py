@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -16,10 +17,14 @@ from controller_client.broker.client import BrokerClient, QueryResult
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, PartialResultError, PinotPluginError, QueryError
+from controller_client.publishing.routing import routed_segments
+from controller_client.rest.transport import Transport
+from controller_client.upsert.versioned_query import VersionedQuery, check_whole
 from spark_connectors.options import ReadOptions
 from spark_connectors.read.assemble import Nulls, null_positions
 from spark_connectors.read.columns import ReadColumn, choose, column
 from spark_connectors.read.data_table import DataTable
+from spark_connectors.read.plan import WholeTable
 from spark_connectors.read.sql import all_of, count_by_segment, select_nulls, select_rows
 
 __all__ = ["BrokerRows", "check_filter", "has_limit", "query_columns", "read_query", "read_table"]
@@ -83,8 +88,7 @@ def check_filter(client: ControllerClient, options: ReadOptions, table: TableNam
 def read_table(
     client: ControllerClient,
     options: ReadOptions,
-    table: TableName,
-    where: str | None,
+    whole: WholeTable,
     columns: Sequence[ReadColumn],
     nullable: Sequence[ReadColumn],
 ) -> BrokerRows:
@@ -93,25 +97,26 @@ def read_table(
     Args:
         client: Looks up the brokers.
         options: The read's.
-        table: Name with type.
-        where: Predicate.
+        whole: Which table.
         columns: What to select.
         nullable: Those of them whose nulls are asked for.
 
     Raises:
         PartialResultError: Segments are missing, or the table changed again and again meanwhile.
     """
+    table, where = whole.table, whole.where
+    needed = {table: whole.needed} if whole.needed else {}
     sql = select_rows(table, columns, where, options.limit, with_position=bool(nullable), times_as_long=True)
     kinds = [(each.pinot_type, each.single_value) for each in columns]
     kinds += [("STRING", True), ("INT", True)] if nullable else []
     for _ in range(_ATTEMPTS_WHEN_CHANGED):
         before = _states(client, table)
-        rows = _decoded(_ask(client, options, sql), kinds)
+        rows = _decoded(_ask(client, options, sql, needed), kinds)
         if not nullable:
             return BrokerRows(rows, {})
         nulls = {
             each.name: null_positions(
-                iter([_decoded(_ask(client, options, select_nulls(table, each, where)), kinds[-2:])])
+                iter([_decoded(_ask(client, options, select_nulls(table, each, where), needed), kinds[-2:])])
             )
             for each in nullable
         }
@@ -126,7 +131,9 @@ def read_table(
     )
 
 
-def query_columns(client: ControllerClient, options: ReadOptions, query: str) -> tuple[ReadColumn, ...]:
+def query_columns(
+    client: ControllerClient, options: ReadOptions, query: VersionedQuery
+) -> tuple[ReadColumn, ...]:
     """Run a query for the columns of its result.
 
     TIMESTAMP is read as string: brokers write it in a time zone of their own.
@@ -135,11 +142,11 @@ def query_columns(client: ControllerClient, options: ReadOptions, query: str) ->
         ConfigError: Two columns have one name, or a type cannot be read.
         QueryError: The broker finds it wrong, or answers without columns.
     """
-    return _columns(_ask(client, options, query), options)
+    return _columns(_ask_query(client, options, query), options)
 
 
 def read_query(
-    client: ControllerClient, options: ReadOptions, query: str, asked: StructType
+    client: ControllerClient, options: ReadOptions, query: VersionedQuery, asked: StructType
 ) -> tuple[tuple[ReadColumn, ...], DataTable]:
     """Run a query for its rows.
 
@@ -156,8 +163,8 @@ def read_query(
         QueryError: The result may have been cut.
         ConfigError: The schema does not fit the result.
     """
-    result = _ask(client, options, query)
-    if len(result.rows) == _DEFAULT_LIMIT and not has_limit(query):
+    result = _ask_query(client, options, query)
+    if len(result.rows) == _DEFAULT_LIMIT and not has_limit(query.text):
         raise QueryError(
             f"the query has no LIMIT, and its result has {_DEFAULT_LIMIT} rows: more would have been cut",
             expected="a LIMIT at the end of 'query'",
@@ -184,12 +191,33 @@ def has_limit(query: str) -> bool:
     return _HAS_LIMIT.search(query.strip()) is not None
 
 
-def _ask(client: ControllerClient, options: ReadOptions, sql: str) -> QueryResult:
+def _ask_query(client: ControllerClient, options: ReadOptions, query: VersionedQuery) -> QueryResult:
+    settings = tuple((key, str(value)) for key, value in query.options.items())
+    return _ask(client, replace(options, query_options=settings), query.text, query.segments)
+
+
+def _ask(
+    client: ControllerClient,
+    options: ReadOptions,
+    sql: str,
+    needed: Mapping[TableName, frozenset[str]] | None = None,
+) -> QueryResult:
+    """Ask a broker, with an answer that is of all segments that are needed."""
     found = () if options.brokers else tuple(client.cluster.broker_urls())
-    with BrokerClient(options.broker_config(found)) as broker:
-        return broker.query(
+    config = options.broker_config(found)
+    with BrokerClient(config) as broker:
+        result = broker.query(
             sql, options=dict(options.query_options), timeout_s=options.server_timeout_ms / 1000
         )
+    if needed:
+        with closing(Transport(config, url=result.broker_url)) as transport:
+            check_whole(
+                needed,
+                lambda table: routed_segments(transport, table),
+                lambda table: client.tables.ideal_state(table),
+                where=result.broker_url,
+            )
+    return result
 
 
 def _columns(result: QueryResult, options: ReadOptions) -> tuple[ReadColumn, ...]:

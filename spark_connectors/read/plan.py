@@ -13,18 +13,24 @@ from controller_client.config import BrokerConfig
 from controller_client.errors import ConfigError, NotAppliedError, NotFoundError, PartialResultError
 from controller_client.models import Schema, TableConfig
 from controller_client.rest.transport import Transport, path_of
+from controller_client.upsert.columns import SYSTEM_COLUMNS
+from controller_client.upsert.settings import is_upsert
 from spark_connectors.options import ReadFrom, ReadOptions
 from spark_connectors.read.sql import all_of, quoted
+from spark_connectors.read.upsert import ALL_ROWS, SeenVersion, check_way, seen_version
 
 __all__ = [
     "SegmentGroup",
     "SegmentToRead",
     "ServerAddress",
     "TableToRead",
+    "WholeTable",
     "find_groups",
     "find_table",
+    "find_version",
     "has_no_tar",
     "split",
+    "whole_tables",
 ]
 
 _SERVING = frozenset({"ONLINE", "CONSUMING"})
@@ -82,6 +88,21 @@ class SegmentGroup:
 
 
 @dataclass(frozen=True)
+class WholeTable:
+    """A table that a broker reads in one piece.
+
+    Attributes:
+        table: Name with type.
+        where: As of :class:`SegmentGroup`.
+        needed: Segments without which the broker's answer does not count.
+    """
+
+    table: TableName
+    where: str | None
+    needed: frozenset[str]
+
+
+@dataclass(frozen=True)
 class TableToRead:
     """A table, one or two parts of it.
 
@@ -94,6 +115,11 @@ class TableToRead:
     name: str
     configs: tuple[TableConfig, ...]
     schema: Schema
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """Columns that are read only where they are named: those that an upsert table has beside its own."""
+        return frozenset(SYSTEM_COLUMNS) if any(map(is_upsert, self.configs)) else frozenset()
 
     @property
     def keeps_nulls(self) -> bool:
@@ -128,18 +154,26 @@ def find_table(client: ControllerClient, options: ReadOptions) -> TableToRead:
             where=client.config.url,
             remedy="check the options 'table' and 'tableType'",
         )
-    if options.read_from is ReadFrom.SEGMENTS:
-        for config in configs:
-            # Which rows are the newest of their keys is known to servers alone.
-            if config.pinots_upsert:
-                raise ConfigError(
-                    f"{config.name_with_type} is an upsert table: its segments hold rows that are replaced",
-                    remedy="use 'readFrom' servers",
-                )
+    for config in configs:
+        check_way(options, config)
+        # Which rows are the newest of their keys is known to servers alone.
+        if options.read_from is ReadFrom.SEGMENTS and config.pinots_upsert:
+            raise ConfigError(
+                f"{config.name_with_type} is an upsert table: its segments hold rows that are replaced",
+                remedy="use 'readFrom' servers",
+            )
     return TableToRead(raw, tuple(configs), client.schemas.of_table(configs[0]))
 
 
-def find_groups(client: ControllerClient, options: ReadOptions, table: TableToRead) -> list[SegmentGroup]:
+def find_version(client: ControllerClient, options: ReadOptions, table: TableToRead) -> SeenVersion:
+    """Find the version of an upsert table that is read; before :func:`find_groups`, errors as of its own."""
+    seen = (seen_version(client, options, config) for config in table.configs)
+    return next((each for each in seen if each is not ALL_ROWS), ALL_ROWS)
+
+
+def find_groups(
+    client: ControllerClient, options: ReadOptions, table: TableToRead, seen: SeenVersion
+) -> list[SegmentGroup]:
     """Find the segments that queries see now, and group them for tasks.
 
     What queries see is the ideal state without what the lineage hides. A broker that lost the last server of
@@ -158,13 +192,27 @@ def find_groups(client: ControllerClient, options: ReadOptions, table: TableToRe
         if name not in boundaries:
             continue
         segments = _segments(client, name, addresses, options.read_from)
-        where = all_of(options.filter, boundaries[name])
+        where = all_of(options.filter, boundaries[name], seen.where)
         divide = _in_order if from_store else split
         groups += [
             SegmentGroup(name, where, tuple(chosen))
             for chosen in divide(segments, options.segments_per_split)
         ]
     return groups
+
+
+def whole_tables(groups: Sequence[SegmentGroup], *, by_version: bool) -> tuple[WholeTable, ...]:
+    """Return the tables of groups.
+
+    Args:
+        groups: Of all segments.
+        by_version: Whether an upsert table is read at a version: then all segments are needed.
+    """
+    found: dict[tuple[TableName, str | None], set[str]] = {}
+    for group in groups:
+        names = found.setdefault((group.table, group.where), set())
+        names.update(segment.name for segment in group.segments if by_version)
+    return tuple(WholeTable(table, where, frozenset(names)) for (table, where), names in found.items())
 
 
 def split(segments: Sequence[SegmentToRead], per_group: int) -> list[list[SegmentToRead]]:

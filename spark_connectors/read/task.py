@@ -10,12 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from controller_client.common.folders import scratch_folder
-from controller_client.common.names import TableName
 from spark_connectors.options import ReadFrom, ReadOptions
 from spark_connectors.read.assemble import Nulls, assemble, null_positions
 from spark_connectors.read.columns import ReadColumn
 from spark_connectors.read.data_table import DataTable
-from spark_connectors.read.plan import SegmentGroup
+from spark_connectors.read.plan import SegmentGroup, WholeTable
 from spark_connectors.read.server_query import ServerQuery
 from spark_connectors.read.servers import read_from_servers
 from spark_connectors.read.sql import select_nulls, select_rows
@@ -44,20 +43,16 @@ class ReadTask:
         """Yield the rows of the groups, at most as many as the option ``limit`` allows."""
         return self._limited(part for group in groups for part in self._group(group))
 
-    def tables(self, tables: Sequence[tuple[TableName, str | None]]) -> Iterator[pa.RecordBatch]:
-        """Yield tables' rows as a broker gives them.
-
-        Args:
-            tables: Names with type, and predicates.
-        """
+    def tables(self, tables: Sequence[WholeTable]) -> Iterator[pa.RecordBatch]:
+        """Yield tables' rows as a broker gives them."""
         return self._limited(self._brokered(tables))
 
-    def _brokered(self, tables: Sequence[tuple[TableName, str | None]]) -> Iterator[tuple[DataTable, Nulls]]:
+    def _brokered(self, tables: Sequence[WholeTable]) -> Iterator[tuple[DataTable, Nulls]]:
         from spark_connectors.read.broker import read_table
 
         with self.options.client() as client:
-            for name, where in tables:
-                answer = read_table(client, self.options, name, where, self.columns, self.nullable)
+            for table in tables:
+                answer = read_table(client, self.options, table, self.columns, self.nullable)
                 yield answer.rows, answer.nulls
 
     def _limited(self, tables: Iterator[tuple[DataTable, Nulls]]) -> Iterator[pa.RecordBatch]:

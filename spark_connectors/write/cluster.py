@@ -1,4 +1,4 @@
-"""Connections of a write to the cluster, and the lock that writes of a table share."""
+"""The lock that writes of a table share."""
 
 from __future__ import annotations
 
@@ -7,30 +7,14 @@ from contextlib import contextmanager
 
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
-from controller_client.errors import ConfigError
 from controller_client.zookeeper import PropertyStore, TableLock, process_name
 from spark_connectors.options import WriteOptions
+from spark_connectors.zookeeper import open_zookeeper
 
-__all__ = ["locked", "open_zookeeper"]
+__all__ = ["locked"]
 
 _LOCK = "SparkWrite"
 _LOCK_WAIT_S = 600.0
-
-
-@contextmanager
-def open_zookeeper(options: WriteOptions, client: ControllerClient) -> Iterator[PropertyStore]:
-    """Open ZooKeeper.
-
-    Raises:
-        ConfigError: Its address is neither set nor reported by the controller.
-    """
-    address = options.zookeeper or client.cluster.zookeeper_address()
-    if address is None:
-        raise ConfigError(
-            "the controller does not report its ZooKeeper's address", remedy="set the option 'zookeeper'"
-        )
-    with PropertyStore(address, client.cluster.name()) as store:
-        yield store
 
 
 @contextmanager

@@ -21,11 +21,11 @@ from controller_client.models import Schema, TableConfig
 from controller_client.publishing.staged_segment import STAGING_FOLDER
 from spark_connectors.options import WriteOptions
 from spark_connectors.types import ColumnCast, plan_casts
-from spark_connectors.write.cluster import open_zookeeper
 from spark_connectors.write.new_table import create_table
 from spark_connectors.write.partitioning import Partitioning
 from spark_connectors.write.repeated import was_committed
 from spark_connectors.write.scope import Scope, scope_of, segments_to_replace
+from spark_connectors.zookeeper import open_zookeeper
 
 __all__ = ["WRITE_ID_KEY", "WritePlan"]
 

@@ -73,6 +73,7 @@ def query(
         broker = cli.broker()
         with _naming_tables(cli, text):
             result = broker.query(text, options=wanted, timeout_s=timeout_s, allow_partial=allow_partial)
+        versions = result.versions
     names = [column.name for column in result.columns]
     if cli.out.is_json:
         cli.out.json(
@@ -80,7 +81,7 @@ def query(
                 "columns": [asdict(column) for column in result.columns],
                 "rows": result.rows,
                 "stats": asdict(result.stats),
-                **({"versions": dict(versions)} if upsert else {}),
+                **({"versions": dict(versions)} if upsert or versions else {}),
             }
         )
     elif cli.out.format is OutputFormat.CSV:

@@ -1,4 +1,4 @@
-"""Create upsert tables, and see how far their updates are."""
+"""Create and drop upsert tables, and see how far their updates are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from controller_client.cli.arguments import read_json_object
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.lazy import LazyGroup
-from controller_client.cli.options import dry_run_option, output_option
+from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.clock import SystemClock
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.models import Schema, TableConfig
@@ -31,14 +31,15 @@ def upsert() -> None:  # noqa: D103  # help is the module's docstring
 @click.option("--schema", "schema_file", type=click.File(encoding="utf-8"), required=True, metavar="FILE")
 @click.option("--config", "config_file", type=click.File(encoding="utf-8"), required=True, metavar="FILE")
 @click.option(
-    "--primary-key", required=True, metavar="COLUMN,...", help="A later row replaces the one of the same key."
+    "--primary-key",
+    metavar="COLUMN,...",
+    help="A later row replaces the one of the same key; default primaryKey in the files.",
 )
 @click.option(
     "--timestamp",
     "timestamp_column",
-    required=True,
     metavar="COLUMN",
-    help="Which row of a key is the later.",
+    help="Which row of a key is the later; default the table's time column.",
 )
 @click.option("--order", metavar="MODULE:FUNCTION", help="Ranks rows of a key instead of the timestamp.")
 @click.option("--updates-topic", metavar="TOPIC", help="Of the updates; default TABLE_REALTIME.updates.")
@@ -49,16 +50,17 @@ def create(
     cli: CliContext,
     schema_file: TextIO,
     config_file: TextIO,
-    primary_key: str,
-    timestamp_column: str,
+    primary_key: str | None,
+    timestamp_column: str | None,
     order: str | None,
     updates_topic: str | None,
     dry_run: bool,
 ) -> None:
     """Register an upsert table: a schema, and the config of a realtime table with a Kafka stream.
 
-    Columns, indexes and settings of an upsert table are added to them. What is there already and is the same
-    stays as it is, so it may be run again.
+    Columns, indexes and settings of an upsert table are added to them; updateSemantic and primaryKey in them,
+    as the original design has it, are taken. All is checked before the first write. What is there already and
+    is the same stays as it is, so it may be run again.
     """
     from controller_client.upsert.creating import (
         check_hooks,
@@ -66,12 +68,16 @@ def create(
         plan_upsert_table,
         servers_without_hooks,
     )
+    from controller_client.upsert.original_form import read_original_form
 
+    given = read_original_form(
+        Schema.from_json(read_json_object(schema_file)), TableConfig.from_json(read_json_object(config_file))
+    )
     planned = plan_upsert_table(
-        Schema.from_json(read_json_object(schema_file)),
-        TableConfig.from_json(read_json_object(config_file)),
-        primary_key=[name.strip() for name in primary_key.split(",")],
-        timestamp_column=timestamp_column,
+        given.schema,
+        given.table,
+        primary_key=given.key_or(primary_key),
+        timestamp_column=given.timestamp_or(timestamp_column),
         updates_topic=updates_topic,
         order=order,
     )
@@ -97,6 +103,33 @@ def create(
             "dry_run": dry_run,
         },
     )
+
+
+@upsert.command()
+@_TABLE
+@click.option("--keep-schema", is_flag=True, help="Leave the schema, also where no other table has it.")
+@dry_run_option
+@yes_option
+@output_option()
+@pass_cli
+def drop(cli: CliContext, table_name: str, keep_schema: bool, dry_run: bool, yes: bool) -> None:
+    """Take an upsert table away: table, schema, topic of updates, and what is kept of it in ZooKeeper.
+
+    Its rows in the input topic stay. Refused while its key coordinator runs. One that was killed is finished
+    by running it again.
+    """
+    from controller_client.upsert.dropping import plan_drop
+
+    store = cli.property_store()
+    planned = plan_drop(cli.client(), store, table_name, keep_schema=keep_schema)
+    record = {"table": planned.table, "dropped": planned.what, "changed": not dry_run, "dry_run": dry_run}
+    what = " and ".join(planned.what)
+    if dry_run:
+        cli.out.result(f"Would drop {what}.", record)
+        return
+    confirm(f"Drop {what} at {cli.client().config.url}?", yes=yes)
+    planned.run(store, lambda each: cli.out.note(f"dropped {each}"))
+    cli.out.result(f"Dropped {what}.", record)
 
 
 @upsert.command()
@@ -166,6 +199,8 @@ def _table(cli: CliContext, name: str) -> QueriedTable:
     found = find_table(cli.property_store(), name)
     if found is None:
         raise NotFoundError(
-            f"there is no upsert table {name}", remedy="create it with 'pinotctl upsert create'"
+            f"there is no upsert table {name}",
+            remedy="create it by 'pinotctl upsert create'; a table that was registered in another way is a "
+            "plain one, of which queries see all rows",
         )
     return found

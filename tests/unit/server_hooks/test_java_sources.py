@@ -13,6 +13,7 @@ from jvm_bridge.java import JavaSources
 
 _ROOT = Path(str(files("server_hooks"))) / "java"
 _SHARED = "io.pinotplugins.upsert"
+_BROKERS = "io.pinotplugins.broker"
 _TABLES = "io.pinotplugins.v1_5.tables"
 _PACKAGES = sorted({file.parent for file in _ROOT.rglob("*.java")})
 
@@ -28,8 +29,8 @@ def test_a_file_is_where_its_package_is(folder: Path) -> None:
         assert max(map(len, text.splitlines())) <= 110, file
         # Each is compiled alone, or with that of all versions: one that does not fit is no matter of others.
         # Those that make tables, by version, are compiled with the tables.
-        used = {_TABLES} if folder.name == "provider" else {_SHARED}
-        assert set(re.findall(r"import (io\.pinotplugins\.[\w.]+)\.\w+;", text)) <= used, file
+        used = {"provider": _TABLES, "broker": _BROKERS}.get(folder.name, _SHARED)
+        assert set(re.findall(r"import (io\.pinotplugins\.[\w.]+)\.\w+;", text)) <= {used}, file
 
 
 def test_java_and_python_name_the_columns_alike() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from controller_client.broker.client import BrokerClient
 from controller_client.errors import PinotPluginError, QueryError
-from controller_client.models import TableConfig
+from controller_client.models import Schema, TableConfig
 from controller_client.upsert.queries import UpsertQueries
 from controller_client.zookeeper import PropertyStore
 from tests.integration.upsert.broker.conftest import MakeTable
@@ -136,9 +136,9 @@ def test_what_it_refuses(
 def test_other_tables_pass(hosted: BrokerClient, pinot: PinotCluster, make_table: MakeTable) -> None:
     other = make_table(1)
     with pinot.client() as client:
-        client.schemas.create(other.planned().schema)
+        client.schemas.create(Schema.from_json(other.schema()))
         client.tables.create(TableConfig.from_json(other.config()))
-    other.produce({0: [("a", 1, -1, -1)]})
+    other.topic.produce({0: [{"k": "a", "v": 1, "ts": FIRST_TS}]})
 
     def seen() -> bool:
         try:

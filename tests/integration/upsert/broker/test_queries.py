@@ -186,6 +186,19 @@ def test_where_all_is_visible_nothing_changes(
     assert client_asks(text) == plain
 
 
+def test_a_query_that_each_server_answers_for_its_own_rows(
+    versions: VersionedTable, servers: list[str], client_asks: Ask
+) -> None:
+    name = versions.name
+    versions.tell(dict.fromkeys(servers, 1400))
+    inner = f"select idset(v) from {name} where k <> ''nobody''"
+    condition = f"in_partitioned_subquery(v, '{inner}')"
+    seen = client_asks(f"select k, v from {name} where {condition} = 1 order by k")
+    assert seen == (("a-1", 2), ("later", 4))
+    # Of the rows that the inner query does not see, the outer one sees none either.
+    assert client_asks(f"select count(*) from {name} where {condition} = 0") == ((0,),)
+
+
 def test_explain_shows_the_condition(
     all_visible: VersionedTable, servers: list[str], client_asks: Ask
 ) -> None:

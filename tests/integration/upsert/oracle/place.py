@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 import requests
@@ -61,10 +62,15 @@ class Place:
         self.reader = Reader(pinot, f"select count(*), sum(value) from {self.name}")
         self._engine = engine
         self._coordinator: subprocess.Popen[bytes] | None = None
+        self._rows_per_segment = rows_per_segment
+        self.create(["id"])
+
+    def create(self, key: Sequence[str]) -> None:
+        """Make the table, or make it again after it was deleted."""
         config = realtime_table(
             self.name,
-            kafka,
-            rows_per_segment=rows_per_segment,
+            self.kafka,
+            rows_per_segment=self._rows_per_segment,
             replicas=2,
             tenant=HOSTED_TENANT,
             peers=True,
@@ -72,7 +78,7 @@ class Place:
             stream=TRANSACTIONAL,
         )
         schema = realtime_schema(self.name, {"id": "LONG"}, {"value": "LONG"})
-        create_upsert_table(client, planned_upsert(schema, config, ["id"]))
+        create_upsert_table(self.client, planned_upsert(schema, config, key))
 
     def start_coordinator(self) -> None:
         """Start it, or start it again where its checkpoint is."""

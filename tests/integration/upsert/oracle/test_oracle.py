@@ -2,52 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-from controller_client.zookeeper import PropertyStore
 from tests.faults.file_ingestion.expiry import expire_owner
+from tests.integration.upsert.oracle.conftest import MakePlace
 from tests.integration.upsert.oracle.place import Place
 from tests.integration.upsert.oracle.reader import Reader
 from tests.support.cluster import PinotCluster
 from tests.support.full import FULL
-from tests.support.kafka import Kafka
 from tests.support.needs import Need, needs
 from tests.support.pinot_services import HOSTED_ADDRESSES
 from tests.support.summary import SUMMARY
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
-MakePlace = Callable[[int, str], Place]
-
 _HOSTED_2 = HOSTED_ADDRESSES["hosted_2"][0]
-
-
-@pytest.fixture
-def make_place(pinot: PinotCluster, kafka: Kafka, tmp_path: Path) -> Iterator[MakePlace]:
-    """Make the table, and start coordinator and reader; all is ended and dropped after the test."""
-    pinot.start_hosted_servers()
-    made: list[Place] = []
-    with (
-        pinot.client() as client,
-        PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
-    ):
-
-        def make(rows_per_segment: int, engine: str) -> Place:
-            folder = tmp_path / str(len(made))
-            folder.mkdir()
-            place = Place(pinot, kafka, client, store, folder, rows_per_segment, engine)
-            made.append(place)
-            place.start_coordinator()
-            place.reader.start()
-            return place
-
-        yield make
-        for place in made:
-            place.close()
 
 
 @dataclass(frozen=True)

@@ -249,3 +249,20 @@ def test_a_table_without_segments_has_no_rows() -> None:
         assert (result.columns, result.rows) == ((), ())
         with pytest.raises(QueryError, match="0 rows"):
             result.scalar()
+
+
+@pytest.mark.parametrize(
+    ("named", "versions"),
+    [
+        ({}, {}),
+        ({"traceInfo": {}}, {}),
+        (
+            {"traceInfo": {"upsertVersions": "a_REALTIME:17,b_REALTIME:4"}},
+            {"a_REALTIME": 17, "b_REALTIME": 4},
+        ),
+        ({"traceInfo": {"upsertVersions": "db.a_REALTIME:0,unpruned"}}, {"db.a_REALTIME": 0}),
+    ],
+)
+def test_the_versions_that_a_hosted_broker_names(named: dict[str, Any], versions: dict[str, int]) -> None:
+    with ScriptedServer(answer(200, document(**named))) as server, client(server.url) as broker:
+        assert broker.query("select 1 from t").versions == versions

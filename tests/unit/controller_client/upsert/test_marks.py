@@ -5,7 +5,7 @@ import json
 import pytest
 
 from controller_client.common.names import TableName
-from controller_client.upsert.low_water_mark import MarkKeeper, NoMarkError, TableMark, read_mark
+from controller_client.upsert.low_water_mark import NoMarkError, TableMark, read_mark
 from controller_client.upsert.record import PartitionProgress, ServerRecord, write_server
 from controller_client.zookeeper import PropertyStore
 from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
@@ -40,7 +40,6 @@ def test_the_least_of_all_that_serve() -> None:
     found = read_mark(store, TABLE)
     assert (found.version, found.at_ms, found.holders, found.silent) == (900, 1900, ("B",), ())
     assert found.segments == {"t__A", "t__B"}
-    assert found.unrouted({"t__A", "x"}) == {"t__B"}
 
 
 def test_a_server_that_has_told_nothing_holds_the_mark() -> None:
@@ -85,21 +84,3 @@ def test_no_version_completed_yet() -> None:
     tell(store, "A", -1)
     with pytest.raises(NoMarkError, match="completed no version yet"):
         read_mark(store, TABLE).required()
-
-
-def mark(version: int | None, segment: str | None = None) -> TableMark:
-    progress = {0: PartitionProgress(segment, 7, version or 0)}
-    return TableMark(TABLE, {"A": None if version is None else ServerRecord("A", "s", version, 0, progress)})
-
-
-def test_a_mark_grows_with_what_the_broker_queries_and_stays_while_a_server_is_silent() -> None:
-    keeper = MarkKeeper()
-    with pytest.raises(NoMarkError, match="has not reported"):
-        keeper.take(mark(None), set)
-    with pytest.raises(NoMarkError, match="does not query t__1 of"):
-        keeper.take(mark(0, "t__1"), lambda: {"t__0"})
-    assert keeper.take(mark(0, "t__1"), lambda: {"t__0", "t__1"}) == 0
-    assert keeper.take(mark(5, "t__2"), lambda: {"t__1"}) == 0
-    assert keeper.take(mark(None), set) == 0
-    assert keeper.take(mark(5, "t__2"), lambda: {"t__2"}) == 5
-    assert keeper.take(mark(3, "t__9"), set) == 3  # the servers say that they are there: it is as right

@@ -1,15 +1,30 @@
 from __future__ import annotations
 
+import json
+
 from controller_client.common.names import TableName
+from controller_client.upsert.coordinator_state import (
+    CoordinatorPhase,
+    CoordinatorState,
+    read_coordinator_state,
+)
 from controller_client.upsert.low_water_mark import TableMark
-from controller_client.upsert.record import CoordinatorRecord, PartitionProgress, ServerRecord
+from controller_client.upsert.record import (
+    LOCK,
+    CoordinatorRecord,
+    PartitionProgress,
+    ServerRecord,
+    write_coordinator,
+)
 from controller_client.upsert.status import UpsertStatus
+from tests.unit.memory_zookeeper import memory_store
 
 PROGRESS = {1: PartitionProgress(None, 5, 8), 0: PartitionProgress("t__0__3__x", 9, 7)}
 
 
 def status(coordinator: CoordinatorRecord | None, **servers: ServerRecord | None) -> UpsertStatus:
-    return UpsertStatus(TableMark(TableName("t_REALTIME"), servers), coordinator, now_ms=20_000)
+    state = CoordinatorState(coordinator, None, has_begun=False)
+    return UpsertStatus(TableMark(TableName("t_REALTIME"), servers), state, now_ms=20_000)
 
 
 def test_lag_and_who_holds_the_mark() -> None:
@@ -41,3 +56,30 @@ def test_a_server_that_told_nothing() -> None:
     assert "no mark: B has not reported" in text
     assert "never been started" in text
     assert found.rows()[1] == ("B", None, None, None, None, None, True)
+
+
+def test_a_key_coordinator_that_is_starting_is_not_one_that_was_never_started() -> None:
+    store, zookeeper = memory_store()
+    table = TableName("t_REALTIME")
+
+    def state() -> tuple[CoordinatorPhase, str]:
+        found = read_coordinator_state(store, table)
+        return found.phase, found.line()
+
+    assert state()[0] is CoordinatorPhase.NEVER_STARTED
+    lock = f"/c/PINOT_PLUGINS/locks/{table}/{LOCK}"
+    holder = {"owner": "me@here:7", "host": "here", "pid": 7, "since_epoch_s": 0.0}
+    zookeeper.znodes[f"{lock}/a__lock__0000000001"] = (json.dumps(holder).encode(), 0)
+    phase, line = state()
+    assert (phase, "is starting" in line, "me@here:7" in line) == (CoordinatorPhase.STARTING, True, True)
+    zookeeper.znodes[f"/c/PINOT_PLUGINS/upsert/{table}/generation"] = (b"{}", 0)
+    assert state()[0] is CoordinatorPhase.STARTING
+    write_coordinator(store, table, CoordinatorRecord(1, 0, 10, 19_900, 1234))
+    assert state() == (CoordinatorPhase.RUNNING, "key coordinator: generation 1, version 10, 1,234 keys")
+    # Its process is gone.
+    del zookeeper.znodes[f"{lock}/a__lock__0000000001"]
+    phase, line = state()
+    assert (phase, "it does not run now" in line) == (CoordinatorPhase.STOPPED, True)
+    del zookeeper.znodes[f"/c/PINOT_PLUGINS/upsert/{table}/coordinator"]
+    phase, line = state()
+    assert (phase, "has sent no version" in line) == (CoordinatorPhase.STOPPED, True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,7 +113,8 @@ class World:
         self.store.connection = self.zookeeper
         self.woken = 0
         self.routed: set[str] = set()
-        self.knowledge = RoutingState(self.store, lambda _table: self.routed, self._wake, by_option=by_option)
+        self.needed: dict[str, set[str]] = {}
+        self.knowledge = RoutingState(self.store, self, self._wake, by_option=by_option)
         self.zookeeper.table("u_REALTIME", **CUSTOM)
         self.zookeeper.table("other_REALTIME")
         self.serve("u")
@@ -123,9 +124,18 @@ class World:
     def _wake(self) -> None:
         self.woken += 1
 
+    def unrouted(self, table: str, segments: Collection[str]) -> Collection[str]:
+        assert all(name.startswith(table.removesuffix("REALTIME")) for name in segments)
+        return set(segments) - self.routed
+
+    def need(self, table: str, segments: Collection[str]) -> None:
+        self.needed[table] = set(segments)
+
     def serve(self, table: str) -> None:
-        states = {f"{table}__0__0__x": {"A": "CONSUMING"}}
-        self.zookeeper.put(f"EXTERNALVIEW/{table}_REALTIME", mapFields=states)
+        name = f"{table}__0__0__x"
+        for kind in ("EXTERNALVIEW", "IDEALSTATES"):
+            self.zookeeper.put(f"{kind}/{table}_REALTIME", mapFields={name: {"A": "CONSUMING"}})
+        self.routed.add(name)
 
     def tell(
         self, mark: int, segment: str | None = None, *, table: str = "u", by_option: bool | None = None
@@ -160,9 +170,40 @@ def test_the_mark_as_it_was_read_last(world: World) -> None:
     world.tell(5, segment="u__0__1__x")
     world.knowledge.refresh()
     assert world.version() == 4  # not before the broker queries what the mark names
-    world.routed = {"u__0__1__x"}
+    world.routed.add("u__0__1__x")
     world.knowledge.refresh()
     assert world.version() == 5
+
+
+def test_segments_that_an_answer_needs(world: World) -> None:
+    world.tell(3)
+    first, new = "u__0__0__x", "u__0__1__x"
+    assert (world.version(), world.needed) == (3, {"u_REALTIME": {first}})
+    # Sealed, and the next one is not queried yet: the version stays.
+    states = {first: {"A": "ONLINE"}, new: {"A": "CONSUMING"}}
+    woken = world.woken
+    world.zookeeper.put("IDEALSTATES/u_REALTIME", mapFields=states)
+    assert world.woken > woken
+    world.tell(4)
+    world.knowledge.refresh()
+    assert (world.version(), world.needed["u_REALTIME"]) == (3, {first})
+    world.routed.add(new)
+    world.knowledge.refresh()
+    assert (world.version(), world.needed["u_REALTIME"]) == (4, {first, new})
+    # All servers are away: the version stays, and an answer without their segments does not count.
+    world.routed.clear()
+    world.zookeeper.put("EXTERNALVIEW/u_REALTIME", mapFields={})
+    world.knowledge.refresh()
+    assert (world.version(), world.needed["u_REALTIME"]) == (4, {first, new})
+    # Who begins then refuses.
+    late = World()
+    late.tell(3)
+    late.routed.clear()
+    with pytest.raises(NoMarkError, match="does not query u__0__0__x of u_REALTIME"):
+        late.version()
+    world.zookeeper.drop("PROPERTYSTORE/CONFIGS/TABLE/u_REALTIME")
+    world.knowledge.refresh()
+    assert (world.version(), world.needed["u_REALTIME"]) == (None, set())
 
 
 @pytest.mark.parametrize("name", ["u", "u_REALTIME", "U", "u_Realtime"])

@@ -65,3 +65,15 @@ def test_what_is_refused(more: dict[str, str]) -> None:
 def test_decimal_types() -> None:
     assert read_options(decimalType="STRING").decimal_type is None
     assert read_options(decimalType="Decimal(20, 3)").decimal_type == (20, 3)
+
+
+def test_versions_of_upsert_tables() -> None:
+    assert read_options().version_options() == {}
+    assert read_options(asOfVersion="7", queryOptions="a=b").version_options() == {
+        "a": "b",
+        "asOfVersion": "7",
+    }
+    assert read_options(asOfTimestamp="0", skipUpsert="false").version_options() == {"asOfTimestamp": "0"}
+    assert read_options(skipUpsert="true").version_options() == {"skipUpsert": "true"}
+    with pytest.raises(ConfigError, match="asOfVersion"):
+        read_options(asOfVersion="-1")

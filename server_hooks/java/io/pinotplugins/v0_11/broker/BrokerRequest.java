@@ -4,6 +4,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.apache.pinot.broker.requesthandler.BaseBrokerRequestHandler;
 import org.apache.pinot.sql.parsers.CalciteSqlParser;
 import org.apache.pinot.sql.parsers.SqlNodeAndOptions;
@@ -12,9 +14,12 @@ import org.apache.pinot.sql.parsers.SqlNodeAndOptions;
 public final class BrokerRequest {
     private static final List<String> KEYS_OF_OPTIONS = List.of("debugOptions", "queryOptions");
 
+    private static final int SHOWN = 5;
+
     private final JsonNode json;
     private final SqlNodeAndOptions parsed;
-    private final Map<String, Long> versions = new HashMap<>();
+    private final Map<String, Long> versions = new TreeMap<>();
+    private final Map<String, List<String>> lacking = new TreeMap<>();
 
     BrokerRequest(JsonNode json, SqlNodeAndOptions parsed) {
         this.json = json;
@@ -41,5 +46,27 @@ public final class BrokerRequest {
     /** Versions that this request's tables are asked at already, by table; can be changed. */
     public Map<String, Long> versions() {
         return versions;
+    }
+
+    /** The versions as text: {@code orders_REALTIME:17,users_REALTIME:4}. */
+    String versionText() {
+        return versions.entrySet().stream()
+            .map(each -> each.getKey() + ":" + each.getValue())
+            .collect(Collectors.joining(","));
+    }
+
+    /** Segments that an answer needs and that no server is asked for, by table; can be changed. */
+    Map<String, List<String>> lacking() {
+        return lacking;
+    }
+
+    /** Why there is no answer where it lacks segments. */
+    String refusal() {
+        return lacking.entrySet().stream()
+            .map(each -> each.getValue().size() + " segments of " + each.getKey()
+                + " are served by no server, so rows are missing from the answer: "
+                + each.getValue().stream().sorted().limit(SHOWN).collect(Collectors.joining(", "))
+                + (each.getValue().size() > SHOWN ? " and more" : ""))
+            .collect(Collectors.joining("; "));
     }
 }

@@ -3,13 +3,19 @@ package io.pinotplugins.v1_5.broker;
 import org.apache.pinot.broker.broker.BrokerAdminApiApplication;
 import org.apache.pinot.broker.broker.helix.HelixBrokerStarter;
 
-/** Starts a broker whose queries pass us; REST and gRPC are bound to the handler that is there then. */
+/** Starts a broker whose queries and routing pass us; REST and gRPC get the handler that is there then. */
 public final class Starter extends HelixBrokerStarter {
     private static volatile VersionPolicy policy;
 
     /** Before the start. */
     public static void install(VersionPolicy policy) {
         Starter.policy = policy;
+    }
+
+    @Override
+    protected void initRoutingManager() throws Exception {
+        _routingManager = new WholeRouting(_brokerMetrics, _serverRoutingStatsManager, _brokerConf);
+        _routingManager.init(_spectatorHelixManager);
     }
 
     @Override

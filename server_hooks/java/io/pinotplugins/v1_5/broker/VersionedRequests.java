@@ -65,7 +65,10 @@ final class VersionedRequests implements BrokerRequestHandler {
                 return new BrokerResponseNative(QueryErrorCode.QUERY_VALIDATION, refused.getMessage());
             }
         }
-        return pinot.handleRequest(withOptions(request, options), query, identity, context, headers);
+        BrokerResponse answer =
+            pinot.handleRequest(withOptions(request, options), query, identity, context, headers);
+        String versions = options.get(VERSIONS);
+        return versions == null ? answer : VersionedAnswer.of(answer, versions);
     }
 
     /** The request with what its sub-queries need: these are parsed with the request's options alone. */

@@ -1,0 +1,145 @@
+"""At which version a read sees an upsert table: found once, when Spark plans the job.
+
+Servers and brokers are told it as any query tells it: by a condition of Pinot 0.11, by a query option later.
+Segments in the deep store know no versions: these are in the servers' copies alone.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+
+from controller_client.broker.client import BrokerClient
+from controller_client.client import ControllerClient
+from controller_client.common.names import TableType
+from controller_client.errors import ConfigError, NotFoundError
+from controller_client.models import TableConfig
+from controller_client.upsert.columns import VALID_FROM, VALID_UNTIL
+from controller_client.upsert.low_water_mark import read_mark
+from controller_client.upsert.queries import UpsertQueries
+from controller_client.upsert.query_version import version_for
+from controller_client.upsert.settings import is_upsert
+from controller_client.upsert.tables import REWRITTEN, QueriedTable, TableNames, VersionOptions, find_table
+from controller_client.upsert.version_ends import VersionEnds
+from controller_client.upsert.version_option import VERSIONS, option_text, queried_words
+from controller_client.upsert.versioned_query import VersionedQuery
+from controller_client.upsert.visibility import visible_at
+from spark_connectors.options import ReadFrom, ReadOptions
+from spark_connectors.zookeeper import open_zookeeper
+
+__all__ = ["ALL_ROWS", "SeenVersion", "check_way", "seen_version", "versioned_query"]
+
+_SKIPPED = (("skipUpsert", "true"),)
+
+
+@dataclass(frozen=True)
+class SeenVersion:
+    """How servers and brokers are told which rows of a table to give.
+
+    Attributes:
+        where: A condition; None: none.
+        options: Query options.
+        by_version: Whether there is a version: then brokers must not leave out segments.
+    """
+
+    where: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+    by_version: bool = False
+
+    def added_to(self, options: ReadOptions) -> ReadOptions:
+        """Return a read's options with these query options."""
+        return replace(options, query_options=(*options.query_options, *self.options))
+
+
+ALL_ROWS = SeenVersion()
+"""Of a table that is no upsert table."""
+
+
+def check_way(options: ReadOptions, config: TableConfig) -> None:
+    """Check that an upsert table can be read in the way that is asked for.
+
+    Raises:
+        ConfigError: Segments are asked for, which lack what servers have written into theirs.
+    """
+    if options.read_from is not ReadFrom.SEGMENTS or not is_upsert(config):
+        return
+    if not VersionOptions.of(options.version_options()).skip:
+        raise ConfigError(
+            f"{config.name_with_type} is an upsert table: its segments in the deep store do not know which "
+            f"rows are replaced",
+            remedy="use 'readFrom' servers; 'skipUpsert' true reads all rows of the segments",
+        )
+    named = {VALID_FROM, VALID_UNTIL}.intersection(options.columns)
+    if named:
+        raise ConfigError(
+            f"{' and '.join(sorted(named))} of the segments of {config.name_with_type} in the deep store "
+            f"are not those that servers have",
+            remedy="use 'readFrom' servers, or leave these columns out",
+        )
+
+
+def seen_version(client: ControllerClient, options: ReadOptions, config: TableConfig) -> SeenVersion:
+    """Find the version at which a read sees a table; before its segments are looked up.
+
+    Args:
+        client: Of the cluster.
+        options: The read's.
+        config: The table's.
+
+    Raises:
+        RefusedQueryError: The table cannot be seen at one version, or not at that one.
+        NoMarkError: No version is complete on all servers.
+        SourceError: Kafka does not answer about an earlier version.
+    """
+    if not is_upsert(config):
+        return ALL_ROWS
+    given = options.version_options()
+    asked = VersionOptions.of(given)
+    if asked.skip:
+        return SeenVersion(options=_SKIPPED)
+    name = config.name_with_type
+    with open_zookeeper(options, client) as store, ExitStack() as opened:
+        table = find_table(store, name)
+        if table is None:
+            raise NotFoundError(f"there is no upsert table {name}", where=client.config.url)
+        mark = read_mark(store, table.table)
+        mark.check_asked(by_option=None)
+        if mark.cut_by_option:
+            table.check_hybrid(name)
+        else:
+            table.check(name, given)
+
+        def ends(of: QueriedTable) -> VersionEnds:
+            return opened.enter_context(closing(VersionEnds(of.stream, of.settings.updates_topic)))
+
+        version = version_for(table, asked, mark.required(), ends)
+    if mark.cut_by_option:
+        text = option_text({name: version}, f"{options.filter or ''} {' '.join(options.columns)}")
+        return SeenVersion(options=((VERSIONS, text),), by_version=True)
+    return SeenVersion(visible_at(version), ((REWRITTEN, "true"),), by_version=True)
+
+
+def versioned_query(client: ControllerClient, options: ReadOptions, query: str) -> VersionedQuery:
+    """Return the option ``query`` as it is sent: at one version of each upsert table that it names.
+
+    Raises:
+        RefusedQueryError: It cannot be answered at one version, or not at that one.
+        NoMarkError: No version is complete on all servers, or a broker does not query all segments yet.
+    """
+    given = options.version_options()
+    if VersionOptions.of(given).skip or not _names_upsert_table(client, query):
+        return VersionedQuery(query, given)
+    found = () if options.brokers else tuple(client.cluster.broker_urls())
+    with (
+        open_zookeeper(options, client) as store,
+        BrokerClient(options.broker_config(found)) as broker,
+        UpsertQueries(broker, store) as queries,
+    ):
+        return queries.prepare(query, options=given)
+
+
+def _names_upsert_table(client: ControllerClient, query: str) -> bool:
+    """Whether a query may read one; asks the controller alone, as ZooKeeper may be out of reach here."""
+    tables = TableNames(client.tables.list(TableType.REALTIME))
+    named = {table for word in queried_words(query) for table in tables.alike(word)}
+    return any(is_upsert(client.tables.get(table)) for table in sorted(named))

@@ -1,0 +1,29 @@
+"""ZooKeeper, as the options of a job name it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from controller_client.client import ControllerClient
+from controller_client.errors import ConfigError
+from controller_client.zookeeper import PropertyStore
+from spark_connectors.options import ReadOptions, WriteOptions
+
+__all__ = ["open_zookeeper"]
+
+
+@contextmanager
+def open_zookeeper(options: ReadOptions | WriteOptions, client: ControllerClient) -> Iterator[PropertyStore]:
+    """Open ZooKeeper.
+
+    Raises:
+        ConfigError: Its address is neither set nor reported by the controller.
+    """
+    address = options.zookeeper or client.cluster.zookeeper_address()
+    if address is None:
+        raise ConfigError(
+            "the controller does not report its ZooKeeper's address", remedy="set the option 'zookeeper'"
+        )
+    with PropertyStore(address, client.cluster.name()) as store:
+        yield store

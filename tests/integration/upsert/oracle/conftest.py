@@ -1,0 +1,39 @@
+"""Upsert tables with a coordinator and a reader of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from controller_client.zookeeper import PropertyStore
+from tests.integration.upsert.oracle.place import Place
+from tests.support.cluster import PinotCluster
+from tests.support.kafka import Kafka
+
+MakePlace = Callable[[int, str], Place]
+
+
+@pytest.fixture
+def make_place(pinot: PinotCluster, kafka: Kafka, tmp_path: Path) -> Iterator[MakePlace]:
+    """Make the table, and start coordinator and reader; all is ended and dropped after the test."""
+    pinot.start_hosted_servers()
+    made: list[Place] = []
+    with (
+        pinot.client() as client,
+        PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
+    ):
+
+        def make(rows_per_segment: int, engine: str) -> Place:
+            folder = tmp_path / str(len(made))
+            folder.mkdir()
+            place = Place(pinot, kafka, client, store, folder, rows_per_segment, engine)
+            made.append(place)
+            place.start_coordinator()
+            place.reader.start()
+            return place
+
+        yield make
+        for place in made:
+            place.close()

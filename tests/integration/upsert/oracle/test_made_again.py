@@ -1,0 +1,60 @@
+"""A table that is deleted and made again under its name, over the same topics, is another one."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_client.coordinator.generation import read_generation
+from controller_client.errors import ConflictError
+from tests.integration.upsert.oracle.conftest import MakePlace
+from tests.integration.upsert.oracle.history import read_records
+from tests.integration.upsert.oracle.place import PARTITIONS
+from tests.support.deleting import delete_realtime
+from tests.support.wait import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
+
+_KEYS = 300
+_TIMEOUT_S = 300.0
+
+
+def test_a_table_made_again_with_another_key_shows_nothing_of_the_former(make_place: MakePlace) -> None:
+    place = make_place(50_000, "local")
+    place.feed.insert(_KEYS)
+    place.feed.update(_KEYS, 2_000)
+    place.wait_answered(_KEYS)
+    place.kill_coordinator()
+    former = read_generation(place.store, place.full_name)
+    delete_realtime(place.client, place.full_name)
+    wait_for(lambda: not place.client.tables.exists(place.full_name), "the table to go", _TIMEOUT_S)
+    place.reader.answers.clear()
+
+    made = 0
+
+    def create() -> bool:
+        """Pinot refuses a table of the name while the former one's segments go."""
+        nonlocal made
+        try:
+            place.create(["id", "value"])
+        except ConflictError:
+            return False
+        made += 1
+        return True
+
+    wait_for(create, "the table to be made again", _TIMEOUT_S, interval_s=1.0)
+    records = read_records(place.kafka.bootstrap, place.name, PARTITIONS)
+    pairs = {pair for each in records for pair in zip(each.keys.tolist(), each.values.tolist(), strict=True)}
+    assert len(pairs) > _KEYS
+    place.start_coordinator()
+    expected = (len(pairs), sum(value for _, value in pairs))
+
+    def seen() -> bool:
+        newest = place.reader.newest()
+        return newest is not None and newest.numbers == expected
+
+    wait_for(seen, f"{expected}", _TIMEOUT_S)
+    generation = read_generation(place.store, place.full_name)
+    assert former is not None
+    assert generation is not None
+    assert generation.since > former.base
+    assert {answer.versions[place.full_name] >= generation.since for answer in place.reader.answers} == {True}
