@@ -55,6 +55,7 @@ class UpsertHook(TickingHook[HostedServerView]):
         self._is_open = False
         self._lock = threading.Lock()
         self._tables: dict[TableName, TableUpdater | None] = {}
+        self._created: dict[TableName, int | None] = {}
         self._taken: Place | None = None
         self._refusal: PinotPluginError | None = None
         try:
@@ -140,6 +141,7 @@ class UpsertHook(TickingHook[HostedServerView]):
         with self.role.errors.guard(NAME, f"for {segment}"):
             parsed = SegmentName.parse(segment)
             name = TableName(str(table.getTableName()))
+            self._forget_former(name)
             updater = self._updater(name) if name.type is TableType.REALTIME else None
             if parsed is not None and updater is not None:
                 call(updater, parsed)
@@ -148,8 +150,16 @@ class UpsertHook(TickingHook[HostedServerView]):
         """What keeps a table up to date; made at the first question, None where it is no upsert table."""
         with self._lock:
             if table not in self._tables:
+                self._created[table] = self._connected().creation_order(table_config_path(table))
                 self._tables[table] = self._make(table)
             return self._tables[table]
+
+    def _forget_former(self, table: TableName) -> None:
+        """Forget a table that was deleted, and made again before it was missed."""
+        with self._lock:
+            known, created = table in self._tables, self._created.get(table)
+        if known and self._connected().creation_order(table_config_path(table)) not in (None, created):
+            self._forget({table})
 
     def _make(self, table: TableName) -> TableUpdater | None:
         server, store = self.role, self._connected()
