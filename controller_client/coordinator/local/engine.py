@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from controller_client.clock import Clock
+from controller_client.common.disk import naming_full_disks
 from controller_client.coordinator.engines import CoordinatorRun
 from controller_client.coordinator.floors import Floors
 from controller_client.coordinator.generation import (
@@ -370,9 +371,10 @@ def run_locally(run: CoordinatorRun) -> None:
         run.store, run.plan, options, run.clock, run.lock, progress=progress, note=run.note
     )
     stop = run.ready()
-    if run.standby:
-        run.note(f"this coordinator of {run.plan.table} stands by")
-        if not coordinator.stand_by(stop):
-            return
-        run.note(f"this coordinator of {run.plan.table} takes over")
-    coordinator.run(stop)
+    with naming_full_disks(options.folder):
+        if run.standby:
+            run.note(f"this coordinator of {run.plan.table} stands by")
+            if not coordinator.stand_by(stop):
+                return
+            run.note(f"this coordinator of {run.plan.table} takes over")
+        coordinator.run(stop)

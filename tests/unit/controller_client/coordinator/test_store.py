@@ -138,3 +138,22 @@ def test_a_new_state_begins_empty(tmp_path: Path) -> None:
     again = Store(tmp_path)
     assert again.up_to == StoredUpTo(2, 7)
     assert all_of(again) == {}
+
+
+def test_what_a_full_disk_refuses_is_written_later(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.put(entries_of({(1, 1): 10}), up_to(1), rows=1)
+    full = tmp_path / "00000001.run"
+    full.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left"):
+        store.write()
+    assert all_of(store) == {(1, 1): 10}
+    assert Store(tmp_path / "other").up_to is None
+    store.put(entries_of({(2**63, 0): 11}), up_to(2), rows=1)
+    store.write()
+    assert all_of(store) == {(1, 1): 10, (2**63, 0): 11}
+    store.close()
+    again = Store(tmp_path)
+    assert again.up_to == up_to(2)
+    assert all_of(again) == {(1, 1): 10, (2**63, 0): 11}
+    assert not full.exists()
