@@ -220,6 +220,7 @@ def main() -> None:
     parser.add_argument("--look-s", type=float, default=0.5, help="between two looks at the freshness")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--repeat", type=int, default=5, help="of each query in a turn")
+    parser.add_argument("--engine", choices=("local", "spark"), default="local", help="of our coordinator")
     parser.add_argument("--max-rows-per-version", default="60000")
     parser.add_argument("--version-interval", default="0.25", help="seconds between versions, at least")
     parser.add_argument("--buckets", default="16")
@@ -259,7 +260,7 @@ def run(arguments: argparse.Namespace, folder: Path, at_end: ExitStack) -> dict[
         server.take_tenant()
         sizes = (arguments.keys, arguments.rows_per_segment)
         if name == "ours":
-            tables.append(Versioned(server, kafka, *sizes, store, coordinator))
+            tables.append(Versioned(server, kafka, *sizes, store, arguments.engine, coordinator))
         else:
             tables.append(Contender(server, kafka, *sizes))
         at_end.callback(tables[-1].close)

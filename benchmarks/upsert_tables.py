@@ -213,7 +213,8 @@ class Versioned(Contender):
         keys: How many keys there are.
         rows_per_segment: A partition's segment is sealed when it has this many.
         store: The cluster's property store.
-        options: Of the key coordinator.
+        engine: Of the key coordinator.
+        options: Of it.
     """
 
     def __init__(
@@ -223,10 +224,11 @@ class Versioned(Contender):
         keys: int,
         rows_per_segment: int,
         store: PropertyStore,
+        engine: str,
         options: Sequence[str],
     ) -> None:
         super().__init__(server, kafka, keys, rows_per_segment)
-        self._store, self._options = store, options
+        self._store, self._engine, self._options = store, engine, options
         self._queries = UpsertQueries(server.place.broker, store)
         self._coordinator: subprocess.Popen[bytes] | None = None
         self._updates = f"{self.name}_REALTIME.updates"
@@ -240,7 +242,7 @@ class Versioned(Contender):
             self.server.folder,
             self.server.place.cluster.controller_url,
             *self._options,
-            spark=_SPARK,
+            spark=_SPARK if self._engine == "spark" else None,
         )
 
     def query(self, sql: str) -> QueryResult:
@@ -273,7 +275,7 @@ class Versioned(Contender):
         return np.maximum.accumulate(np.array(ends, dtype=np.int64))
 
     def coordinator_mib(self) -> float:
-        """Resident memory of the key coordinator, with Spark's JVM and workers."""
+        """Resident memory of the key coordinator, with its JVM and workers where it is Spark."""
         assert self._coordinator is not None
         root = psutil.Process(self._coordinator.pid)
         return sum(each.memory_info().rss for each in [root, *root.children(recursive=True)]) / _MIB
