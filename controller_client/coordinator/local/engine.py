@@ -40,6 +40,7 @@ from controller_client.errors import (
     LockHeldError,
     OutcomeUnknownError,
     SourceError,
+    UnreachableError,
 )
 from controller_client.stream.offsets import open_offsets
 from controller_client.zookeeper import PropertyStore, TableLock
@@ -50,7 +51,7 @@ ENGINE = "local"
 _MOST_FAILURES = 10
 _LONGEST_PAUSE_S = 60.0
 _CHECK_EVERY_S = 1.0
-_STANDBY_POLL_S = 0.5
+_STANDBY_POLL_S, _STANDBY_RETRY_S = 0.5, 2.0
 _INTERVAL_S = 0.25
 
 
@@ -117,6 +118,7 @@ class LocalCoordinator:
             ConflictError: The lock was lost, another coordinator writes the versions, or the table is another
                 one now.
             SourceError: It failed ten times without a version between.
+            UnreachableError: Likewise, as ZooKeeper did not answer.
             OSError: The disk is full, or broken.
         """
         try:
@@ -124,7 +126,7 @@ class LocalCoordinator:
                 try:
                     if self._lead(stop):
                         return
-                except (SourceError, OutcomeUnknownError) as error:
+                except (SourceError, UnreachableError, OutcomeUnknownError) as error:
                     self._failures += 1
                     if self._failures == _MOST_FAILURES:
                         raise
@@ -142,29 +144,31 @@ class LocalCoordinator:
         failed = ""
         while not stop.is_set():
             try:
-                self._lock.acquire(0.0)
-            except LockHeldError:
-                pass
-            else:
-                return True
-            try:
-                self._follow_once()
-                failed = ""
-            except (SourceError, ConflictError) as error:
+                if self._follow_until_free(stop):
+                    return True
+            except (SourceError, ConflictError, UnreachableError) as error:
                 if error.message != failed:
                     self._note(f"{error.message}; trying again")
                 failed = error.message
-            stop.wait(_STANDBY_POLL_S)
+                stop.wait(_STANDBY_RETRY_S)
         return False
 
-    def _follow_once(self) -> None:
-        generation = read_generation(self._zookeeper, self._plan.table)
-        if generation is None or generation.engine != ENGINE:
-            return
-        with ExitStack() as opened:
-            sent = opened.enter_context(SentVersions(self._plan.stream, self._plan.settings.updates_topic))
-            source = opened.enter_context(self._source())
-            follow(self._open_state(generation), source, RecordReader(self._plan.recipe), sent)
+    def _follow_until_free(self, stop: threading.Event) -> bool:
+        """Follow until this one holds the lock; False where it is to end before."""
+        topic = self._plan.settings.updates_topic
+        reader = RecordReader(self._plan.recipe)
+        with SentVersions(self._plan.stream, topic) as sent, self._source() as source:
+            while not stop.is_set():
+                try:
+                    self._lock.acquire(0.0)
+                except LockHeldError:
+                    generation = read_generation(self._zookeeper, self._plan.table)
+                    if generation is not None and generation.engine == ENGINE:
+                        follow(self._open_state(generation), source, reader, sent)
+                else:
+                    return True
+                stop.wait(_STANDBY_POLL_S)
+        return False
 
     def _lead(self, stop: threading.Event) -> bool:
         """Lead once; whether all is done."""
