@@ -29,7 +29,7 @@ from tests.support.realtime_tables import planned_upsert, realtime_schema, realt
 from tests.support.spark import LOCAL_SPARK
 from tests.support.wait import wait_for
 
-_END_TIMEOUT_S = 60.0
+_END_TIMEOUT_S = 300.0
 _REPOSITORY = Path(__file__).parents[4]
 
 __all__ = ["CoordinatedTable", "MakeTable", "make_table", "spark"]

@@ -112,7 +112,7 @@ def test_a_query_that_waits_has_taken_nothing_yet(make_upsert_table: MakeUpsertT
     table.wait_checked(first)
     asks = _counting(table, first + 1)
     with ThreadPoolExecutor(1) as pool, BrokerClient(table.broker.config.urls) as another:
-        asked = pool.submit(asks, table.broker)
+        asked = pool.submit(asks, table.broker, timeoutMs=120_000)
         # The time in which a second one gives up is more than the first one takes to come to the server.
         with pytest.raises(PinotPluginError):
             asks(another, timeoutMs=500)
