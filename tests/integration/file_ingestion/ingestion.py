@@ -21,6 +21,7 @@ from controller_client.errors import PartialResultError, PinotPluginError
 from controller_client.models import Schema, TableConfig
 from minion_tasks.file_ingestion.params.registration import register_task
 from tests.support.offline_tables import offline_table
+from tests.support.wait import wait_for
 
 NUMBERS_SCHEMA: Mapping[str, Any] = {
     "dimensionFieldSpecs": [
@@ -121,7 +122,10 @@ class IngestionTable:
 
     @contextmanager
     def polled(self) -> Iterator[Reader]:
-        """A second reader that counts rows all the time."""
+        """A second reader that counts rows all the time, from when the broker knows the table."""
+        wait_for(
+            lambda: self.broker.query(f"select count(*) from {self.name}"), f"the broker to know {self.name}"
+        )
         reader = Reader(self.broker, f"select count(*), sum(id) from {self.name}")
         reader.start()
         try:
