@@ -18,7 +18,7 @@ def show(rows: Sequence[dict[str, object]]) -> None:
     table = Table(*rows[0])
     for row in rows:
         table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row.values()))
-    Console().print(table)
+    Console(width=200).print(table)
 
 
 def save(path: Path, results: Mapping[str, object]) -> None:

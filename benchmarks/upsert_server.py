@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from benchmarks.hosted_server import Server
 from benchmarks.place import open_place
 from benchmarks.tables import save, show
-from benchmarks.upsert_tables import PARTITIONS
+from benchmarks.upsert.feed import PARTITIONS
 from controller_client.common.names import TableName
 from controller_client.upsert.creating import create_upsert_table
 from controller_client.upsert.low_water_mark import read_mark

@@ -67,7 +67,7 @@ class UpsertQueries(Closing):
         broker: BrokerClient,
         store: PropertyStore,
         *,
-        mark_ttl_s: float = 0.5,
+        mark_ttl_s: float = 0.2,
         clock: Clock | None = None,
     ) -> None:
         self._broker = broker

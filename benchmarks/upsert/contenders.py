@@ -1,21 +1,21 @@
-"""The three tables that :mod:`benchmarks.upsert` compares, each alone on its server, with its topic."""
+"""The tables that :mod:`benchmarks.upsert` compares, each alone on its server, with its topic."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import psutil
-from confluent_kafka import Message, Producer
 from numpy.typing import NDArray
 
 from benchmarks.hosted_server import Server
+from benchmarks.upsert.feed import PARTITIONS, Feed
 from controller_client.broker.client import QueryResult
 from controller_client.errors import PinotPluginError
 from controller_client.models import Schema, TableConfig
@@ -32,76 +32,9 @@ from tests.support.kafka_topics import Topic
 from tests.support.realtime_tables import planned_upsert, realtime_schema, realtime_table
 from tests.support.spark import LOCAL_SPARK
 
-PARTITIONS = 4
-_GROUPS = 100
-_VALUES = 1_000_000
-_CHUNK = 10_000
 _TIMEOUT_S = 120.0
 _MIB = 2**20
 _SPARK = {**LOCAL_SPARK, "spark.driver.memory": "1500m"}
-
-
-class Feed:
-    """Rows of a topic: one of each key, in random order, then of random keys.
-
-    Two feeds that are asked for the same counts write the same rows, apart from their places.
-
-    Args:
-        topic: The topic.
-        keys: How many there are.
-        by_key: Whether a row's partition follows from its key; else it is random.
-    """
-
-    def __init__(self, topic: Topic, keys: int, *, by_key: bool) -> None:
-        self._topic = topic
-        self._keys = keys
-        self._by_key = by_key
-        self._rows, self._places = np.random.default_rng(1), np.random.default_rng(2)
-        self._order = self._rows.permutation(keys)
-        self._producer = Producer(
-            {"bootstrap.servers": topic.bootstrap, "linger.ms": 20, "enable.idempotence": True}
-        )
-        self._first_ms = round(time.time() * 1000)
-        self.sent = 0
-        self.ends = [0] * PARTITIONS
-
-    def now_ms(self) -> int:
-        """The time in the next row: each has one more than the one before."""
-        return self._first_ms + self.sent
-
-    def write(self, count: int, delivered: Callable[[object, Message], None] | None = None) -> None:
-        """Hand rows to the producer, at most 10,000 at once."""
-        for first in range(0, count, _CHUNK):
-            self._write(min(_CHUNK, count - first), delivered)
-
-    def _write(self, count: int, delivered: Callable[[object, Message], None] | None) -> None:
-        keys = self._order[self.sent : self.sent + count]
-        keys = np.append(keys, self._rows.integers(0, self._keys, count - len(keys)))
-        values = self._rows.integers(0, _VALUES, count)
-        places = keys % PARTITIONS if self._by_key else self._places.integers(0, PARTITIONS, count)
-        for key, value, place in zip(keys.tolist(), values.tolist(), places.tolist(), strict=True):
-            row = (key, value, key % _GROUPS, self.now_ms(), place, self.ends[place])
-            text = b'{"id":%d,"value":%d,"team":"team%d","ts":%d,"part":%d,"seq":%d}' % row
-            while True:
-                try:
-                    self._send(text, place, delivered)
-                    break
-                except BufferError:
-                    self._producer.poll(0.1)
-            self.ends[place] += 1
-            self.sent += 1
-        self._producer.poll(0)
-
-    def _send(self, text: bytes, place: int, delivered: Callable[[object, Message], None] | None) -> None:
-        if delivered is None:
-            self._producer.produce(self._topic.name, text, partition=place)
-        else:
-            self._producer.produce(self._topic.name, text, partition=place, on_delivery=delivered)
-
-    def flush(self) -> None:
-        """Wait until Kafka has all of them."""
-        left = self._producer.flush(_TIMEOUT_S)
-        assert not left, f"{left} rows were not taken by Kafka"
 
 
 @dataclass(frozen=True)
@@ -170,6 +103,11 @@ class Contender:
         """How many of its segments are sealed."""
         return len(self.server.place.client.segments.list(f"{self.name}_REALTIME")) - PARTITIONS
 
+    def cpu_s(self) -> dict[str, float]:
+        """Return the time of the processor that its processes have had, by what they are, in seconds."""
+        assert self.server.process is not None
+        return {"server": tree_cpu_s(self.server.process.pid)}
+
     def memory(self) -> tuple[float, float]:
         """Return the heap that is used after a collection, and the resident memory of the server, in MiB."""
         for _ in range(2):
@@ -205,7 +143,7 @@ class Contender:
 
 
 class Versioned(Contender):
-    """A table with the upsert of this project (``ours``).
+    """A table with the upsert of this project (``ours_local``, ``ours_spark``).
 
     Args:
         server: Hosted in Python.
@@ -237,6 +175,10 @@ class Versioned(Contender):
         """Make the table and start the key coordinator."""
         planned = planned_upsert(self._schema(), self._table(), ["id"])
         create_upsert_table(self.server.place.client, planned)
+        self.start_coordinator()
+
+    def start_coordinator(self) -> None:
+        """Start the key coordinator, or start it again."""
         self._coordinator = start_coordinator(
             self.name,
             self.server.folder,
@@ -280,7 +222,12 @@ class Versioned(Contender):
         root = psutil.Process(self._coordinator.pid)
         return sum(each.memory_info().rss for each in [root, *root.children(recursive=True)]) / _MIB
 
-    def close(self) -> None:
+    def cpu_s(self) -> dict[str, float]:
+        """As of any table, and of the key coordinator."""
+        assert self._coordinator is not None
+        return {**super().cpu_s(), "coordinator": tree_cpu_s(self._coordinator.pid)}
+
+    def stop_coordinator(self) -> None:
         """End the key coordinator, by force where it does not in order."""
         if self._coordinator is not None:
             self._coordinator.terminate()
@@ -289,6 +236,10 @@ class Versioned(Contender):
             except subprocess.TimeoutExpired:
                 self._coordinator.kill()
                 self._coordinator.wait()
+
+    def close(self) -> None:
+        """End the key coordinator and the clients."""
+        self.stop_coordinator()
         if "_ends" in self.__dict__:
             for each in self._ends:
                 each.close()
@@ -304,3 +255,13 @@ class Versioned(Contender):
 
 def _how_far(since_ms: int) -> str:
     return f"select part, max(seq) from {{table}} where ts >= {since_ms} group by part limit 100"
+
+
+def tree_cpu_s(pid: int) -> float:
+    """Return the time of the processor that a process and its children have had, in seconds.
+
+    Of children that have ended, too: Spark's workers come and go.
+    """
+    root = psutil.Process(pid)
+    times = [each.cpu_times() for each in [root, *root.children(recursive=True)]]
+    return float(sum(t.user + t.system + t.children_user + t.children_system for t in times))
