@@ -16,17 +16,20 @@ from controller_client.errors import ConfigError
 from controller_client.models import Schema, TableConfig
 from controller_client.stream.config import StreamConfig
 from controller_client.upsert.columns import SYSTEM_COLUMNS
+from controller_client.upsert.ingestion import (
+    CONFLUENT_AVRO,
+    DECODER,
+    DECODER_PROPERTY,
+    JSON_DECODERS,
+    PLAIN_AVRO,
+)
 from controller_client.upsert.requirements import check_requirements
 from controller_client.upsert.settings import UpsertSettings
 
 __all__ = ["TablePlan", "message_format", "plan_of", "rank_function"]
 
-_DECODER = "stream.kafka.decoder.class.name"
-_SCHEMA = "stream.kafka.decoder.prop.schema"
-_REGISTRY = "stream.kafka.decoder.prop.schema.registry."
-_JSON_DECODERS = ("KafkaJSONMessageDecoder", "JSONMessageDecoder")
-_PLAIN_AVRO = "SimpleAvroMessageDecoder"
-_CONFLUENT_AVRO = "KafkaConfluentSchemaRegistryAvroMessageDecoder"
+_SCHEMA = f"{DECODER_PROPERTY}schema"
+_REGISTRY = f"{DECODER_PROPERTY}schema.registry."
 _MAX_LENGTH = 512
 """Of a STRING, in UTF-16 units, where the schema has none."""
 
@@ -113,16 +116,16 @@ def message_format(stream: StreamConfig, avro_schema: str | None) -> MessageForm
         ConfigError: It is one that is not known here, or the schema of Avro messages is not.
     """
     values = stream.values
-    decoder = values.get(_DECODER, "").rpartition(".")[2]
-    if decoder in _JSON_DECODERS:
+    decoder = values.get(DECODER, "").rpartition(".")[2]
+    if decoder in JSON_DECODERS:
         return MessageFormat()
-    if decoder not in (_PLAIN_AVRO, _CONFLUENT_AVRO):
+    if decoder not in (PLAIN_AVRO, CONFLUENT_AVRO):
         raise ConfigError(
             f"messages of the decoder {decoder or '(none)'} cannot be read by the key coordinator",
-            expected=f"one of {', '.join((*_JSON_DECODERS, _PLAIN_AVRO, _CONFLUENT_AVRO))}",
-            where=_DECODER,
+            expected=f"one of {', '.join((*JSON_DECODERS, PLAIN_AVRO, CONFLUENT_AVRO))}",
+            where=DECODER,
         )
-    confluent = decoder == _CONFLUENT_AVRO
+    confluent = decoder == CONFLUENT_AVRO
     url = values.get(f"{_REGISTRY}rest.url") if confluent else None
     avro_schema = avro_schema or (None if confluent and url else values.get(_SCHEMA))
     if not avro_schema and not url:

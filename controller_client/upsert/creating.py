@@ -23,7 +23,7 @@ from controller_client.rest.client import RestClient
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import StreamUnknownError, open_offsets
 from controller_client.upsert.columns import NIL, SYSTEM_COLUMNS
-from controller_client.upsert.requirements import check_requirements, retention_ms, warnings_of
+from controller_client.upsert.requirements import check_requirements, retention_ms
 from controller_client.upsert.settings import UpsertSettings, is_upsert
 from controller_client.zookeeper import PropertyStore
 
@@ -82,16 +82,14 @@ def plan_upsert_table(
         retention_ms=retention_ms(table),
         order=order,
     )
-    check_requirements(schema, table, settings)
+    warnings = check_requirements(schema, table, settings)
     if settings.updates_topic == StreamConfig.of(table).topic:
         raise ConfigError(
             f"{settings.updates_topic} is the input topic of {table.name_with_type}",
             expected="a topic of its own for the updates",
             where=table.name_with_type,
         )
-    return UpsertTable(
-        _with_columns(schema), settings.put_into(_with_indexes(table)), tuple(warnings_of(table))
-    )
+    return UpsertTable(_with_columns(schema), settings.put_into(_with_indexes(table)), warnings)
 
 
 def create_upsert_table(client: RestClient, planned: UpsertTable, *, dry_run: bool = False) -> list[str]:

@@ -10,9 +10,10 @@ from controller_client.common.names import TableType
 from controller_client.errors import ConfigError
 from controller_client.models import Schema, TableConfig
 from controller_client.stream.config import StreamConfig
+from controller_client.upsert.ingestion import check_ingestion
 from controller_client.upsert.settings import UpsertSettings
 
-__all__ = ["check_requirements", "retention_ms", "warnings_of"]
+__all__ = ["check_requirements", "retention_ms"]
 
 _KEY_TYPES = ("INT", "LONG", "STRING", "BOOLEAN", "TIMESTAMP")
 _TIME_TYPES = ("LONG", "TIMESTAMP")
@@ -39,27 +40,28 @@ def retention_ms(table: TableConfig) -> int:
     return int(value) * _UNIT_MS[unit]
 
 
-def check_requirements(schema: Schema, table: TableConfig, settings: UpsertSettings) -> None:
+def check_requirements(schema: Schema, table: TableConfig, settings: UpsertSettings) -> tuple[str, ...]:
     """Check that rows of a table can be found by their offset and replaced by their key.
+
+    Returns:
+        What is allowed and may surprise.
 
     Raises:
         ConfigError: They cannot; all faults are in it.
     """
-    faults = [*_faults_of_table(table), *_faults_of_columns(schema, table, settings)]
+    ingestion = check_ingestion(schema, table, settings)
+    faults = [
+        *_faults_of_table(table),
+        *_faults_of_columns(schema, settings),
+        *(ingestion.refusals if table.table_type is TableType.REALTIME else ()),
+    ]
     if faults:
         raise ConfigError(
             f"{table.name_with_type} cannot be an upsert table: {'; '.join(faults)}",
             where=table.name_with_type,
             remedy="change the table's config or schema, and create it again",
         )
-
-
-def warnings_of(table: TableConfig) -> list[str]:
-    """Return what is allowed and may surprise."""
-    if _at(table.to_json(), "ingestionConfig", "filterConfig", "filterFunction"):
-        text = "a row that it drops still replaces the earlier row of its key, so the key has no row"
-        return [f"ingestionConfig.filterConfig: {text}"]
-    return []
+    return ingestion.warnings
 
 
 def _faults_of_table(table: TableConfig) -> Iterator[str]:
@@ -75,8 +77,6 @@ def _faults_of_table(table: TableConfig) -> Iterator[str]:
     index = document.get("tableIndexConfig") or {}
     if any(index.get("sortedColumn") or ()):
         yield "sortedColumn puts the rows of a sealed segment into another order than that of their offsets"
-    if _at(document, "ingestionConfig", "complexTypeConfig", "fieldsToUnnest"):
-        yield "complexTypeConfig makes several rows of a message, which has one offset"
     if str(index.get("loadMode") or "MMAP").upper() != "MMAP":
         yield f"loadMode is {index['loadMode']}: versions are written into mapped files (MMAP)"
     if index.get("enableDefaultStarTree") or index.get("starTreeIndexConfigs"):
@@ -99,17 +99,12 @@ def _faults_of_stream(table: TableConfig) -> Iterator[str]:
         yield f"its consumer type is {', '.join(sorted(kinds)) or 'not set'}, not lowlevel"
 
 
-def _faults_of_columns(schema: Schema, table: TableConfig, settings: UpsertSettings) -> Iterator[str]:
+def _faults_of_columns(schema: Schema, settings: UpsertSettings) -> Iterator[str]:
     if not settings.primary_key or len(set(settings.primary_key)) != len(settings.primary_key):
         yield f"the primary key {','.join(settings.primary_key)!r} is empty or names a column twice"
-    derived = {
-        str(each.get("columnName"))
-        for each in _at(table.to_json(), "ingestionConfig", "transformConfigs") or ()
-        if each.get("transformFunction")
-    }
     for name in settings.primary_key:
-        yield from _faults_of_column(schema, name, "the key", _KEY_TYPES, derived)
-    yield from _faults_of_column(schema, settings.timestamp_column, "the timestamp", _TIME_TYPES, derived)
+        yield from _faults_of_column(schema, name, "the key", _KEY_TYPES)
+    yield from _faults_of_column(schema, settings.timestamp_column, "the timestamp", _TIME_TYPES)
     field = schema.field(settings.timestamp_column)
     if (
         field
@@ -120,17 +115,13 @@ def _faults_of_columns(schema: Schema, table: TableConfig, settings: UpsertSetti
         yield f"the timestamp {field.name} has the format {field.format}, not milliseconds since 1970"
 
 
-def _faults_of_column(
-    schema: Schema, name: str, what: str, types: tuple[str, ...], derived: set[str]
-) -> Iterator[str]:
+def _faults_of_column(schema: Schema, name: str, what: str, types: tuple[str, ...]) -> Iterator[str]:
     field = schema.field(name)
     if field is None:
         yield f"{what} {name} is not a column of the schema {schema.schema_name}"
     elif field.data_type not in types or not field.single_value:
         many = "" if field.single_value else ", with several values"
         yield f"{what} {name} is a {field.data_type}{many}, not one {' or '.join(types)}"
-    if name in derived:
-        yield f"{what} {name} comes from a transform: it must be a field of the messages"
 
 
 def _at(document: Mapping[str, Any], *path: str) -> Any:

@@ -11,6 +11,7 @@ from controller_client.upsert.columns import SYSTEM_COLUMNS
 from controller_client.upsert.creating import UpsertTable, plan_upsert_table
 from controller_client.upsert.settings import UpsertSettings, is_upsert
 
+_DECODER = "org.apache.pinot.plugin.inputformat.json.JSONMessageDecoder"
 Change = Callable[[dict[str, Any], dict[str, Any]], None]
 
 
@@ -37,6 +38,7 @@ def documents() -> tuple[dict[str, Any], dict[str, Any]]:
                 "streamType": "kafka",
                 "stream.kafka.topic.name": "t",
                 "stream.kafka.consumer.type": "LowLevel",
+                "stream.kafka.decoder.class.name": _DECODER,
             },
         },
         "fieldConfigList": [{"name": "ratio", "encodingType": "RAW"}],
