@@ -28,6 +28,7 @@ from controller_client.coordinator.generation import (
 from controller_client.coordinator.incarnation import check_incarnation, incarnation_of
 from controller_client.coordinator.plan import TablePlan
 from controller_client.coordinator.report import VersionReport
+from controller_client.coordinator.retries import Retries
 from controller_client.coordinator.sent_versions import SentVersions
 from controller_client.coordinator.updates_topic import UpdatesTopic
 from controller_client.errors import ConflictError, SetupError, SourceError
@@ -50,8 +51,6 @@ ENGINE = "spark"
 _CHECK_EVERY_S = 1
 _NEW_FLOORS_S = 6 * 3600.0
 """So often the query is started again, to forget keys whose rows are gone."""
-_MOST_FAILURES = 10
-_LONGEST_PAUSE_S = 60.0
 _SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -123,7 +122,7 @@ class Coordinator:
         self._lock = lock
         self._on_version = on_version
         self._note = note
-        self._failures = 0
+        self._retries = Retries(note)
         self._floors = Floors(store, plan.table, clock)
         for key, value in _SETTINGS.items():
             spark.conf.set(key, value)
@@ -133,22 +132,11 @@ class Coordinator:
 
         Raises:
             ConflictError: The lock was lost.
-            SourceError: The query failed ten times without a version between, or Kafka does not answer at
-                the start.
+            SourceError: The query failed ten times without a version between, or Kafka did not answer.
+            UnreachableError: Likewise, as ZooKeeper did not answer.
+            OutcomeUnknownError: Likewise, as its answers were lost.
         """
-        while not stop.is_set():
-            try:
-                if self._run_query(stop):
-                    return
-            except SourceError as error:
-                self._failures += 1
-                if stop.is_set():
-                    return  # the signal may have ended Spark's JVM, too
-                if self._failures == _MOST_FAILURES:
-                    raise
-                pause_s = min(2.0**self._failures, _LONGEST_PAUSE_S)
-                self._note(f"{error.message}; trying again in {pause_s:g} s")
-                stop.wait(pause_s)
+        self._retries.run(lambda: self._run_query(stop), stop)
 
     def _run_query(self, stop: threading.Event) -> bool:
         """Run the query once; whether all is done."""
@@ -231,7 +219,7 @@ class Coordinator:
         none_yet = CoordinatorRecord(generation.number, generation.base)
 
         def on_version(batch: VersionReport) -> None:
-            self._failures = 0
+            self._retries.succeeded()
             self._on_version(batch)
 
         return Delivery(

@@ -31,6 +31,7 @@ from controller_client.coordinator.plan import TablePlan
 from controller_client.coordinator.progress import Progress
 from controller_client.coordinator.reading.records import RecordReader
 from controller_client.coordinator.report import VersionReport
+from controller_client.coordinator.retries import Retries
 from controller_client.coordinator.sent_versions import SentVersions
 from controller_client.coordinator.state.store import Store, StoredUpTo
 from controller_client.coordinator.updates_topic import UpdatesTopic
@@ -38,7 +39,6 @@ from controller_client.errors import (
     ConfigError,
     ConflictError,
     LockHeldError,
-    OutcomeUnknownError,
     SourceError,
     UnreachableError,
 )
@@ -48,8 +48,6 @@ from controller_client.zookeeper import PropertyStore, TableLock
 __all__ = ["ENGINE", "LocalCoordinator", "LocalOptions", "run_locally"]
 
 ENGINE = "local"
-_MOST_FAILURES = 10
-_LONGEST_PAUSE_S = 60.0
 _CHECK_EVERY_S = 1.0
 _STANDBY_POLL_S, _STANDBY_RETRY_S = 0.5, 2.0
 _INTERVAL_S = 0.25
@@ -108,7 +106,7 @@ class LocalCoordinator:
         self._progress = progress
         self._note = note
         self._folder = options.folder / str(plan.table)
-        self._failures = 0
+        self._retries = Retries(note)
         self._state: tuple[str, Store] | None = None
 
     def run(self, stop: threading.Event) -> None:
@@ -119,20 +117,11 @@ class LocalCoordinator:
                 one now.
             SourceError: It failed ten times without a version between.
             UnreachableError: Likewise, as ZooKeeper did not answer.
+            OutcomeUnknownError: Likewise, as its answers were lost.
             OSError: The disk is full, or broken.
         """
         try:
-            while not stop.is_set():
-                try:
-                    if self._lead(stop):
-                        return
-                except (SourceError, UnreachableError, OutcomeUnknownError) as error:
-                    self._failures += 1
-                    if self._failures == _MOST_FAILURES:
-                        raise
-                    pause_s = min(2.0 ** (self._failures - 2), _LONGEST_PAUSE_S)
-                    self._note(f"{error.message}; trying again in {pause_s:g} s")
-                    stop.wait(pause_s)
+            self._retries.run(lambda: self._lead(stop), stop)
         finally:
             self._close_state()
 
@@ -244,7 +233,7 @@ class LocalCoordinator:
         self._note(f"generation {new.number} goes on at version {base}")
 
     def _on_version(self, report: VersionReport) -> None:
-        self._failures = 0
+        self._retries.succeeded()
         self._progress.add(report)
 
     def _refuse_without_lock(self) -> None:
