@@ -30,7 +30,7 @@ class CoordinatorRun:
         checkpoint: Where the states of generations are: a folder, or what else the engine can reach.
         interval_s: At least so long from the start of one version to that of the next; None: as usual with
             the engine.
-        most_rows: Of one version, at most.
+        most_rows: Of one version, at most; None: as usual with the engine.
         replication: Of a new updates topic.
         once: End when all that is there is done.
         allow_data_loss: Whether to go on where Kafka has deleted rows before they were read.
@@ -47,7 +47,7 @@ class CoordinatorRun:
     clock: Clock
     checkpoint: str
     interval_s: float | None
-    most_rows: int
+    most_rows: int | None
     replication: int
     on_version: Callable[[VersionReport], None]
     note: Callable[[str], None]

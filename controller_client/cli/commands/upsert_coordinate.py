@@ -53,9 +53,7 @@ _DEFAULT_ENGINE = "local"
     "--max-rows-per-version",
     "most_rows",
     type=click.IntRange(min=1),
-    default=60_000,
-    show_default=True,
-    help="Rows of the input in one version, at most.",
+    help="Rows of the input in one version, at most; default: 60000 with local, 200000 with spark.",
 )
 @click.option(
     "--replication", type=click.IntRange(min=1), default=1, show_default=True, help="Of a new updates topic."
@@ -92,7 +90,7 @@ def coordinate(
     engine: str | None,
     standby: bool,
     interval_s: float | None,
-    most_rows: int,
+    most_rows: int | None,
     replication: int,
     avro_schema: TextIO | None,
     once: bool,

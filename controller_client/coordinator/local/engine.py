@@ -51,6 +51,7 @@ ENGINE = "local"
 _CHECK_EVERY_S = 1.0
 _STANDBY_POLL_S, _STANDBY_RETRY_S = 0.5, 2.0
 _INTERVAL_S = 0.25
+_MOST_ROWS = 60_000
 
 
 @dataclass(frozen=True)
@@ -354,7 +355,7 @@ def run_locally(run: CoordinatorRun) -> None:
     options = LocalOptions(
         folder=Path(run.checkpoint.removeprefix("file://")),
         interval_s=_INTERVAL_S if run.interval_s is None else run.interval_s,
-        most_rows=run.most_rows,
+        most_rows=_MOST_ROWS if run.most_rows is None else run.most_rows,
         replication=run.replication,
         once=run.once,
         allow_data_loss=run.allow_data_loss,
