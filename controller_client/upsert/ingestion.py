@@ -127,9 +127,8 @@ def _of_schema(columns: _Columns) -> _Found:
         strategy = str(field.get("maxLengthExceedStrategy") or _CUT).upper()
         if name in columns.roles and field.get("dataType") == "STRING" and strategy != _CUT:
             yield _refused(
-                f"{columns.roles[name]} {name} has the maxLengthExceedStrategy {strategy}: the key "
-                f"coordinator "
-                f"cuts longer values, as {_CUT} does"
+                f"{columns.roles[name]} {name} has the maxLengthExceedStrategy {strategy}: the "
+                f"key coordinator cuts longer values, as {_CUT} does"
             )
         elif name not in columns.roles and strategy == "ERROR":
             yield _warned(f"maxLengthExceedStrategy ERROR of {name}: {_DROPPED}")
@@ -145,8 +144,11 @@ def _of_transforms(config: Mapping[str, Any], columns: _Columns) -> _Found:
         yield _refused(f"{column} comes from a transform: it must be a field of the messages")
     of_schema = [name for name, field in columns.fields.items() if field.get("transformFunction")]
     others = sorted({*derived, *of_schema} - columns.roles.keys())
-    if others and not config.get("continueOnError"):
-        yield _warned(f"transforms of {', '.join(others)}: Pinot drops a row for which one fails; {_DROPPED}")
+    if others:
+        yield _warned(
+            f"transforms of {', '.join(others)}: Pinot drops a row for which one fails, unless "
+            f"continueOnError is set, which Pinot 0.11 does not know; {_DROPPED}"
+        )
 
 
 def _of_dropped_rows(config: Mapping[str, Any], columns: _Columns, table: TableConfig) -> _Found:
@@ -156,8 +158,8 @@ def _of_dropped_rows(config: Mapping[str, Any], columns: _Columns, table: TableC
     if continues:
         yield _warned(
             "ingestionConfig.continueOnError: Pinot stores a row with a default in the place of a value "
-            "that does "
-            "not fit its column, but the key coordinator counts it as refused, and queries never see it"
+            "that does not fit its column, but the key coordinator counts it as "
+            "refused, and queries never see it"
         )
     time_column = str(table.segments_config.time_column_name or "")
     if not config.get("rowTimeValueCheck") or not time_column:
@@ -167,8 +169,7 @@ def _of_dropped_rows(config: Mapping[str, Any], columns: _Columns, table: TableC
     for column in columns.named_in([time_column]) if continues else ():
         yield _refused(
             f"rowTimeValueCheck with continueOnError puts a default into {column} where its time is "
-            f"before 1971 or "
-            "after 2071"
+            "before 1971 or after 2071"
         )
 
 
@@ -186,8 +187,8 @@ def _of_nested(config: Mapping[str, Any], columns: _Columns) -> _Found:
             yield _refused(f"{column} comes out of complexTypeConfig: it must be a field of the messages")
         yield _warned(
             "ingestionConfig.complexTypeConfig: the key coordinator reads messages as they are, so it "
-            "cannot tell "
-            f"when a value does not fit a column that is taken out of another field; {_DROPPED}"
+            f"cannot tell when a value does not fit a column that is taken out of another "
+            f"field; {_DROPPED}"
         )
     for section in (
         "enrichmentConfigs",
@@ -203,8 +204,7 @@ def _of_nested(config: Mapping[str, Any], columns: _Columns) -> _Found:
             )
         yield _warned(
             f"ingestionConfig.{section}: it must leave the columns of the key, and the timestamp, as "
-            f"messages have "
-            "them"
+            "messages have them"
         )
 
 
@@ -218,8 +218,7 @@ def _of_decoder(table: TableConfig) -> _Found:
     if known is None:
         yield _refused(
             f"messages of the decoder {decoder or '(none)'} cannot be read by the key coordinator, but "
-            f"those of "
-            f"{', '.join(_KNOWN_PROPERTIES)}"
+            f"those of {', '.join(_KNOWN_PROPERTIES)}"
         )
         return
     properties = {
