@@ -1,0 +1,132 @@
+"""Pinot's retention deletes old segments of an upsert table while queries go on: their answers stay right."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from controller_client.errors import QueryError
+from tests.integration.upsert.server.conftest import MakeUpsertTable
+from tests.integration.upsert.server.upsert_table import UpsertTable
+from tests.support.wait import wait_for
+
+_TIMEOUT_S = 300.0
+_SEED = 31
+# From the time of the table's first row to one that is beyond its retention, and after 1971.
+_BACK_MS = 1_000_000_000_000
+_PARTITIONS = (0, 1)
+
+Row = tuple[int, int]
+
+
+class _Watched:
+    """Asks at the table's mark, and compares with what may be seen while segments go."""
+
+    def __init__(self, table: UpsertTable, old: dict[int, int]) -> None:
+        self.table = table
+        self._old = old
+        self.answers = 0
+
+    def is_new(self, row: Row) -> bool:
+        """Whether a row is younger than the retention."""
+        return row[1] >= self._old[row[0]]
+
+    def ask(self) -> None:
+        """A query sees all new rows of the version, and of the old ones none that is not in it."""
+        mark = self.table.mark()
+        try:
+            seen = self.table.visible(mark)
+        except QueryError:
+            return  # the broker asked for a segment that has gone: an error, and no wrong answer
+        model = self.table.model.visible[mark]
+        assert len(set(seen)) == len(seen)
+        assert set(seen) <= model
+        assert {row for row in model if self.is_new(row)} <= set(seen)
+        self.answers += 1
+
+
+def test_retention_deletes_old_segments_under_queries(make_upsert_table: MakeUpsertTable) -> None:
+    chance = random.Random(_SEED)
+    table = make_upsert_table(rows_per_segment=50)
+    _jump(table, -_BACK_MS)
+    for _ in range(8):
+        _change(table, chance)
+    old = {partition: len(table.readable(partition)) for partition in _PARTITIONS}
+    _jump(table, _BACK_MS)
+    # Fewer keys: some have their row in old segments alone, and rows of old segments are replaced meanwhile.
+    for _ in range(6):
+        _change(table, chance, keys=40)
+    table.wait_checked(table.model.coordinate())
+    table.wait_sealed(6)
+    before_segments, before_rows = set(table.segments()), set(table.all_rows())
+    before_version = table.mark()
+    watched = _Watched(table, old)
+    watched.ask()
+    answers_before = watched.answers
+    assert answers_before == 1
+    assert not all(watched.is_new(row) for row in table.model.visible[before_version])
+
+    table.ask_controller(
+        "GET", "periodictask/run", taskname="RetentionManager", tableName=table.name, type="REALTIME"
+    )
+
+    def gone() -> bool:
+        _change(table, chance, keys=40, rows=3)
+        table.wait_mark(table.model.version)
+        watched.ask()
+        return len(before_segments - set(table.segments())) >= 2
+
+    wait_for(gone, f"retention to delete segments of {table.name}", _TIMEOUT_S)
+    table.wait_served()
+    _wait_asked(watched, 5)
+
+    kept = set(table.all_rows())
+    lost = before_rows - kept
+    assert lost
+    assert not any(watched.is_new(row) for row in lost)
+    # Today's version, and the one of before, which has rows in what is deleted.
+    assert lost & table.model.visible[before_version]
+    for version in (before_version, table.mark()):
+        expected = sorted(table.model.visible[version] & kept)
+        wait_for(_sees(table, version, expected), f"the rows of version {version} that are kept", _TIMEOUT_S)
+
+    # Keys of which the row is deleted come again, and make no row twice.
+    table.produce(0, [f"k{number}" for number in range(60)])
+    version = table.model.coordinate()
+    table.wait_mark(version)
+    kept = set(table.all_rows())
+    expected = sorted(table.model.visible[version] & kept)
+    assert len(expected) >= 60
+    wait_for(_sees(table, version, expected), f"the rows of version {version}", _TIMEOUT_S)
+
+
+def _jump(table: UpsertTable, step_ms: int) -> None:
+    """Go to another time with the rows that follow, without a row of a key that others have."""
+    table.produce(0, [f"jump{step_ms}"], ts_step=step_ms)
+
+
+def _change(table: UpsertTable, chance: random.Random, *, keys: int = 60, rows: int = 15) -> None:
+    for partition in _PARTITIONS:
+        table.produce(partition, [f"k{chance.randrange(keys)}" for _ in range(rows)])
+    table.model.coordinate()
+
+
+def _wait_asked(watched: _Watched, more: int) -> None:
+    """Ask until so many queries more were answered."""
+    wanted = watched.answers + more
+
+    def asked() -> bool:
+        watched.ask()
+        return watched.answers >= wanted
+
+    wait_for(asked, f"{more} answers", _TIMEOUT_S)
+
+
+def _sees(table: UpsertTable, version: int, expected: list[Row]) -> Callable[[], bool]:
+    def sees() -> bool:
+        try:
+            return table.visible(version) == expected
+        except QueryError:
+            return False
+
+    return sees
