@@ -5,7 +5,21 @@
     df.write.format("pinot").mode("append").option("controller", url).option("table", "flights").save()
 """
 
-from spark_connectors.data_source import PinotDataSource
-from spark_connectors.prepare import prepare_for_pinot
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spark_connectors.data_source import PinotDataSource
+    from spark_connectors.prepare import prepare_for_pinot
 
 __all__ = ["PinotDataSource", "prepare_for_pinot"]
+
+_HOMES = {"PinotDataSource": "spark_connectors.data_source", "prepare_for_pinot": "spark_connectors.prepare"}
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when used: each Python worker of Spark imports this package for the part that it runs, and half
+    # a second of imports a worker would be in the start of every query.
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
