@@ -26,6 +26,10 @@ from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
+_KEY_FROM_A_TRANSFORM = {
+    "ingestionConfig": {"transformConfigs": [{"columnName": "k", "transformFunction": "upper(name)"}]}
+}
+
 
 def test_create(pinot: PinotCluster, make_table: MakeTable, tmp_path: Path) -> None:
     table = make_table(1)
@@ -105,10 +109,30 @@ def test_nothing_is_written_before_all_is_checked(
         code, text = run(elsewhere)
         assert (code, table.name in client.schemas.list()) == (1, False), text
         assert f"there is no topic {table.name}-nowhere" in text
+        code, text = run({**table.config(), **_KEY_FROM_A_TRANSFORM})
+        assert (code, table.name in client.schemas.list()) == (1, False), text
+        assert "the key k comes from a transform" in text
 
         code, text = run(table.config())
         assert code == 0, text
         assert UpsertSettings.of(client.tables.get(table.table)).primary_key == ("k",)
+
+
+def test_a_key_coordinator_refuses_a_table_that_was_changed_later(
+    pinot: PinotCluster, make_table: MakeTable, tmp_path: Path
+) -> None:
+    table = make_table(1)
+    state = tmp_path / "state"
+    with pinot.client() as client:
+        table.create(client)
+        # Pinot takes it.
+        changed = {**client.tables.get(table.table).to_json(), **_KEY_FROM_A_TRANSFORM}
+        client.tables.update(TableConfig.from_json(changed))
+        words = ["--controller", pinot.controller_url, "upsert", "coordinate", table.name]
+        done = CliRunner().invoke(cli, [*words, "--checkpoint", str(state), "--once"])
+    text = f"{done.output}{done.exception or ''}"
+    assert (done.exit_code, "the key k comes from a transform" in text) == (1, True), text
+    assert not state.exists()
 
 
 def test_a_table_that_was_registered_in_another_way(
