@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from confluent_kafka import Message
@@ -13,29 +13,27 @@ from controller_client.upsert.update_message import VersionEnd, decode_any
 from tests.integration.upsert.oracle.keys import key_in
 from tests.support.kafka_topics import read_committed
 
-__all__ = ["Ends", "Row", "Topics"]
+__all__ = ["Ends", "Input", "Row", "read_ends"]
 
 Ends = Sequence[int]
-"""An offset of each partition; what is before it counts."""
+"""An offset of each partition; the records before them count."""
 
 Row = tuple[int, int, int, int, int, int]
 """Offset, holder, account, time, value, and 1 for a tombstone or else 0."""
 
 
-class Topics:
-    """The topic of the records and that of the updates; of the records each is read once.
+class Input:
+    """The topic of the records; each is read once.
 
     Args:
         bootstrap: Kafka's address.
-        records: The topic of records.
-        updates: That of updates.
-        partitions: Of either.
+        topic: Its name.
+        partitions: How many it has.
     """
 
-    def __init__(self, bootstrap: str, records: str, updates: str, partitions: int) -> None:
+    def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
         self._bootstrap = bootstrap
-        self._records = records
-        self._updates = updates
+        self._topic = topic
         self._read: list[NDArray[np.int64]] = [np.empty((0, 6), np.int64) for _ in range(partitions)]
         self._ends = [0] * partitions
 
@@ -47,7 +45,7 @@ class Topics:
             def take(message: Message, rows: list[Row] = rows) -> None:
                 rows.extend(_rows(message))
 
-            self._ends[partition] = read_committed(self._bootstrap, self._records, partition, take, first)
+            self._ends[partition] = read_committed(self._bootstrap, self._topic, partition, take, first)
             new = np.array(rows, np.int64).reshape(-1, 6)
             self._read[partition] = np.concatenate([self._read[partition], new])
         return tuple(self._ends)
@@ -59,21 +57,22 @@ class Topics:
         rows: list[Row] = read[begin:stop].tolist()
         return rows
 
-    def versions(self) -> Mapping[int, Ends]:
-        """Return by version, of those that are whole, the offset of each partition that it ends before."""
-        ends: list[dict[int, int]] = []
-        for partition in range(len(self._read)):
-            here: dict[int, int] = {}
 
-            def take(message: Message, here: dict[int, int] = here) -> None:
-                found = decode_any(message.value() or b"", where=self._updates)
-                if isinstance(found, VersionEnd):
-                    here.setdefault(found.version, found.end)
+def read_ends(bootstrap: str, topic: str, partitions: int) -> dict[int, Ends]:
+    """Return by version, of those that the topic of updates has whole, what of the records is in it."""
+    ends: list[dict[int, int]] = []
+    for partition in range(partitions):
+        here: dict[int, int] = {}
 
-            read_committed(self._bootstrap, self._updates, partition, take)
-            ends.append(here)
-        whole = set(ends[0]).intersection(*ends)
-        return {version: tuple(here[version] for here in ends) for version in sorted(whole)}
+        def take(message: Message, here: dict[int, int] = here) -> None:
+            found = decode_any(message.value() or b"", where=topic)
+            if isinstance(found, VersionEnd):
+                here.setdefault(found.version, found.end)
+
+        read_committed(bootstrap, topic, partition, take)
+        ends.append(here)
+    whole = set(ends[0]).intersection(*ends)
+    return {version: tuple(here[version] for here in ends) for version in sorted(whole)}
 
 
 def _rows(message: Message) -> list[Row]:

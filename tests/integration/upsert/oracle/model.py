@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from tests.integration.upsert.oracle.history import Ends, Topics
+from tests.integration.upsert.oracle.history import Ends, Input
 from tests.integration.upsert.oracle.keys import Key
 
 __all__ = ["Met", "Model", "Total"]
@@ -55,11 +55,11 @@ class Model:
     greatest partition. It is the key's row, but for a tombstone.
 
     Args:
-        topics: Where the records are.
+        source: Where the records are.
     """
 
-    def __init__(self, topics: Topics) -> None:
-        self._topics = topics
+    def __init__(self, source: Input) -> None:
+        self._input = source
         self._taken: list[int] = []
         self._present: dict[Key, tuple[int, int, int]] = {}
         self._values = self._accounts = 0
@@ -70,9 +70,7 @@ class Model:
         """Take the records before these offsets; earlier offsets than the former ones change nothing."""
         for partition, end in enumerate(ends):
             first = self._taken[partition] if self._taken else 0
-            for offset, holder, account, time_ms, value, tombstone in self._topics.rows(
-                partition, first, end
-            ):
+            for offset, holder, account, time_ms, value, tombstone in self._input.rows(partition, first, end):
                 self._take((holder, account), (time_ms, offset, partition), None if tombstone else value)
         self._taken = [max(pair) for pair in zip(ends, self._taken or ends, strict=True)]
 

@@ -15,7 +15,7 @@ from controller_client.upsert.creating import create_upsert_table
 from controller_client.upsert.record import LOCK
 from controller_client.zookeeper import PropertyStore, TableLock
 from tests.integration.upsert.oracle.feed import Feed
-from tests.integration.upsert.oracle.history import Topics
+from tests.integration.upsert.oracle.history import Ends, Input, read_ends
 from tests.integration.upsert.oracle.keys import KEY
 from tests.integration.upsert.oracle.model import Met, Model, Total
 from tests.integration.upsert.oracle.reader import Answer, Reader
@@ -63,8 +63,8 @@ class Place:
         self.pinot, self.kafka, self.client, self.store, self.folder = pinot, kafka, client, store, folder
         self._topic = Topic(kafka.bootstrap, self.name, PARTITIONS)
         self.updates = Topic(kafka.bootstrap, f"{self.full_name}.updates", PARTITIONS)
-        self.topics = Topics(kafka.bootstrap, self.name, self.updates.name, PARTITIONS)
-        self._newest = Model(self.topics)
+        self.input = Input(kafka.bootstrap, self.name, PARTITIONS)
+        self._newest = Model(self.input)
         self.feed = Feed(kafka.bootstrap, self.name, PARTITIONS, seed)
         self.reader = Reader(pinot, f"select count(*), sum(value), sum(account) from {self.name}")
         self.engine, self.seed = engine, seed
@@ -128,7 +128,7 @@ class Place:
 
     def wait_answered(self, *, validating: bool = False) -> None:
         """Wait until an answer is of all that was written."""
-        self._newest.advance(self.topics.read_on())
+        self._newest.advance(self.input.read_on())
         expected = self._newest.total()
 
         def seen() -> bool:
@@ -142,11 +142,15 @@ class Place:
         what = f"{expected} of {self.name}, seed {self.seed}"
         wait_for(seen, what, _TIMEOUT_S, interval_s=5.0 if validating else 0.1)
 
+    def versions(self) -> Mapping[int, Ends]:
+        """What of the records is in each version."""
+        return read_ends(self.kafka.bootstrap, self.updates.name, PARTITIONS)
+
     def check(self) -> tuple[int, Met]:
         """Compare all answers with the model; returns how many versions were answered, and what was met."""
-        model, totals = Model(self.topics), dict[int, Total]()
-        self.topics.read_on()
-        for version, ends in self.topics.versions().items():
+        model, totals = Model(self.input), dict[int, Total]()
+        self.input.read_on()
+        for version, ends in self.versions().items():
             model.advance(ends)
             totals[version] = model.total()
         answers = [(answer.versions[self.full_name], _total(answer)) for answer in self.reader.answers]

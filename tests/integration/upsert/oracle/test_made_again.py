@@ -43,8 +43,8 @@ def test_a_table_made_again_with_another_key_shows_nothing_of_the_former(make_pl
     # A tombstone's key has no value: it names none of the new keys.
     triples = {
         (holder, account, value)
-        for partition, end in enumerate(place.topics.read_on())
-        for _, holder, account, _, value, tombstone in place.topics.rows(partition, 0, end)
+        for partition, end in enumerate(place.input.read_on())
+        for _, holder, account, _, value, tombstone in place.input.rows(partition, 0, end)
         if not tombstone
     }
     assert len(triples) > _KEYS
