@@ -16,7 +16,7 @@ MakePlace = Callable[[int, str], Place]
 
 
 @pytest.fixture
-def make_place(pinot: PinotCluster, kafka: Kafka, tmp_path: Path) -> Iterator[MakePlace]:
+def make_place(pinot: PinotCluster, kafka: Kafka, tmp_path: Path, random_seed: int) -> Iterator[MakePlace]:
     """Make the table, and start coordinator and reader; all is ended and dropped after the test."""
     pinot.start_hosted_servers()
     made: list[Place] = []
@@ -28,7 +28,8 @@ def make_place(pinot: PinotCluster, kafka: Kafka, tmp_path: Path) -> Iterator[Ma
         def make(rows_per_segment: int, engine: str) -> Place:
             folder = tmp_path / str(len(made))
             folder.mkdir()
-            place = Place(pinot, kafka, client, store, folder, rows_per_segment, engine)
+            seed = random_seed + len(made)
+            place = Place(pinot, kafka, client, store, folder, rows_per_segment, engine, seed)
             made.append(place)
             place.start_coordinator()
             place.reader.start()

@@ -1,60 +1,65 @@
-"""What a topic of records holds, and what a table of it is to hold at each version: the model."""
+"""What a table's topics hold: its records, and the versions that its coordinator ended."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from confluent_kafka import Message
 from numpy.typing import NDArray
 
 from controller_client.upsert.update_message import VersionEnd, decode_any
+from tests.integration.upsert.oracle.keys import key_in
 from tests.support.kafka_topics import read_committed
 
+__all__ = ["Ends", "Input", "Row", "read_ends"]
 
-@dataclass(frozen=True)
-class Records:
-    """Committed records of a partition that can be understood, in the order of their offsets; arrays of
-    int64.
+Ends = Sequence[int]
+"""An offset of each partition; the records before them count."""
 
-    Attributes:
-        end: The offset after the partition's last message, whatever that is.
+Row = tuple[int, int, int, int, int, int]
+"""Offset, holder, account, time, value, and 1 for a tombstone or else 0."""
+
+
+class Input:
+    """The topic of the records; each is read once.
+
+    Args:
+        bootstrap: Kafka's address.
+        topic: Its name.
+        partitions: How many it has.
     """
 
-    offsets: NDArray[np.int64]
-    keys: NDArray[np.int64]
-    times: NDArray[np.int64]
-    values: NDArray[np.int64]
-    end: int
+    def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
+        self._bootstrap = bootstrap
+        self._topic = topic
+        self._read: list[NDArray[np.int64]] = [np.empty((0, 6), np.int64) for _ in range(partitions)]
+        self._ends = [0] * partitions
+
+    def read_on(self) -> Ends:
+        """Read the records that are new; returns where the partitions end."""
+        for partition, first in enumerate(self._ends):
+            rows: list[Row] = []
+
+            def take(message: Message, rows: list[Row] = rows) -> None:
+                rows.extend(_rows(message))
+
+            self._ends[partition] = read_committed(self._bootstrap, self._topic, partition, take, first)
+            new = np.array(rows, np.int64).reshape(-1, 6)
+            self._read[partition] = np.concatenate([self._read[partition], new])
+        return tuple(self._ends)
+
+    def rows(self, partition: int, first: int, end: int) -> Iterable[Row]:
+        """Return the committed records of a partition that can be understood, from an offset to another."""
+        read = self._read[partition]
+        begin, stop = np.searchsorted(read[:, 0], [first, end])
+        rows: list[Row] = read[begin:stop].tolist()
+        return rows
 
 
-@dataclass(frozen=True)
-class Total:
-    """What ``select count(*), sum(value)`` is to answer at a version."""
-
-    count: int
-    sum: int
-
-
-def read_records(bootstrap: str, topic: str, partitions: int) -> list[Records]:
-    """Read a topic of ``{"id": .., "value": .., "ts": ..}``; aborted transactions are left out."""
-    found = []
-    for partition in range(partitions):
-        rows: list[tuple[int, int, int, int]] = []
-
-        def take(message: Message, rows: list[tuple[int, int, int, int]] = rows) -> None:
-            rows.extend(_row(message.offset() or 0, message.value() or b""))
-
-        end = read_committed(bootstrap, topic, partition, take)
-        columns = np.array(rows, dtype=np.int64).reshape(-1, 4)
-        found.append(Records(columns[:, 0], columns[:, 1], columns[:, 2], columns[:, 3], end))
-    return found
-
-
-def read_ends(bootstrap: str, topic: str, partitions: int) -> dict[int, tuple[int, ...]]:
-    """Return by version the offsets that it ends before, one of each partition; versions that are whole."""
+def read_ends(bootstrap: str, topic: str, partitions: int) -> dict[int, Ends]:
+    """Return by version, of those that the topic of updates has whole, what of the records is in it."""
     ends: list[dict[int, int]] = []
     for partition in range(partitions):
         here: dict[int, int] = {}
@@ -70,61 +75,12 @@ def read_ends(bootstrap: str, topic: str, partitions: int) -> dict[int, tuple[in
     return {version: tuple(here[version] for here in ends) for version in sorted(whole)}
 
 
-class Model:
-    """The winners of all keys, version by version.
-
-    Args:
-        records: By partition.
-        keys: The keys are 0 to this one, without it.
-    """
-
-    def __init__(self, records: Sequence[Records], keys: int) -> None:
-        self._records = records
-        self._known = np.zeros(keys, dtype=np.bool_)
-        self._rank = np.zeros((keys, 3), dtype=np.int64)
-        self._values = np.zeros(keys, dtype=np.int64)
-        self._taken = [0] * len(records)
-
-    def totals(self, ends: Mapping[int, Sequence[int]]) -> dict[int, Total]:
-        """Return what is to be seen at each version, given the offsets that it ends before."""
-        found = {}
-        for version in sorted(ends):
-            self._take(ends[version])
-            found[version] = Total(int(self._known.sum()), int(self._values[self._known].sum()))
-        return found
-
-    def _take(self, ends: Sequence[int]) -> None:
-        parts = []
-        for partition, (records, end) in enumerate(zip(self._records, ends, strict=True)):
-            first, last = self._taken[partition], int(np.searchsorted(records.offsets, end))
-            self._taken[partition] = max(first, last)
-            here = slice(first, last)
-            rows = (records.keys[here], records.times[here], records.offsets[here])
-            parts.append(np.stack([*rows, np.full(len(rows[0]), partition), records.values[here]], axis=1))
-        new = np.concatenate(parts)
-        # The last of each key in this order is the greatest of the new ones.
-        new = new[np.lexsort((new[:, 3], new[:, 2], new[:, 1], new[:, 0]))]
-        new = new[np.flatnonzero(np.append(new[1:, 0] != new[:-1, 0], True))] if len(new) else new
-        keys, ranks = new[:, 0], new[:, 1:4]
-        old = self._rank[keys]
-        wins = ~self._known[keys] | _greater(ranks, old)
-        self._rank[keys[wins]] = ranks[wins]
-        self._values[keys[wins]] = new[wins, 4]
-        self._known[keys] = True
-
-
-def _greater(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Compare rows, the first column first."""
-    found: NDArray[np.bool_] = left[:, 2] > right[:, 2]
-    for column in (1, 0):
-        same = left[:, column] == right[:, column]
-        found = (left[:, column] > right[:, column]) | (same & found)
-    return found
-
-
-def _row(offset: int, value: bytes) -> list[tuple[int, int, int, int]]:
+def _rows(message: Message) -> list[Row]:
+    offset, value = message.offset() or 0, message.value()
+    if value is None:
+        return [(offset, *key_in(json.loads(message.key() or b"")), message.timestamp()[1], 0, 1)]
     try:
         document = json.loads(value)
-        return [(offset, document["id"], document["ts"], document["value"])]
-    except (ValueError, KeyError, TypeError):
+    except ValueError:
         return []
+    return [(offset, *key_in(document), document["ts"], document["value"], 0)]

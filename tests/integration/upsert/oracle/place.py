@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import requests
@@ -12,9 +12,12 @@ import requests
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.upsert.creating import create_upsert_table
-from controller_client.zookeeper import PropertyStore
+from controller_client.upsert.record import LOCK
+from controller_client.zookeeper import PropertyStore, TableLock
 from tests.integration.upsert.oracle.feed import Feed
-from tests.integration.upsert.oracle.history import Model, Total, read_ends, read_records
+from tests.integration.upsert.oracle.history import Ends, Input, read_ends
+from tests.integration.upsert.oracle.keys import KEY
+from tests.integration.upsert.oracle.model import Met, Model, Total
 from tests.integration.upsert.oracle.reader import Answer, Reader
 from tests.support.cluster import PinotCluster
 from tests.support.coordinator import start_coordinator
@@ -41,6 +44,7 @@ class Place:
         folder: For the coordinator's checkpoint and log.
         rows_per_segment: A segment is sealed when it has so many.
         engine: Of its coordinator.
+        seed: Of what is written.
     """
 
     def __init__(
@@ -52,18 +56,21 @@ class Place:
         folder: Path,
         rows_per_segment: int,
         engine: str,
+        seed: int,
     ) -> None:
         self.name = f"oracle_{uuid.uuid4().hex[:8]}"
         self.full_name = TableName(f"{self.name}_REALTIME")
         self.pinot, self.kafka, self.client, self.store, self.folder = pinot, kafka, client, store, folder
         self._topic = Topic(kafka.bootstrap, self.name, PARTITIONS)
         self.updates = Topic(kafka.bootstrap, f"{self.full_name}.updates", PARTITIONS)
-        self.feed = Feed(kafka.bootstrap, self.name, PARTITIONS, seed=rows_per_segment + 29)
-        self.reader = Reader(pinot, f"select count(*), sum(value) from {self.name}")
-        self._engine = engine
-        self._coordinator: subprocess.Popen[bytes] | None = None
+        self.input = Input(kafka.bootstrap, self.name, PARTITIONS)
+        self._newest = Model(self.input)
+        self.feed = Feed(kafka.bootstrap, self.name, PARTITIONS, seed)
+        self.reader = Reader(pinot, f"select count(*), sum(value), sum(account) from {self.name}")
+        self.engine, self.seed = engine, seed
+        self._coordinators: list[subprocess.Popen[bytes]] = []
         self._rows_per_segment = rows_per_segment
-        self.create(["id"])
+        self.create(list(KEY))
 
     def create(self, key: Sequence[str]) -> None:
         """Make the table, or make it again after it was deleted."""
@@ -77,24 +84,37 @@ class Place:
             keeps_all=True,
             stream=TRANSACTIONAL,
         )
-        schema = realtime_schema(self.name, {"id": "LONG"}, {"value": "LONG"})
+        schema = realtime_schema(self.name, KEY, {"value": "LONG"})
         create_upsert_table(self.client, planned_upsert(schema, config, key))
 
     def start_coordinator(self) -> None:
         """Start it, or start it again where its checkpoint is."""
-        self._coordinator = start_coordinator(
-            self.name,
-            self.folder,
-            self.pinot.controller_url,
-            *(["--buckets=4"] if self._engine == "spark" else []),
-            spark=LOCAL_SPARK if self._engine == "spark" else None,
-        )
+        spark = self.engine == "spark"
+        self._start(*(["--buckets=4"] if spark else []), spark=LOCAL_SPARK if spark else None)
+
+    def start_standby(self, name: str) -> None:
+        """Start one with a state of its own, and wait until it has that; the coordinator is to be killed."""
+        self._start("--standby", checkpoint=name)
+        state = f"the state of {name}"
+        wait_for(lambda: any((self.folder / name).glob("*/*/manifest.json")), state, _TIMEOUT_S)
 
     def kill_coordinator(self) -> None:
-        """End it with SIGKILL."""
-        if self._coordinator is not None:
-            self._coordinator.kill()
-            self._coordinator.wait()
+        """End that which was started first of those that run, with SIGKILL."""
+        if self._coordinators:
+            killed = self._coordinators.pop(0)
+            killed.kill()
+            killed.wait()
+
+    def wait_lock(self) -> None:
+        """Wait until the only coordinator that runs is the table's."""
+        (process,) = self._coordinators
+        lock = TableLock(self.store, self.full_name, LOCK, owner="looks")
+
+        def held() -> bool:
+            holder = lock.holder()
+            return holder is not None and holder.pid == process.pid
+
+        wait_for(held, f"the lock of {self.name}", _TIMEOUT_S)
 
     def validate(self) -> None:
         """Have Pinot make the consuming segments that are missing, as it does by itself every few minutes.
@@ -106,47 +126,58 @@ class Place:
             f"{self.pinot.controller_url}/periodictask/run", params=task, timeout=60
         ).raise_for_status()
 
-    def wait_answered(self, keys: int, *, validating: bool = False) -> None:
-        """Wait until an answer is of all that was written, with so many keys."""
-        records = read_records(self.kafka.bootstrap, self.name, PARTITIONS)
-        ends = [each.end for each in records]
-        expected = Model(records, keys).totals({0: ends})[0]
-        assert expected.count == keys
+    def wait_answered(self, *, validating: bool = False) -> None:
+        """Wait until an answer is of all that was written."""
+        self._newest.advance(self.input.read_on())
+        expected = self._newest.total()
 
         def seen() -> bool:
-            running = self._coordinator is not None and self._coordinator.poll() is None
+            running = self._coordinators and self._coordinators[0].poll() is None
             assert running, (self.folder / "coordinator.log").read_text()[-3000:]
             if validating:
                 self.validate()
             newest = self.reader.newest()
             return newest is not None and _total(newest) == expected
 
-        what = f"{expected} of {self.name}"
+        what = f"{expected} of {self.name}, seed {self.seed}"
         wait_for(seen, what, _TIMEOUT_S, interval_s=5.0 if validating else 0.1)
 
-    def totals(self, keys: int) -> dict[int, Total]:
-        """What the model says of all versions."""
-        records = read_records(self.kafka.bootstrap, self.name, PARTITIONS)
-        ends = read_ends(self.kafka.bootstrap, self.updates.name, PARTITIONS)
-        return Model(records, keys).totals(ends)
+    def versions(self) -> Mapping[int, Ends]:
+        """What of the records is in each version."""
+        return read_ends(self.kafka.bootstrap, self.updates.name, PARTITIONS)
 
-    def check(self, keys: int) -> int:
-        """Compare all answers with the model; returns how many versions were answered."""
-        totals = self.totals(keys)
+    def check(self) -> tuple[int, Met]:
+        """Compare all answers with the model; returns how many versions were answered, and what was met."""
+        model, totals = Model(self.input), dict[int, Total]()
+        self.input.read_on()
+        for version, ends in self.versions().items():
+            model.advance(ends)
+            totals[version] = model.total()
         answers = [(answer.versions[self.full_name], _total(answer)) for answer in self.reader.answers]
         wrong = [(*answer, totals.get(answer[0])) for answer in answers if totals.get(answer[0]) != answer[1]]
-        assert not wrong, f"{len(wrong)} of {len(answers)} answers are wrong, first: {wrong[:5]}"
-        return len({version for version, _ in answers})
+        assert not wrong, (
+            f"{len(wrong)} of {len(answers)} answers are wrong, seed {self.seed}; the first, each with its"
+            f" version and what it was to be: {wrong[:5]}"
+        )
+        return len({version for version, _ in answers}), model.met
 
     def close(self) -> None:
         """End what runs and drop what was made."""
         self.reader.stop()
-        self.kill_coordinator()
+        while self._coordinators:
+            self.kill_coordinator()
         delete_realtime(self.client, self.full_name)
         self._topic.delete()
         self.updates.delete()
 
+    def _start(
+        self, *options: str, spark: Mapping[str, str] | None = None, checkpoint: str = "checkpoint"
+    ) -> None:
+        url = self.pinot.controller_url
+        self._coordinators.append(
+            start_coordinator(self.name, self.folder, url, *options, spark=spark, checkpoint=checkpoint)
+        )
+
 
 def _total(answer: Answer) -> Total:
-    count, total = answer.numbers or (0, 0)
-    return Total(count, total)
+    return Total(*(answer.numbers or (0, 0, 0)))
