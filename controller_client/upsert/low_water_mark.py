@@ -9,6 +9,7 @@ from controller_client.common.names import TableName
 from controller_client.errors import NotAppliedError
 from controller_client.helix import read_records_at
 from controller_client.helix.ideal_state import read_external_view
+from controller_client.helix.table_config import table_config_path
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.record import ServerRecord, low_water_mark, read_servers
 from controller_client.zookeeper import PropertyStore, ZNRecord
@@ -28,11 +29,14 @@ class TableMark:
 
     Attributes:
         table: Name with type.
+        created: Which table of the name it is: the creation order of its config in ZooKeeper; None where
+            there is no table.
         servers: Those that brokers send its queries to, each with the record of its present session; None
             where it has reported none.
     """
 
     table: TableName
+    created: int | None
     servers: Mapping[str, ServerRecord | None]
 
     @property
@@ -152,6 +156,8 @@ def read_mark(store: PropertyStore, table: TableName) -> TableMark:
     names = sorted(
         {name for replicas in states.values() for name, state in replicas.items() if state in _SERVING}
     )
+    # What a server has reported of a table that was deleted does not count for one that has its name.
+    created = store.creation_order(table_config_path(table))
     # Records last: one that is read was written after its session began.
     live = read_records_at(store, [f"{cluster}/LIVEINSTANCES/{name}" for name in names])
     configs = read_records_at(store, [f"{cluster}/CONFIGS/PARTICIPANT/{name}" for name in names])
@@ -161,9 +167,13 @@ def read_mark(store: PropertyStore, table: TableName) -> TableMark:
         if session is None or not takes_queries(config):
             continue
         record = reported.get(name)
-        is_present = record is not None and record.session == session.simple_fields.get("SESSION_ID")
+        is_present = (
+            record is not None
+            and record.session == session.simple_fields.get("SESSION_ID")
+            and record.created == created
+        )
         servers[name] = record if is_present else None
-    return TableMark(table, servers)
+    return TableMark(table, created, servers)
 
 
 def takes_queries(config: ZNRecord | None) -> bool:

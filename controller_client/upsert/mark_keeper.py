@@ -38,7 +38,8 @@ class MarkKeeper:
 
     A greater version is taken only when the broker queries every segment that the table is to have: then it
     has all rows of it. A new segment is queried some moments after it is there, and until then the version
-    stays. While a server has reported nothing it stays, too.
+    stays. While a server has reported nothing it stays, too. What was kept of a table is forgotten when
+    another one of its name is there: that one's versions are others.
 
     Args:
         by_option: As of :meth:`TableMark.check_asked`.
@@ -47,6 +48,7 @@ class MarkKeeper:
     def __init__(self, *, by_option: bool | None = None) -> None:
         self._by_option = by_option
         self._kept: Answerable | None = None
+        self._created: int | None = None
 
     def take(
         self,
@@ -67,6 +69,8 @@ class MarkKeeper:
             NoMarkError: There is no version, and was none before; or servers take versions otherwise.
         """
         found.check_asked(by_option=self._by_option)
+        if found.created != self._created:
+            self._kept, self._created = None, found.created
         kept = self._kept
         if kept is None:
             found.required()

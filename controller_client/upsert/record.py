@@ -39,7 +39,7 @@ LOCK = "UpsertCoordinator"
 """In the place of a task type in the path of the lock that the key coordinator of a table holds."""
 
 _SESSION, _MARK, _AT = "session", "mark", "atMs"
-_BY_OPTION = "cutsByOption"
+_BY_OPTION, _CREATED = "cutsByOption", "tableCreated"
 _SEGMENT, _INDEXED, _APPLIED = "segment", "indexed", "applied"
 
 
@@ -70,6 +70,7 @@ class ServerRecord:
         at_ms: When that version was complete at the coordinator, milliseconds since 1970.
         partitions: By partition of the input topic.
         cuts_by_option: Whether the version of a query is to be an option of it, and not a condition.
+        created: Which table of the name it is about: the creation order of the table's config in ZooKeeper.
     """
 
     instance: str
@@ -78,6 +79,7 @@ class ServerRecord:
     at_ms: int
     partitions: Mapping[int, PartitionProgress] = field(default_factory=dict)
     cuts_by_option: bool = False
+    created: int = field(kw_only=True)
 
     def to_record(self) -> ZNRecord:
         """As it is stored."""
@@ -85,6 +87,7 @@ class ServerRecord:
             self.instance,
             simple_fields={
                 _SESSION: self.session,
+                _CREATED: str(self.created),
                 _MARK: str(self.mark),
                 _AT: str(self.at_ms),
                 **({_BY_OPTION: "true"} if self.cuts_by_option else {}),
@@ -115,6 +118,7 @@ class ServerRecord:
                 for partition, values in record.map_fields.items()
             },
             simple.get(_BY_OPTION) == "true",
+            created=int(simple.get(_CREATED, NIL)),
         )
 
 
@@ -190,7 +194,10 @@ def coordinator_path(store: PropertyStore, table: TableName) -> str:
 
 
 def read_servers(store: PropertyStore, table: TableName) -> dict[str, ServerRecord]:
-    """All records of servers, also of those that are gone: compare their sessions."""
+    """All records of servers, also of those that are gone, or are about a former table of the name.
+
+    Compare their sessions, and :attr:`ServerRecord.created`.
+    """
     names = store.connection.children(f"{_folder(store, table)}/servers") or ()
     records = read_records_at(store, [server_path(store, table, name) for name in names])
     return {record.id: ServerRecord.from_record(record) for record in records if record is not None}

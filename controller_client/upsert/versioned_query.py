@@ -38,6 +38,8 @@ def check_whole(
 ) -> None:
     """Refuse what a broker answers, where it has left segments out: it knows of no server that has them.
 
+    So is what it answers about a table that has gone meanwhile.
+
     Args:
         segments: By table, those that an answer must be of.
         routed: Returns the segments of a table that the broker queries.
@@ -45,11 +47,18 @@ def check_whole(
         where: The broker.
 
     Raises:
-        PartialResultError: It queries fewer.
+        PartialResultError: It queries fewer, or the table is gone.
     """
     for table, needed in segments.items():
         missing = needed.difference(routed(table))
-        if missing and (missing := missing.intersection(wanted(table))):
+        if not missing:
+            continue
+        there = frozenset(wanted(table))
+        if not there:
+            raise PartialResultError(
+                f"{table} was deleted while it was queried", where=where, remedy="check that it is there"
+            )
+        if missing := missing.intersection(there):
             raise PartialResultError(
                 f"the broker does not query {len(missing)} segments of {table}, so rows are missing from its "
                 f"answer: {shown_names(missing)}",

@@ -55,7 +55,7 @@ class UpsertHook(TickingHook[HostedServerView]):
         self._is_open = False
         self._lock = threading.Lock()
         self._tables: dict[TableName, TableUpdater | None] = {}
-        self._created: dict[TableName, int | None] = {}
+        self._created: dict[TableName, int] = {}
         self._taken: Place | None = None
         self._refusal: PinotPluginError | None = None
         try:
@@ -141,30 +141,28 @@ class UpsertHook(TickingHook[HostedServerView]):
         with self.role.errors.guard(NAME, f"for {segment}"):
             parsed = SegmentName.parse(segment)
             name = TableName(str(table.getTableName()))
-            self._forget_former(name)
             updater = self._updater(name) if name.type is TableType.REALTIME else None
             if parsed is not None and updater is not None:
                 call(updater, parsed)
 
     def _updater(self, table: TableName) -> TableUpdater | None:
-        """What keeps a table up to date; made at the first question, None where it is no upsert table."""
-        with self._lock:
-            if table not in self._tables:
-                self._created[table] = self._connected().creation_order(table_config_path(table))
-                self._tables[table] = self._make(table)
-            return self._tables[table]
+        """What keeps a table up to date; made at the first question, None where it is no upsert table.
 
-    def _forget_former(self, table: TableName) -> None:
-        """Forget a table that was deleted, and made again before it was missed."""
+        Of a table that was deleted, and made again before it was missed, another one is made.
+        """
         with self._lock:
-            known, created = table in self._tables, self._created.get(table)
-        if known and self._connected().creation_order(table_config_path(table)) not in (None, created):
-            self._forget({table})
+            created = self._connected().creation_order(table_config_path(table))
+            if created is not None and self._created.get(table, created) != created:
+                self._end(table)
+            if table not in self._tables and created is not None:
+                self._created[table] = created
+                self._tables[table] = self._make(table, created)
+            return self._tables.get(table)
 
-    def _make(self, table: TableName) -> TableUpdater | None:
+    def _make(self, table: TableName, created: int) -> TableUpdater | None:
         server, store = self.role, self._connected()
-        config, created = read_table_config(store, table), store.creation_order(table_config_path(table))
-        if config is None or created is None:
+        config = read_table_config(store, table)
+        if config is None:
             return None
         if not is_upsert(config):
             try:
@@ -198,15 +196,18 @@ class UpsertHook(TickingHook[HostedServerView]):
             return
         # In this order: a table is in Pinot's list before it is in ours.
         with self._lock:
-            known = set(self._tables)
+            known = dict(self._tables)
         present = {
             name
             for each in data_manager.getAllTables()
             if (name := TableName(str(each))).type is TableType.REALTIME
         }
-        self._forget(known - present)
-        for table in present - known:
-            self._updater(table)  # where ZooKeeper did not answer when its first segment came
+        for table in known.keys() - present:
+            self._forget(table, known[table])
+        for table in present:
+            # Of those that are no upsert tables, a segment tells when they are made again.
+            if table not in known or known[table] is not None:
+                self._updater(table)
         for updater in self._updaters():
             with server.errors.guard(NAME, f"for {updater.table}"):
                 table = data_manager.getTableDataManager(updater.table)
@@ -218,21 +219,30 @@ class UpsertHook(TickingHook[HostedServerView]):
                 except NotFoundError:
                     continue  # it is about to go
 
-    def _forget(self, tables: set[TableName]) -> None:
-        for table in tables:
-            with self._lock:
-                updater = self._tables.pop(table, None)
-            if updater is not None:
-                updater.stop()
-                served_versions.forget(table)
-                self._clean(table)
+    def _forget(self, table: TableName, updater: TableUpdater | None) -> None:
+        """Forget a table that Pinot has no more, unless another one has its name by now."""
+        with self._lock:
+            if self._tables.get(table) is not updater:
+                return
+            self._end(table)
+        if updater is not None:
+            self._clean(table)
+
+    def _end(self, table: TableName) -> None:
+        """Forget a table; with the lock held, so that what follows for its name comes after it."""
+        updater = self._tables.pop(table, None)
+        self._created.pop(table, None)
+        if updater is not None:
+            updater.stop()
+            served_versions.forget(table)
 
     def _clean(self, table: TableName) -> None:
         """Delete what is kept here for a table that there is no more."""
         store = self._connected()
-        if store.creation_order(table_config_path(table)) is None:
-            shutil.rmtree(self._folder / table, ignore_errors=True)
-            forget_server(store, table, self.role.instance_id)
+        with self._lock:  # what is made for the next table of the name is made with it
+            if store.creation_order(table_config_path(table)) is None:
+                shutil.rmtree(self._folder / table, ignore_errors=True)
+                forget_server(store, table, self.role.instance_id)
 
     def _updaters(self) -> list[TableUpdater]:
         with self._lock:

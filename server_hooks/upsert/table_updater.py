@@ -81,7 +81,7 @@ class TableUpdater:
         self._wait_s = wait_s
         self._place = place
         self._clock = clock
-        self._is_open = False
+        self._is_open = self._is_stopped = False
         self._missing: frozenset[str] = frozenset()
         self._gone: frozenset[str] = frozenset()
         self._reported: tuple[object, ...] = ()
@@ -101,7 +101,8 @@ class TableUpdater:
         self._follower.start()
 
     def stop(self) -> None:
-        """End its thread."""
+        """End its thread; nothing is reported after that."""
+        self._is_stopped = True
         self._follower.stop()
 
     def before_add(self, segment: SegmentName, added: Any, *, server_is_open: bool) -> None:
@@ -240,7 +241,8 @@ class TableUpdater:
         servers = read_mark(self._store, self.table).servers
         others = [each.mark for name, each in servers.items() if each and name != self._instance]
         own = read_server(self._store, self.table, self._instance)
-        return max(min(others, default=NIL), own.mark if own else NIL)
+        is_of_this_table = own is not None and own.created == self._created
+        return max(min(others, default=NIL), own.mark if own and is_of_this_table else NIL)
 
     def _let_through(self, what: str, target: int) -> None:
         self.state.allow_lower_mark()
@@ -267,6 +269,8 @@ class TableUpdater:
     def _publish(self) -> None:
         """Write the record where it changed; in the table's thread, and in one that opens the table."""
         mark = self.state.mark()
+        if self._is_stopped:
+            return  # a later table of the name may be served by now
         if mark.version != self._served:
             self.state.sync()
             served_versions.complete(self.table, mark.version)
@@ -278,7 +282,8 @@ class TableUpdater:
         if session is None or reported == self._reported:
             return
         record = ServerRecord(
-            self._instance, session, mark.version, mark.at_ms, progress, self._place.cuts_by_option
+            *(self._instance, session, mark.version, mark.at_ms, progress, self._place.cuts_by_option),
+            created=self._created,
         )
         write_server(self._store, self.table, record)
         self._reported = reported

@@ -49,7 +49,8 @@ def test_status_watermark_and_query(
     assert (found["mark"], found["lag_versions"], found["holders"]) == (3, 3, [servers[0]])
     assert found["coordinator"]["keys"] == 2
     assert {row["server"]: row["mark"] for row in found["partitions"]} == {servers[0]: 3, servers[1]: 5}
-    write_server(store, table.table, ServerRecord(servers[0], "of another session", 9, 0))
+    other = ServerRecord(servers[0], "of another session", 9, 0, created=table.created())
+    write_server(store, table.table, other)
     code, out, text = run(*status)
     assert (code, f"{servers[0]} has not reported" in text) == (1, True)
 

@@ -93,7 +93,8 @@ def test_a_server_without_a_record_and_earlier_versions(
         versions.end(version, FIRST_TS + version)
     with UpsertQueries(broker, store, mark_ttl_s=0) as queries:
         # Another session's record is none: the mark stays where it was ...
-        write_server(store, versions.table, ServerRecord(servers[1], "another session", 2000, 0))
+        other = ServerRecord(servers[1], "another session", 2000, 0, created=versions.created())
+        write_server(store, versions.table, other)
         with UpsertQueries(broker, store) as fresh, pytest.raises(NoMarkError, match=servers[1]):
             fresh.query(sql)  # ... and is unknown to who did not know it.
         assert live_session(store, servers[1]) != "another session"

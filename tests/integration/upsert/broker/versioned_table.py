@@ -13,6 +13,7 @@ from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.errors import QueryError
 from controller_client.helix import live_session
+from controller_client.helix.table_config import table_config_path
 from controller_client.upsert.columns import NIL, OFFSET, VALID_FROM, VALID_UNTIL
 from controller_client.upsert.creating import UpsertTable, create_upsert_table
 from controller_client.upsert.record import PartitionProgress, ServerRecord, write_server
@@ -100,8 +101,16 @@ class VersionedTable:
             write_server(
                 self.store,
                 self.table,
-                ServerRecord(instance, session, mark, FIRST_TS + max(mark, NIL), progress),
+                ServerRecord(
+                    *(instance, session, mark, FIRST_TS + max(mark, NIL), progress), created=self.created()
+                ),
             )
+
+    def created(self) -> int:
+        """Which table it is, as servers report it."""
+        created = self.store.creation_order(table_config_path(self.table))
+        assert created is not None
+        return created
 
     def end(self, version: int, at_ms: int, upto: int = 0) -> None:
         """Write a version's end, at an offset, into the updates topic; in place of the key coordinator."""

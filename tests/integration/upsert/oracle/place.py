@@ -126,14 +126,18 @@ class Place:
             f"{self.pinot.controller_url}/periodictask/run", params=task, timeout=60
         ).raise_for_status()
 
+    def check_running(self) -> None:
+        """Fail where no coordinator runs, with what it wrote."""
+        running = self._coordinators and self._coordinators[0].poll() is None
+        assert running, (self.folder / "coordinator.log").read_text()[-3000:]
+
     def wait_answered(self, *, validating: bool = False) -> None:
         """Wait until an answer is of all that was written."""
         self._newest.advance(self.input.read_on())
         expected = self._newest.total()
 
         def seen() -> bool:
-            running = self._coordinators and self._coordinators[0].poll() is None
-            assert running, (self.folder / "coordinator.log").read_text()[-3000:]
+            self.check_running()
             if validating:
                 self.validate()
             newest = self.reader.newest()

@@ -7,7 +7,9 @@ import pytest
 from controller_client.coordinator.generation import read_generation
 from controller_client.errors import ConflictError
 from tests.integration.upsert.oracle.conftest import MakePlace
+from tests.integration.upsert.oracle.history import Ends
 from tests.integration.upsert.oracle.keys import KEY
+from tests.integration.upsert.oracle.place import Place
 from tests.support.deleting import delete_realtime
 from tests.support.wait import wait_for
 
@@ -40,22 +42,12 @@ def test_a_table_made_again_with_another_key_shows_nothing_of_the_former(make_pl
         return True
 
     wait_for(create, "the table to be made again", _TIMEOUT_S, interval_s=1.0)
-    # A tombstone's key has no value: it names none of the new keys.
-    triples = {
-        (holder, account, value)
-        for partition, end in enumerate(place.input.read_on())
-        for _, holder, account, _, value, tombstone in place.input.rows(partition, 0, end)
-        if not tombstone
-    }
-    assert len(triples) > _KEYS
+    expected = _numbers(place, place.input.read_on())
+    assert expected[0] > _KEYS
     place.start_coordinator()
-    expected = (
-        len(triples),
-        sum(value for _, _, value in triples),
-        sum(account for _, account, _ in triples),
-    )
 
     def seen() -> bool:
+        place.check_running()
         newest = place.reader.newest()
         return newest is not None and newest.numbers == expected
 
@@ -64,10 +56,32 @@ def test_a_table_made_again_with_another_key_shows_nothing_of_the_former(make_pl
     assert former is not None
     assert generation is not None
     assert generation.since > former.base
-    # Until the new table's first version there is what was shown of the former one, and then no rows.
+    # A query that was under way when the former one went is of that; until the new one's first version there
+    # is no answer.
     place.reader.stop()
-    answered = {
-        (answer.versions[place.full_name] >= generation.since, answer.numbers)
-        for answer in place.reader.answers
+    right = {
+        version: _numbers(place, ends)
+        for version, ends in place.versions().items()
+        if version >= generation.since
     }
-    assert answered <= {(False, shown), (False, (0, 0, 0)), (True, expected)}
+    for answer in place.reader.answers:
+        version = answer.versions[place.full_name]
+        assert answer.numbers == (right[version] if version >= generation.since else shown)
+
+
+def _numbers(place: Place, ends: Ends) -> tuple[int, int, int]:
+    """What a query is to show of the records before some offsets.
+
+    All but tombstones have a key of their own; a tombstone's has no value, so that it names none of them.
+    """
+    triples = {
+        (holder, account, value)
+        for partition, end in enumerate(ends)
+        for _, holder, account, _, value, tombstone in place.input.rows(partition, 0, end)
+        if not tombstone
+    }
+    return (
+        len(triples),
+        sum(value for _, _, value in triples),
+        sum(account for _, account, _ in triples),
+    )

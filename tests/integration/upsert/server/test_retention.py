@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
-from controller_client.errors import QueryError
+from controller_client.errors import NotAppliedError, QueryError
+from controller_client.upsert.queries import UpsertQueries
 from tests.integration.upsert.server.conftest import MakeUpsertTable
 from tests.integration.upsert.server.upsert_table import UpsertTable
 from tests.support.wait import wait_for
@@ -20,11 +20,17 @@ Row = tuple[int, int]
 
 
 class _Watched:
-    """Asks at the table's mark, and compares with what may be seen while segments go."""
+    """Asks at the table's mark, and compares with what may be seen while segments go.
+
+    It asks as clients do, with the check that the broker queries all segments: one that is new it does not
+    query at once.
+    """
 
     def __init__(self, table: UpsertTable, old: dict[int, int]) -> None:
         self.table = table
         self._old = old
+        self._sql = f'SELECT part, "$kafkaOffset" FROM {table.name} LIMIT 1000000'
+        self._queries = UpsertQueries(table.broker, table.store, mark_ttl_s=0)
         self.answers = 0
 
     def is_new(self, row: Row) -> bool:
@@ -33,12 +39,12 @@ class _Watched:
 
     def ask(self) -> None:
         """A query sees all new rows of the version, and of the old ones none that is not in it."""
-        mark = self.table.mark()
         try:
-            seen = self.table.visible(mark)
-        except QueryError:
+            answer = self._queries.query(self._sql)
+        except (QueryError, NotAppliedError):
             return  # the broker asked for a segment that has gone: an error, and no wrong answer
-        model = self.table.model.visible[mark]
+        seen = [(int(partition), int(offset)) for partition, offset in answer.result.rows]
+        model = self.table.model.visible[answer.versions[self.table.full_name]]
         assert len(set(seen)) == len(seen)
         assert set(seen) <= model
         assert {row for row in model if self.is_new(row)} <= set(seen)
@@ -58,12 +64,11 @@ def test_retention_deletes_old_segments_under_queries(make_upsert_table: MakeUps
         _change(table, chance, keys=40)
     table.wait_checked(table.model.coordinate())
     table.wait_sealed(6)
-    before_segments, before_rows = set(table.segments()), set(table.all_rows())
-    before_version = table.mark()
     watched = _Watched(table, old)
-    watched.ask()
-    answers_before = watched.answers
-    assert answers_before == 1
+    before_segments, before_version = set(table.segments()), table.mark()
+    before_rows = _wait_whole(watched, before_version)
+    assert table.model.visible[before_version] <= before_rows
+    _wait_asked(watched, 1)
     assert not all(watched.is_new(row) for row in table.model.visible[before_version])
 
     table.ask_controller(
@@ -80,24 +85,17 @@ def test_retention_deletes_old_segments_under_queries(make_upsert_table: MakeUps
     table.wait_served()
     _wait_asked(watched, 5)
 
-    kept = set(table.all_rows())
-    lost = before_rows - kept
-    assert lost
-    assert not any(watched.is_new(row) for row in lost)
     # Today's version, and the one of before, which has rows in what is deleted.
-    assert lost & table.model.visible[before_version]
     for version in (before_version, table.mark()):
-        expected = sorted(table.model.visible[version] & kept)
-        wait_for(_sees(table, version, expected), f"the rows of version {version} that are kept", _TIMEOUT_S)
+        lost = before_rows - _wait_whole(watched, version)
+        assert lost & table.model.visible[before_version]
+        assert not any(watched.is_new(row) for row in lost)
 
     # Keys of which the row is deleted come again, and make no row twice.
     table.produce(0, [f"k{number}" for number in range(60)])
     version = table.model.coordinate()
     table.wait_mark(version)
-    kept = set(table.all_rows())
-    expected = sorted(table.model.visible[version] & kept)
-    assert len(expected) >= 60
-    wait_for(_sees(table, version, expected), f"the rows of version {version}", _TIMEOUT_S)
+    assert len(table.model.visible[version] & _wait_whole(watched, version)) >= 60
 
 
 def _jump(table: UpsertTable, step_ms: int) -> None:
@@ -122,11 +120,23 @@ def _wait_asked(watched: _Watched, more: int) -> None:
     wait_for(asked, f"{more} answers", _TIMEOUT_S)
 
 
-def _sees(table: UpsertTable, version: int, expected: list[Row]) -> Callable[[], bool]:
-    def sees() -> bool:
+def _wait_whole(watched: _Watched, version: int) -> set[Row]:
+    """Wait until a version shows just those of its rows that are there; returns all rows that are.
+
+    All rows younger than the retention have to be: a broker does not query a new segment at once.
+    """
+    table = watched.table
+    model = table.model.visible[version]
+    new = {row for row in model if watched.is_new(row)}
+    kept: set[Row] = set()
+
+    def whole() -> bool:
+        kept.clear()
         try:
-            return table.visible(version) == expected
+            kept.update(table.all_rows())
+            return new <= kept and table.visible(version) == sorted(model & kept)
         except QueryError:
             return False
 
-    return sees
+    wait_for(whole, f"the rows of version {version} that are kept", _TIMEOUT_S)
+    return kept

@@ -15,9 +15,13 @@ from tests.unit.memory_zookeeper import memory_store
 TABLE = TableName("t_REALTIME")
 
 
-def mark(version: int | None, segment: str | None = None) -> TableMark:
+CREATED = 3
+
+
+def mark(version: int | None, segment: str | None = None, *, created: int = CREATED) -> TableMark:
     progress = {0: PartitionProgress(segment, 7, version or 0)}
-    return TableMark(TABLE, {"A": None if version is None else ServerRecord("A", "s", version, 0, progress)})
+    record = ServerRecord("A", "s", version or 0, 0, progress, created=created)
+    return TableMark(TABLE, created, {"A": None if version is None else record})
 
 
 class Broker:
@@ -74,7 +78,7 @@ def test_segments_that_no_server_has_any_more_stay_needed() -> None:
     assert broker.take(mark(7)) == (1, {"a", "b"})
     # All are.
     broker.routed = set()
-    assert broker.take(TableMark(TABLE, {})) == (1, {"a", "b"})
+    assert broker.take(TableMark(TABLE, CREATED, {})) == (1, {"a", "b"})
     other = Broker()
     other.wanted, other.routed = {"a", "b"}, {"a"}
     with pytest.raises(NoMarkError, match="does not query b of"):
@@ -82,6 +86,17 @@ def test_segments_that_no_server_has_any_more_stay_needed() -> None:
     # Retention has deleted it.
     broker.routed = broker.wanted = {"a"}
     assert broker.take(mark(8)) == (8, {"a"})
+
+
+def test_nothing_is_kept_of_a_table_that_was_deleted() -> None:
+    broker = Broker()
+    broker.wanted = broker.routed = {"a"}
+    assert broker.take(mark(5)) == (5, {"a"})
+    with pytest.raises(NoMarkError, match="has not reported"):
+        broker.take(mark(None, created=CREATED + 1))
+    with pytest.raises(NoMarkError, match="has no live server"):
+        broker.take(TableMark(TABLE, None, {}))
+    assert broker.take(mark(2, created=CREATED + 2)) == (2, {"a"})
 
 
 def test_segments_without_rows_are_not_needed() -> None:

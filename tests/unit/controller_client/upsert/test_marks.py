@@ -5,9 +5,10 @@ import json
 import pytest
 
 from controller_client.common.names import TableName
+from controller_client.helix.table_config import table_config_path
 from controller_client.upsert.low_water_mark import NoMarkError, TableMark, read_mark
 from controller_client.upsert.record import PartitionProgress, ServerRecord, write_server
-from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper import PropertyStore, ZNRecord
 from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
 
 TABLE = TableName("t_REALTIME")
@@ -22,13 +23,30 @@ def server(zookeeper: MemoryZooKeeper, name: str, session: str = "s", **config: 
     put(zookeeper, f"CONFIGS/PARTICIPANT/{name}", simpleFields=config)
 
 
+def make_table(store: PropertyStore) -> None:
+    """Make it, or make it again."""
+    path = table_config_path(TABLE)
+    if created_of(store) is not None:
+        store.delete(path)
+    store.create(path, ZNRecord(TABLE))
+
+
+def created_of(store: PropertyStore) -> int | None:
+    return store.creation_order(table_config_path(TABLE))
+
+
 def view(zookeeper: MemoryZooKeeper, **states: str) -> None:
     put(zookeeper, f"EXTERNALVIEW/{TABLE}", mapFields={"t__0__0__x": states})
 
 
 def tell(store: PropertyStore, name: str, mark: int, session: str = "s", segment: str | None = None) -> None:
     progress = {0: PartitionProgress(segment, 7, mark)}
-    write_server(store, TABLE, ServerRecord(name, session, mark, 1000 + mark, progress))
+    created = created_of(store)
+    if created is None:
+        make_table(store)
+        created = created_of(store)
+    assert created is not None
+    write_server(store, TABLE, ServerRecord(name, session, mark, 1000 + mark, progress, created=created))
 
 
 def test_the_least_of_all_that_serve() -> None:
@@ -72,9 +90,22 @@ def test_servers_that_brokers_pass_over_do_not_count(config: dict[str, str]) -> 
 
 def test_a_table_without_servers_has_none() -> None:
     store, _ = memory_store()
-    assert read_mark(store, TABLE) == TableMark(TABLE, {})
+    assert read_mark(store, TABLE) == TableMark(TABLE, None, {})
     with pytest.raises(NoMarkError, match="it has no live server"):
         read_mark(store, TABLE).required()
+
+
+def test_what_was_told_of_a_table_that_was_deleted_does_not_count() -> None:
+    store, zookeeper = memory_store()
+    view(zookeeper, A="ONLINE")
+    server(zookeeper, "A")
+    tell(store, "A", 10)
+    assert read_mark(store, TABLE).version == 10
+    make_table(store)
+    found = read_mark(store, TABLE)
+    assert (found.version, found.silent, found.created) == (-1, ("A",), created_of(store))
+    tell(store, "A", 2)
+    assert read_mark(store, TABLE).version == 2
 
 
 def test_no_version_completed_yet() -> None:

@@ -19,16 +19,18 @@ from controller_client.upsert.record import (
 from controller_client.upsert.status import UpsertStatus
 from tests.unit.memory_zookeeper import memory_store
 
+CREATED = 3
 PROGRESS = {1: PartitionProgress(None, 5, 8), 0: PartitionProgress("t__0__3__x", 9, 7)}
 
 
 def status(coordinator: CoordinatorRecord | None, **servers: ServerRecord | None) -> UpsertStatus:
     state = CoordinatorState(coordinator, None, has_begun=False)
-    return UpsertStatus(TableMark(TableName("t_REALTIME"), servers), state, now_ms=20_000)
+    return UpsertStatus(TableMark(TableName("t_REALTIME"), CREATED, servers), state, now_ms=20_000)
 
 
 def test_lag_and_who_holds_the_mark() -> None:
-    fast, slow = ServerRecord("A", "s", 9, 19_000, PROGRESS), ServerRecord("B", "s", 7, 12_500)
+    fast = ServerRecord("A", "s", 9, 19_000, PROGRESS, created=CREATED)
+    slow = ServerRecord("B", "s", 7, 12_500, created=CREATED)
     found = status(CoordinatorRecord(1, 0, 10, 19_900, 1234), A=fast, B=slow)
     assert (found.lag_versions, found.lag_s, found.is_well) == (3, 7.5, True)
     assert found.rows() == [
@@ -43,14 +45,14 @@ def test_lag_and_who_holds_the_mark() -> None:
 
 
 def test_nothing_is_behind() -> None:
-    record = ServerRecord("A", "s", 9, 1, PROGRESS)
+    record = ServerRecord("A", "s", 9, 1, PROGRESS, created=CREATED)
     found = status(CoordinatorRecord(1, 0, 9), A=record)
     assert (found.lag_versions, found.lag_s, found.mark.holders) == (0, 0.0, ())
     assert "behind" not in "\n".join(found.lines())
 
 
 def test_a_server_that_told_nothing() -> None:
-    found = status(None, A=ServerRecord("A", "s", 9, 1), B=None)
+    found = status(None, A=ServerRecord("A", "s", 9, 1, created=CREATED), B=None)
     assert (found.is_well, found.lag_versions, found.lag_s) == (False, None, None)
     text = "\n".join(found.lines())
     assert "no mark: B has not reported" in text

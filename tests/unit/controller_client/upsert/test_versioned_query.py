@@ -29,6 +29,11 @@ def test_segments_that_the_broker_does_not_query(routed: set[str], text: str) ->
         check(routed, {"a", "b", "new"})
 
 
+def test_a_table_that_is_gone_has_no_answer() -> None:
+    with pytest.raises(PartialResultError, match="t_REALTIME was deleted while it was queried"):
+        check({"a"}, set())
+
+
 def test_all_are_queried_or_deleted() -> None:
     check({"a", "b", "new"}, {"a", "b", "new"})
     check({"a"}, {"a"})

@@ -11,6 +11,7 @@ import pytest
 
 from controller_client.common.names import TableName
 from controller_client.errors import UnreachableError
+from controller_client.helix.table_config import table_config_path
 from controller_client.upsert.low_water_mark import NoMarkError
 from controller_client.upsert.record import PartitionProgress, ServerRecord, write_server
 from controller_client.upsert.rewriting import RefusedQueryError
@@ -59,6 +60,8 @@ class WatchedZooKeeper(MemoryZooKeeper):
 
     def put(self, path: str, **fields: object) -> None:
         is_new = f"/c/{path}" not in self.znodes
+        if is_new:
+            self.created.append(f"/c/{path}")
         self.znodes[f"/c/{path}"] = (json.dumps({"id": path, **fields}).encode(), 0)
         self._call(f"/c/{path}", comes_or_goes=is_new)
 
@@ -142,8 +145,9 @@ class World:
     ) -> None:
         progress = {0: PartitionProgress(segment, 1, mark)}
         cuts = self.by_option if by_option is None else by_option
-        record = ServerRecord("A", "s", mark, 0, progress, cuts)
-        write_server(self.store, TableName(f"{table}_REALTIME"), record)
+        name = TableName(f"{table}_REALTIME")
+        created = self.store.creation_order(table_config_path(name)) or 0
+        write_server(self.store, name, ServerRecord("A", "s", mark, 0, progress, cuts, created=created))
 
     def version(self, name: str = "u", sql: str = "", **options: str) -> int | None:
         return version_of_query(self.knowledge, name, Asked(sql, options))
@@ -276,7 +280,10 @@ def test_a_table_that_is_dropped_and_made_again(world: World) -> None:
     world.knowledge.refresh()
     assert world.version() is None
     world.zookeeper.table("u_REALTIME", **CUSTOM)
-    assert world.version() == 3, "at once, without a refresh"
+    with pytest.raises(NoMarkError, match="A has not reported"):
+        world.version()  # what it reported is of the former one
+    world.tell(4)
+    assert world.version() == 4, "at once, without a refresh"
     world.zookeeper.table("u_REALTIME")
     world.knowledge.refresh()
     assert world.version() is None
