@@ -12,6 +12,7 @@ import requests
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.upsert.creating import create_upsert_table
+from controller_client.upsert.low_water_mark import read_mark
 from controller_client.upsert.record import LOCK
 from controller_client.zookeeper import PropertyStore, TableLock
 from tests.integration.upsert.oracle.feed import Feed
@@ -27,7 +28,7 @@ from tests.support.kafka_topics import Topic
 from tests.support.pinot_services import HOSTED_TENANT
 from tests.support.realtime_tables import TRANSACTIONAL, planned_upsert, realtime_schema, realtime_table
 from tests.support.spark import LOCAL_SPARK
-from tests.support.wait import wait_for
+from tests.support.wait import add_describer, remove_describer, wait_for
 
 PARTITIONS = 4
 _TIMEOUT_S = 900.0
@@ -71,6 +72,7 @@ class Place:
         self._coordinators: list[subprocess.Popen[bytes]] = []
         self._rows_per_segment = rows_per_segment
         self.create(list(KEY))
+        add_describer(self._describe)
 
     def create(self, key: Sequence[str]) -> None:
         """Make the table, or make it again after it was deleted."""
@@ -167,12 +169,24 @@ class Place:
 
     def close(self) -> None:
         """End what runs and drop what was made."""
+        remove_describer(self._describe)
         self.reader.stop()
         while self._coordinators:
             self.kill_coordinator()
         delete_realtime(self.client, self.full_name)
         self._topic.delete()
         self.updates.delete()
+
+    def _describe(self) -> str:
+        """What the table's answers and its coordinator were last, for a wait that fails."""
+        log = self.folder / "coordinator.log"
+        return "\n".join(
+            [
+                f"--- {self.name}: {read_mark(self.store, self.full_name)}",
+                f"--- last answer: {self.reader.newest()}; last refusal: {self.reader.refused[-1:]}",
+                f"--- its coordinator: {log.read_text()[-2000:] if log.exists() else ''}",
+            ]
+        )
 
     def _start(
         self, *options: str, spark: Mapping[str, str] | None = None, checkpoint: str = "checkpoint"
