@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import logging
 import os
 import re
@@ -126,10 +127,25 @@ def _start(make_flags: Callable[[], list[str]], *, is_role: bool = False) -> Non
                 remedy="Look at the lines that the JVM wrote to stderr; a heap larger than the free memory, "
                 "or a wrong option, is the usual cause.",
             ) from error
+        _part_collectors()
         _started, _class_folder = jars, next(iter(folders), None)
         with suppress(PinotPluginError):  # a build of one's own may have any version
             warn_if_untested(PinotVersion.parse(jars.version))
         logger.info("JVM started: Java %s, Pinot %s (%s)", java.version_text, jars.version, jars.origin)
+
+
+def _part_collectors() -> None:
+    """Leave each garbage collector to itself.
+
+    JPype has Python collect all it has after each of Java's collections (a twentieth of the time of a server
+    that ingests), and Java, by ``System.gc()``, after Python's where the process has grown, as one does that
+    maps segments.
+    """
+    import _jpype
+
+    # Without it JPype takes Python for one that collects from the first time on, and asks no more for it.
+    with suppress(ValueError):
+        gc.callbacks.remove(_jpype._collect)  # noqa: SLF001  # it has no other switch
 
 
 def running_jars() -> JarSet | None:

@@ -12,10 +12,10 @@ engine; rows are in random partitions).
   the answer that sees it; each answer's version shows which rows it sees, the newest row of a partition
   where there are no versions. The processor's time a row is of the server, the coordinator, and the
   machine: Kafka, the producer and the looks are in that.
-* ``queries``: through the stock broker, at rest (the tables in turns) and while rows come (to the table
-  that is asked); a table with upsert counts keys, the one without counts rows. Joins where upsert tables
-  are queried by option (Pinot 1.3 and later); each joins its best rows with all of them, of which
-  ``plain`` has several a key.
+* ``queries``: through the stock broker, ours through one with the hook ``upsert``, at rest (the tables in
+  turns) and while rows come (to the table that is asked); a table with upsert counts keys, the one without
+  counts rows. Joins where upsert tables are queried by option (Pinot 1.3 and later); each joins its best rows
+  with all of them, of which ``plain`` has several a key.
 * ``memory``: of servers after full collections, and of coordinators.
 * ``restarts``: of the server, until it answers as before; of the coordinator, until rows are seen that
   came while it was away.
@@ -37,6 +37,7 @@ from benchmarks.hosted_server import Server
 from benchmarks.place import open_place
 from benchmarks.tables import save, show
 from benchmarks.upsert.asking import at_rest, check, while_rows_come
+from benchmarks.upsert.broker import hosted_broker
 from benchmarks.upsert.contenders import Contender, Versioned
 from benchmarks.upsert.keeping import memory, restarts
 from benchmarks.upsert.rows import catch_up, fill, freshness
@@ -59,6 +60,8 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=200_000)
     parser.add_argument("--rows", type=int, default=1_000_000, help="before the tables are made; >= keys")
     parser.add_argument("--rows-per-segment", type=int, default=180_000)
+    parser.add_argument("--stock-broker", action="store_true", help="ask ours by UpsertQueries, too")
+    parser.add_argument("--pauseless", action="store_true", help="all tables; Pinot 1.4 and later")
     parser.add_argument("--rates", default="10000", help="rows/s of the freshness, e.g. 10000,30000")
     parser.add_argument("--seconds", type=int, default=30, help="of each rate")
     parser.add_argument("--look-s", type=float, default=0.1, help="between two looks at the freshness")
@@ -118,7 +121,12 @@ def _start(arguments: argparse.Namespace, folder: Path, at_end: ExitStack) -> li
     kafka = session.kafka
     place = at_end.enter_context(open_place(folder, arguments.port_base))
     store = at_end.enter_context(PropertyStore(place.cluster.zookeeper_address, place.cluster.cluster_name))
-    options = " ".join((arguments.java_opts, *logging_options(level="warn")))
+    quiet = " ".join(logging_options(level="warn"))
+    options = f"{arguments.java_opts} {quiet}"
+    broker = None
+    if not arguments.stock_broker and _OURS in arguments.tables:
+        port = arguments.port_base + 30
+        broker = at_end.enter_context(hosted_broker(place, folder / "broker", port, quiet))
     tables: list[Contender] = []
     for number, name in enumerate(arguments.tables.split(",")):
         assert name in _TABLES, f"{name} is none of {', '.join(_TABLES)}"
@@ -127,10 +135,10 @@ def _start(arguments: argparse.Namespace, folder: Path, at_end: ExitStack) -> li
         at_end.callback(server.stop)
         server.start()
         server.take_tenant()
-        sizes = (arguments.keys, arguments.rows_per_segment)
+        sizes = (arguments.keys, arguments.rows_per_segment, arguments.pauseless)
         if name.startswith(_OURS):
             engine = name.removeprefix(_OURS)
-            tables.append(Versioned(server, kafka, *sizes, store, engine, arguments.coordinator))
+            tables.append(Versioned(server, kafka, *sizes, store, broker, engine, arguments.coordinator))
         else:
             tables.append(Contender(server, kafka, *sizes))
         at_end.callback(tables[-1].close)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks.hosted_server import Server
 from benchmarks.upsert.feed import PARTITIONS, Feed
-from controller_client.broker.client import QueryResult
+from controller_client.broker.client import BrokerClient, QueryResult
 from controller_client.errors import PinotPluginError
 from controller_client.models import Schema, TableConfig
 from controller_client.upsert.creating import create_upsert_table
@@ -34,6 +34,7 @@ from tests.support.spark import LOCAL_SPARK
 
 _TIMEOUT_S = 120.0
 _MIB = 2**20
+_NEAR = 10_000
 _SPARK = {**LOCAL_SPARK, "spark.driver.memory": "1500m"}
 
 
@@ -43,7 +44,7 @@ class Look:
 
     Attributes:
         at_s: When its answer was there, seconds since 1970.
-        ends: By partition the offset after the newest row that it saw; unused where there is a version.
+        ends: By partition the offset after the newest row that it saw, which a version may leave behind.
         version: That it was answered at.
     """
 
@@ -60,13 +61,16 @@ class Contender:
         kafka: The Kafka.
         keys: How many keys there are.
         rows_per_segment: A partition's segment is sealed when it has this many.
+        pauseless: Whether the next segment consumes while one is built (Pinot 1.4 and later).
     """
 
-    def __init__(self, server: Server, kafka: Kafka, keys: int, rows_per_segment: int) -> None:
+    def __init__(
+        self, server: Server, kafka: Kafka, keys: int, rows_per_segment: int, pauseless: bool
+    ) -> None:
         self.name, self.server, self.kafka = server.name, server, kafka
         self.topic = Topic(kafka.bootstrap, self.name, PARTITIONS)
         self.feed = Feed(self.topic, keys, by_key=self.name == "pinot")
-        self._rows_per_segment = rows_per_segment
+        self._rows_per_segment, self._pauseless = rows_per_segment, pauseless
 
     def create(self) -> None:
         """Make the table: it reads its topic from the beginning."""
@@ -88,8 +92,7 @@ class Contender:
             result = self.query(_how_far(since_ms))
         except PinotPluginError:  # nothing is served yet
             return Look(time.time(), (0,) * PARTITIONS)
-        seen = {int(part): int(last) + 1 for part, last in result.rows}
-        return Look(time.time(), tuple(seen.get(part, 0) for part in range(PARTITIONS)))
+        return Look(time.time(), _ends(result))
 
     def has_all(self, look: Look) -> bool:
         """Whether all rows were seen that were written."""
@@ -137,6 +140,7 @@ class Contender:
             rows_per_segment=self._rows_per_segment * PARTITIONS,
             tenant=self.name,
             keeps_all=True,
+            pauseless=self._pauseless,
         )
         config["tableIndexConfig"].update(loadMode="MMAP", noDictionaryColumns=["value", "seq", "ts"])
         return config
@@ -150,7 +154,9 @@ class Versioned(Contender):
         kafka: The Kafka.
         keys: How many keys there are.
         rows_per_segment: A partition's segment is sealed when it has this many.
+        pauseless: As of any table.
         store: The cluster's property store.
+        broker: One with the hook ``upsert``; None: the stock one is asked, by ``UpsertQueries``.
         engine: Of the key coordinator.
         options: Of it.
     """
@@ -161,12 +167,14 @@ class Versioned(Contender):
         kafka: Kafka,
         keys: int,
         rows_per_segment: int,
+        pauseless: bool,
         store: PropertyStore,
+        broker: BrokerClient | None,
         engine: str,
         options: Sequence[str],
     ) -> None:
-        super().__init__(server, kafka, keys, rows_per_segment)
-        self._store, self._engine, self._options = store, engine, options
+        super().__init__(server, kafka, keys, rows_per_segment, pauseless)
+        self._store, self._broker, self._engine, self._options = store, broker, engine, options
         self._queries = UpsertQueries(server.place.broker, store)
         self._coordinator: subprocess.Popen[bytes] | None = None
         self._updates = f"{self.name}_REALTIME.updates"
@@ -189,23 +197,34 @@ class Versioned(Contender):
 
     def query(self, sql: str) -> QueryResult:
         """Ask at the table's mark."""
-        return self._queries.query(sql.format(table=self.name)).result
+        return self._ask(sql)[0]
+
+    def _ask(self, sql: str) -> tuple[QueryResult, int]:
+        """Return the answer, and the version that it is of."""
+        text = sql.format(table=self.name)
+        if self._broker is None:
+            answer = self._queries.query(text)
+            result, versions = answer.result, answer.versions
+        else:
+            result = self._broker.query(text)
+            versions = result.versions
+        return result, next(iter(versions.values()))
 
     def look(self, since_ms: int) -> Look:
         """Ask the same as of the others, and keep the version of the answer."""
         assert self._coordinator is not None
         assert self._coordinator.poll() is None, f"look at {self.server.folder / 'coordinator.log'}"
-        nothing = (0,) * PARTITIONS
         try:
-            answer = self._queries.query(_how_far(since_ms).format(table=self.name))
+            result, version = self._ask(_how_far(since_ms))
         except PinotPluginError:  # no version is complete yet
-            return Look(time.time(), nothing)
-        return Look(time.time(), nothing, next(iter(answer.versions.values())))
+            return Look(time.time(), (0,) * PARTITIONS)
+        return Look(time.time(), _ends(result), version)
 
     def has_all(self, look: Look) -> bool:
         """Whether the version of the answer covers all rows that were written."""
-        if look.version is None:
-            return False
+        far = any(end - seen > _NEAR for seen, end in zip(look.ends, self.feed.ends, strict=True))
+        if look.version is None or far:
+            return False  # without a look into Kafka, of which others have none
         newest = [each.newest_up_to(look.version) for each in self._ends]
         return [end.end if end else 0 for end in newest] == self.feed.ends
 
@@ -251,6 +270,11 @@ class Versioned(Contender):
         table = find_table(self._store, self.name)
         assert table is not None
         return [VersionEnds(table.stream, self._updates, part) for part in range(PARTITIONS)]
+
+
+def _ends(result: QueryResult) -> tuple[int, ...]:
+    seen = {int(part): int(last) + 1 for part, last in result.rows}
+    return tuple(seen.get(part, 0) for part in range(PARTITIONS))
 
 
 def _how_far(since_ms: int) -> str:
