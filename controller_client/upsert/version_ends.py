@@ -74,13 +74,17 @@ class VersionEnds:
         """The last end for which something holds that holds for all ends before it."""
         low, high = self._range()
         best: VersionEnd | None = None
-        while low < high:
-            middle = (low + high) // 2
-            found = self._next_end(middle, high)
-            if found is not None and holds(found[1]):
-                low, best = found[0] + 1, found[1]
-            else:
-                high = middle
+        try:
+            while low < high:
+                middle = (low + high) // 2
+                found = self._next_end(middle, high)
+                if found is not None and holds(found[1]):
+                    low, best = found[0] + 1, found[1]
+                else:
+                    high = middle
+        finally:
+            # Else it fetches all that comes, a hundred times a second, until the next look.
+            self._consumer.unassign()
         return best
 
     def _range(self) -> tuple[int, int]:

@@ -153,9 +153,12 @@ class TableState:
         since = self._checkpoint.since(rows.name, rows.folder)
         with self._changed:
             partition, log = self._open(number)
-            is_new, upto = partition.rows_of(rows.name) is None, log.summary().next or 0
-        if is_new:
-            # The long way goes without the lock; what comes meanwhile is in the log.
+            before, upto = partition.rows_of(rows.name), log.summary().next or 0
+            taken_over = [each.copy() for each in before.values()] if before else None
+        # The long way goes without the lock; what comes meanwhile is in the log, or in the other copy.
+        if taken_over is not None:
+            rows.take_over(*taken_over)
+        else:
             _replay(log, rows, since)
             since = max(since, upto)
         mine = sign(rows.folder)
@@ -174,11 +177,15 @@ class TableState:
         """
         with self._changed:
             partition, log = self._open(number)
+            if partition.rows_of(part.name) is not None:
+                return
+            upto = log.summary().next or 0
+        # As for a sealed segment.
+        events = _events_from(log, part.first)
+        with self._changed:
             if partition.rows_of(part.name) is None:
-                events = EventColumns.of(
-                    message for _, message in log.read(row=part.first) if isinstance(message, Events)
-                )
-                partition.attach_consuming(part, events.where(events.offsets >= part.first))
+                later = _events_from(log, part.first, since=upto)
+                partition.attach_consuming(part, events.plus(later))
                 self._changed.notify_all()
 
     def detach(self, names: Collection[str]) -> None:
@@ -283,6 +290,14 @@ class TableState:
             self._logs[number] = log
             self._partitions[number] = Partition(log.summary())
         return self._partitions[number], self._logs[number]
+
+
+def _events_from(log: UpdatesLog, row: int, *, since: int = 0) -> EventColumns:
+    """The events in a log, from an offset of it on, about rows from one on."""
+    events = EventColumns.of(
+        message for _, message in log.read(since, row=row) if isinstance(message, Events)
+    )
+    return events.where(events.offsets >= row)
 
 
 def _replay(log: UpdatesLog, rows: SealedRows, since: int) -> None:

@@ -38,6 +38,7 @@ _OFFSET = struct.Struct("<q")
 _FULL = re.compile(r"(\d+)-(\d+)-(-?\d+)-(-?\d+)-(\d+)\.log")
 _OPEN = re.compile(r"(\d+)\.open")
 _FILE_BYTES = 64 << 20
+_PLACE_BYTES = 256 << 10
 
 
 @dataclass(frozen=True)
@@ -87,14 +88,17 @@ class UpdatesLog:
     Args:
         folder: Its own; made where it is not there. What a crash left torn at the end is cut off.
         file_bytes: A file of this size is full.
+        place_bytes: Who reads from an offset on reads at most so much before it, of the file that grows.
 
     Raises:
         OSError: The disk refuses.
     """
 
-    def __init__(self, folder: Path, *, file_bytes: int = _FILE_BYTES) -> None:
+    def __init__(
+        self, folder: Path, *, file_bytes: int = _FILE_BYTES, place_bytes: int = _PLACE_BYTES
+    ) -> None:
         self._folder = folder
-        self._file_bytes = file_bytes
+        self._file_bytes, self._place_bytes = file_bytes, place_bytes
         self._lock = threading.Lock()
         folder.mkdir(parents=True, exist_ok=True)
         self._full = sorted(_full_files(folder), key=lambda file: file.first)
@@ -103,6 +107,8 @@ class UpdatesLog:
         self._size = 0
         self._synced = 0
         self._open = LogSummary()
+        self._places: list[tuple[int, int]] = []
+        """Of the file that grows, every now and then: a next offset, and the bytes that are before it."""
         unfinished = sorted((int(path.stem), path) for path in folder.iterdir() if _OPEN.fullmatch(path.name))
         for first, path in unfinished:
             self._recover(first, path)
@@ -140,6 +146,8 @@ class UpdatesLog:
         with self._lock:
             self._size += len(data)
             self._open = summary
+            if self._size - (self._places[-1][1] if self._places else 0) >= self._place_bytes:
+                self._places.append((summary.next or 0, self._size))
         if self._size >= self._file_bytes:
             self._finish_file()
 
@@ -170,13 +178,14 @@ class UpdatesLog:
             DataError: A full file is corrupt; the one that grows is checked when it is opened.
         """
         with self._lock:
-            files: list[tuple[_File, int | None]] = [(file, None) for file in self._full]
+            files: list[tuple[_File, slice]] = [(file, slice(None)) for file in self._full]
             if self._path and self._size:
-                files.append((_File(self._path, self._first, self._open), self._size))
-        for file, size in files:
+                begin = max((place for following, place in self._places if following <= since), default=0)
+                files.append((_File(self._path, self._first, self._open), slice(begin, self._size)))
+        for file, part in files:
             if (file.summary.next or 0) <= since or file.summary.greatest_row < row:
                 continue
-            content, end = self._content(file)[:size], 0
+            content, end = self._content(file, part), 0
             for offset, value, end in _records(content):  # noqa: B007  # where the last one ends
                 if offset >= since:
                     yield offset, decode(value, where=f"offset {offset} in {file.path}")
@@ -188,13 +197,13 @@ class UpdatesLog:
                     "again",
                 )
 
-    def _content(self, file: _File) -> bytes:
+    def _content(self, file: _File, part: slice) -> bytes:
         try:
-            return file.path.read_bytes()
+            return _part_of(file.path, part)
         except FileNotFoundError:
             # It became full, and got its other name, or it is older than the retention now.
             with self._lock:
-                return b"".join(each.path.read_bytes() for each in self._full if each.first == file.first)
+                return b"".join(_part_of(each.path, part) for each in self._full if each.first == file.first)
 
     def drop_before(self, time_s: float) -> None:
         """Delete full files that were last written before a time, in seconds since 1970.
@@ -234,7 +243,15 @@ class UpdatesLog:
             target = self._path.rename(self._folder / name)
             self._full.append(_File(target, self._first, found))
             self._path, self._size, self._synced, self._open = None, 0, 0, LogSummary()
+            self._places = []
         _sync_folder(self._folder)
+
+
+def _part_of(path: Path, part: slice) -> bytes:
+    begin, end = part.start or 0, part.stop
+    with path.open("rb") as stream:
+        stream.seek(begin)
+        return stream.read(-1 if end is None else end - begin)
 
 
 def _full_files(folder: Path) -> Iterator[_File]:

@@ -112,5 +112,6 @@ def test_a_version_is_there_as_a_whole_or_not_at_all(kafka: Kafka) -> None:
             2,
             4,
         ]
+        assert ends._consumer.assignment() == [], "it fetches nothing between two looks"
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     admin.delete_topics([name])[name].result(_TIMEOUT_S)
