@@ -47,16 +47,25 @@ def at_rest(tables: Sequence[Contender], rounds: int, repeat: int) -> list[dict[
 def while_rows_come(
     tables: Sequence[Contender], rate: int, seconds: float, rounds: int
 ) -> list[dict[str, object]]:
-    """Write rows to one table after the other, and ask it meanwhile; as :func:`at_rest`."""
+    """Write rows to one table after the other, and ask it meanwhile; as :func:`at_rest`.
+
+    Each query has the same part of the seconds, so that slow ones leave the quick ones as many times as they
+    would have alone.
+    """
     times: Times = {}
     for number in range(rounds):
         for table in tables if number % 2 else reversed(tables):
-            with running(lambda table=table: table.feed.steady(rate, seconds + _WARM_UP_S)) as done:  # type: ignore[misc]
-                began_s = time.monotonic()
-                while not done.is_set():
-                    for kind in _kinds():
-                        _ask(table, kind, times if time.monotonic() - began_s > _WARM_UP_S else {})
+            with running(lambda table=table: table.feed.steady(rate, seconds + _WARM_UP_S)):  # type: ignore[misc]
+                _ask_for(table, _WARM_UP_S, {})
+                _ask_for(table, seconds, times)
     return _rows(tables, times)
+
+
+def _ask_for(table: Contender, seconds: float, times: Times) -> None:
+    began_s, kinds = time.monotonic(), _kinds()
+    for number, kind in enumerate(kinds, 1):
+        while time.monotonic() < began_s + seconds * number / len(kinds):
+            _ask(table, kind, times)
 
 
 def check(tables: Sequence[Contender], keys: int, rows: int, timeout_s: float) -> None:
