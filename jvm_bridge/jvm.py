@@ -141,11 +141,11 @@ def _part_collectors() -> None:
     that ingests), and Java, by ``System.gc()``, after Python's where the process has grown, as one does that
     maps segments.
     """
-    import _jpype
+    import jpype
 
     # Without it JPype takes Python for one that collects from the first time on, and asks no more for it.
     with suppress(ValueError):
-        gc.callbacks.remove(_jpype._collect)  # noqa: SLF001  # it has no other switch
+        gc.callbacks.remove(jpype._jpype._collect)  # noqa: SLF001  # it has no other switch
 
 
 def running_jars() -> JarSet | None:
