@@ -81,19 +81,22 @@ def main() -> None:
     load = os.getloadavg()[0]
     # So that what was started ends with it.
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(128 + signal.SIGTERM))
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as at_end:
-        results = run(arguments, Path(folder), at_end)
-    for name, rows in results.items():
-        print(name)
-        show(rows)
-    settings = {name: value for name, value in vars(arguments).items() if name != "json"}
-    save(arguments.json, {"load before": load, "settings": settings, **results})
-
-
-def run(arguments: argparse.Namespace, folder: Path, at_end: ExitStack) -> Results:
-    """Start everything and measure; what was started ends with the stack."""
-    tables = _start(arguments, folder, at_end)
     results: Results = {"catch-up": [], "freshness": []}
+    try:
+        with tempfile.TemporaryDirectory() as folder, ExitStack() as at_end:
+            run(arguments, Path(folder), at_end, results)
+    finally:  # an hour's results are not lost for a failure at its end
+        results = {name: rows for name, rows in results.items() if rows}
+        for name, rows in results.items():
+            print(name)
+            show(rows)
+        settings = {name: value for name, value in vars(arguments).items() if name != "json"}
+        save(arguments.json, {"load before": load, "settings": settings, **results})
+
+
+def run(arguments: argparse.Namespace, folder: Path, at_end: ExitStack, results: Results) -> None:
+    """Start everything, measure, and fill the results; what was started ends with the stack."""
+    tables = _start(arguments, folder, at_end)
     wait_s = arguments.timeout_s
     for table in tables:
         results["catch-up"].append(_told(catch_up(table, arguments.rows, wait_s)))
@@ -112,7 +115,6 @@ def run(arguments: argparse.Namespace, folder: Path, at_end: ExitStack) -> Resul
         check(tables, arguments.keys, tables[0].feed.sent, wait_s)
     results["memory"] = memory(tables, arguments.keys)
     results["restarts"] = restarts(tables, wait_s)
-    return {name: rows for name, rows in results.items() if rows}
 
 
 def _start(arguments: argparse.Namespace, folder: Path, at_end: ExitStack) -> list[Contender]:
