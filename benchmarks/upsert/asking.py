@@ -19,7 +19,8 @@ _QUERIES = {
     "top N": "select id, value from {table} where value > 500000 order by value desc limit 10",
 }
 _JOINING = (  # plain has more rows than Pinot allows by default, in number and in time
-    "SET useMultistageEngine = true; SET maxRowsInJoin = 100000000; SET timeoutMs = 120000; "
+    "SET useMultistageEngine = true; SET maxRowsInJoin = 100000000; "
+    "SET maxRowsInWindow = 100000000; SET timeoutMs = 120000; "
 )
 _JOINS = {
     "join": _JOINING + "select a.team, count(*), sum(b.value) from {table} b "
