@@ -10,6 +10,7 @@ from controller_client.helix import live_session
 from controller_client.upsert.record import read_servers
 from tests.integration.upsert.server.conftest import MakeUpsertTable
 from tests.integration.upsert.server.upsert_table import UpsertTable
+from tests.support.needs import Need, needs
 from tests.support.wait import wait_for
 
 _TIMEOUT_S = 300.0
@@ -74,6 +75,28 @@ def test_segments_are_sealed_reloaded_and_moved(make_upsert_table: MakeUpsertTab
         _TIMEOUT_S,
     )
     _change(table, chance)
+    table.wait_served()
+    table.wait_checked(_complete(table))
+    table.check(_complete(table))
+
+
+@needs(Need.PAUSELESS_TABLES)
+def test_segments_of_a_pauseless_table_are_sealed_while_versions_come(
+    make_upsert_table: MakeUpsertTable,
+) -> None:
+    chance = random.Random(_SEED)
+    table = make_upsert_table(rows_per_segment=50, pauseless=True)
+    for _ in range(14):  # each version is seen while a segment is built, or beside one that is
+        _change(table, chance)
+        table.wait_checked(_complete(table))
+    table.wait_sealed(6)
+    _change(table, chance)
+    table.check(_complete(table))
+
+    table.pinot.kill("hosted_1")
+    for _ in range(4):
+        _change(table, chance)
+    table.pinot.start("hosted_1")
     table.wait_served()
     table.wait_checked(_complete(table))
     table.check(_complete(table))

@@ -45,6 +45,7 @@ class UpsertTable:
         partitions: Of the input topic.
         rows_per_segment: A segment is sealed when it has so many.
         replicas: On how many servers.
+        pauseless: Whether the next segment consumes while one is built (Pinot 1.4 and later).
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class UpsertTable:
         partitions: int = 2,
         rows_per_segment: int = 100_000,
         replicas: int = 2,
+        pauseless: bool = False,
     ) -> None:
         self.name = f"upsert_{uuid.uuid4().hex[:8]}"
         self.full_name = TableName(f"{self.name}_REALTIME")
@@ -77,6 +79,7 @@ class UpsertTable:
             tenant=HOSTED_TENANT,
             peers=replicas > 1,
             keeps_all=True,
+            pauseless=pauseless,
             stream=TRANSACTIONAL,
         )
         schema = realtime_schema(self.name, {"key": "STRING", "part": "INT"}, {"value": "LONG"})
