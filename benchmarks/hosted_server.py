@@ -171,7 +171,7 @@ class Server:
     def _healthy(self) -> bool:
         try:
             return requests.get(f"http://{HOST}:{self.port + 1}/health", timeout=5).text == "OK"
-        except requests.ConnectionError:
+        except (requests.ConnectionError, requests.Timeout):
             return False
 
     def _properties(self) -> dict[str, str]:

@@ -187,8 +187,8 @@ def test_a_run_without_a_fitting_minion_says_which_tag_and_what_to_start(
 def test_ctrl_c_leaves_the_table_as_it_was_and_the_next_run_takes_all(
     pinotctl: Pinotctl, ingestion_table: IngestionTable, tmp_path: Path
 ) -> None:
-    for n in range(4):
-        write_numbers(tmp_path / "in", f"{n}.csv", n * 20_000, 20_000)
+    for n in range(16):
+        write_numbers(tmp_path / "in", f"{n}.csv", n * 5_000, 5_000)
     staging = tmp_path / "staging"
     table = ingestion_table.create().register(
         tmp_path / "in", "csv", outputDirURI=f"file://{staging}", taskMaxNumFilesPerTask="1"

@@ -18,9 +18,11 @@ from tests.support.full import FULL
 from tests.support.needs import Need, needs
 from tests.support.pinot_services import HOSTED_ADDRESSES
 from tests.support.summary import SUMMARY
+from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
+_TIMEOUT_S = 300.0
 _HOSTED_2 = HOSTED_ADDRESSES["hosted_2"][0]
 
 
@@ -153,11 +155,13 @@ def test_every_join_is_of_one_version_of_each_table(
     reader = Reader(pinot, sql, useMultistageEngine=True)
     reader.start()
     try:
+        _wait_joined(reader, places)
         for fault in _FAULTS:
             b.feed.update(size.keys, size.chunk)
             fault(a, size)
             for place in places:
                 place.wait_answered(validating=fault is _kafka_killed)
+            _wait_joined(reader, places)
     finally:
         reader.stop()
         for place in places:
@@ -174,6 +178,20 @@ def test_every_join_is_of_one_version_of_each_table(
     assert len(expected) > len(_FAULTS)
     rest = f"{len(answers):,} answers of {len(expected):,} pairs of versions"
     _add_line(f"joins, seed {a.seed}", size, _FAULTS, rest)
+
+
+def _wait_joined(reader: Reader, places: Sequence[Place]) -> None:
+    """Wait until a join is of versions that the tables' readers have seen: each fault has an answer."""
+    seen = [place.reader.newest() for place in places]
+    versions = {name: version for answer in seen if answer for name, version in answer.versions.items()}
+
+    def joined() -> bool:
+        newest = reader.newest()
+        return newest is not None and all(
+            newest.versions[name] >= version for name, version in versions.items()
+        )
+
+    wait_for(joined, f"a join at {versions}, refused: {reader.refused[-3:]}", _TIMEOUT_S)
 
 
 def _joins(a: Place, b: Place, pairs: set[tuple[int, int]]) -> Mapping[tuple[int, int], tuple[int, ...]]:

@@ -25,8 +25,8 @@ def make_upsert_table(pinot: PinotCluster, kafka: Kafka) -> Iterator[MakeUpsertT
         PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
     ):
 
-        def make(**options: int) -> UpsertTable:
-            table = UpsertTable(pinot, kafka, client, store, broker, **options)
+        def make(*, pauseless: bool = False, **options: int) -> UpsertTable:
+            table = UpsertTable(pinot, kafka, client, store, broker, pauseless=pauseless, **options)
             made.append(table)
             return table
 
