@@ -86,12 +86,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder, ExitStack() as at_end:
             run(arguments, Path(folder), at_end, results)
     finally:  # an hour's results are not lost for a failure at its end
-        results = {name: rows for name, rows in results.items() if rows}
-        for name, rows in results.items():
-            print(name)
-            show(rows)
-        settings = {name: value for name, value in vars(arguments).items() if name != "json"}
-        save(arguments.json, {"load before": load, "settings": settings, **results})
+        _report(arguments, load, {name: rows for name, rows in results.items() if rows})
 
 
 def run(arguments: argparse.Namespace, folder: Path, at_end: ExitStack, results: Results) -> None:
@@ -145,6 +140,16 @@ def _start(arguments: argparse.Namespace, folder: Path, at_end: ExitStack) -> li
             tables.append(Contender(server, kafka, *sizes))
         at_end.callback(tables[-1].close)
     return tables
+
+
+def _report(arguments: argparse.Namespace, load: float, results: Results) -> None:
+    if not results:
+        return  # nothing was measured, so what an earlier run wrote stays
+    for name, rows in results.items():
+        print(name)
+        show(rows)
+    settings = {name: value for name, value in vars(arguments).items() if name != "json"}
+    save(arguments.json, {"load before": load, "settings": settings, **results})
 
 
 def _told(row: dict[str, object]) -> dict[str, object]:

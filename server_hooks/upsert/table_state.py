@@ -180,7 +180,7 @@ class TableState:
             if partition.rows_of(part.name) is not None:
                 return
             upto = log.summary().next or 0
-        # As for a sealed segment.
+        # The long way goes without the lock here too; what comes meanwhile is in the log.
         events = _events_from(log, part.first)
         with self._changed:
             if partition.rows_of(part.name) is None:

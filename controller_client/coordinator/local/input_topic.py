@@ -61,6 +61,7 @@ class InputTopic:
             "auto.offset.reset": "error",
             "isolation.level": stream.values.get(_ISOLATION, "read_uncommitted"),
             "allow.auto.create.topics": False,
+            # Fuller answers, so fewer of them, for at most so much delay.
             "fetch.wait.max.ms": 50,
             "fetch.min.bytes": 1 << 16,
             "fetch.queue.backoff.ms": 10,

@@ -191,7 +191,7 @@ def _wait_joined(reader: Reader, places: Sequence[Place]) -> None:
             newest.versions[name] >= version for name, version in versions.items()
         )
 
-    wait_for(joined, f"a join at {versions}, refused: {reader.refused[-3:]}", _TIMEOUT_S)
+    wait_for(joined, f"a join at {versions}", _TIMEOUT_S)
 
 
 def _joins(a: Place, b: Place, pairs: set[tuple[int, int]]) -> Mapping[tuple[int, int], tuple[int, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -25,8 +26,8 @@ def make_upsert_table(pinot: PinotCluster, kafka: Kafka) -> Iterator[MakeUpsertT
         PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
     ):
 
-        def make(*, pauseless: bool = False, **options: int) -> UpsertTable:
-            table = UpsertTable(pinot, kafka, client, store, broker, pauseless=pauseless, **options)
+        def make(**options: Any) -> UpsertTable:
+            table = UpsertTable(pinot, kafka, client, store, broker, **options)
             made.append(table)
             return table
 
