@@ -40,9 +40,9 @@ from jvm_bridge.builder.pinot_classes import java_class
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.prepare import Prepared, prepare
 from jvm_bridge.builder.record_reader import reader_config
-from jvm_bridge.builder.row_reader import pipeline_for
 from jvm_bridge.builder.source import Source
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.transformers import pipeline_for
 from jvm_bridge.input_rules import InputRules
 
 __all__ = ["FilesOrder", "build_files"]

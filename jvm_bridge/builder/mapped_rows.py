@@ -32,12 +32,13 @@ from jvm_bridge.builder.mapped_table import (
 from jvm_bridge.builder.one_file import build_dir, build_with_pinot
 from jvm_bridge.builder.pinot_classes import java_class, parse_schema, parse_table_config
 from jvm_bridge.builder.record_reader import open_reader
-from jvm_bridge.builder.row_file import MAX_BYTES
 from jvm_bridge.builder.source_file import SourceFile
 
-__all__ = ["FULL_BYTES", "MappedRows", "Mapper", "MappingError", "RowsTooLargeError"]
+__all__ = ["FULL_BYTES", "MAX_BYTES", "MappedRows", "Mapper", "MappingError", "RowsTooLargeError"]
 
 _PROCESSING = "org.apache.pinot.core.segment.processing."
+MAX_BYTES = 2**31 - 1
+"""What one ByteBuffer maps; beyond it Pinot maps in a way that newer JDKs do not allow."""
 FULL_BYTES = 1 << 30
 """No further file is begun after this many bytes of rows; what the last one adds must fit below MAX_BYTES."""
 

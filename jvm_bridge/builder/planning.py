@@ -39,8 +39,7 @@ FIXED_WIDTH: Mapping[str, str] = {
     "BOOLEAN": "<i4",
     "TIMESTAMP": "<i8",
 }
-"""Data types that Pinot stores in a fixed width, with the layout of a GenericRow file on a little-endian
-machine."""
+"""Data types that Pinot stores in a fixed width, with their layout in memory."""
 
 _DEFAULT_MAX_LENGTH = 512
 _KNOWN_TYPES = frozenset([*FIXED_WIDTH, "STRING", "BYTES", "JSON", "BIG_DECIMAL"])
@@ -114,8 +113,13 @@ class ColumnPlan:
 
     @property
     def is_late(self) -> bool:
-        """Whether the row file holds text that Pinot's DataTypeTransformer turns into the stored form."""
+        """Whether it is written as text that Pinot's DataTypeTransformer turns into the stored form."""
         return self.conversion is Conversion.LATE or self.field.data_type in _ALWAYS_LATE
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is written as texts or bytes, not as numbers."""
+        return self.is_late or self.field.data_type not in FIXED_WIDTH
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ from jvm_bridge.builder import (
     InputRules,
     MissingLimit,
     SegmentBuilder,
+    column_file,
     mapped_rows,
-    row_file,
 )
 from jvm_bridge.builder.pinot_classes import (
     has_class,
@@ -40,7 +40,7 @@ from jvm_bridge.builder.pinot_classes import (
     parse_schema,
     parse_table_config,
 )
-from jvm_bridge.builder.row_reader import replaces_special_values
+from jvm_bridge.builder.transformers import replaces_special_values
 from jvm_bridge.jvm import running_jars, start_jvm
 from spark_connectors.read.local_segments import LocalSegment
 from spark_connectors.read.segment_files import SegmentFolder
@@ -106,8 +106,8 @@ def _build_files(request: dict[str, Any]) -> dict[str, Any]:
     """Build many files; the custom map of each segment names the files that are in."""
     builder = _builder(request)
     with (
-        mock.patch.object(row_file, "MAX_BYTES", request.get("arrow_rows_bytes", row_file.MAX_BYTES)),
-        mock.patch.object(mapped_rows, "MAX_BYTES", request.get("mapped_rows_bytes", row_file.MAX_BYTES)),
+        mock.patch.object(column_file, "FULL_BYTES", request.get("arrow_rows_bytes", column_file.FULL_BYTES)),
+        mock.patch.object(mapped_rows, "MAX_BYTES", request.get("mapped_rows_bytes", mapped_rows.MAX_BYTES)),
         mock.patch.object(mapped_rows, "FULL_BYTES", request.get("full_bytes", mapped_rows.FULL_BYTES)),
     ):
         built = builder.from_files(

@@ -1,64 +1,21 @@
-"""The Java side of a GenericRow file: field specs, reader, defaults of nulls, transforms that are left."""
+"""Pinot's own transformers of rows: those that values still need, and what they put in place of nulls."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jvm_bridge.builder.pinot_classes import has_class, has_constructor, java_class
-from jvm_bridge.builder.planning import FIXED_WIDTH, ColumnPlan, Unsuitable
+from jvm_bridge.builder.planning import ColumnPlan, Unsuitable
 
-__all__ = [
-    "file_order",
-    "null_defaults",
-    "pipeline_for",
-    "replaces_special_values",
-    "row_reader",
-    "sub_schema",
-]
+__all__ = ["late_transformers", "null_defaults", "pipeline_for", "replaces_special_values"]
 
 _TRANSFORMERS = "org.apache.pinot.segment.local.recordtransformer."
 _PIPELINE = "org.apache.pinot.segment.local.segment.creator.TransformPipeline"
 _SPECIAL_VALUES = _TRANSFORMERS + "SpecialValueTransformer"
 
 
-def file_order(plans: Sequence[ColumnPlan]) -> list[ColumnPlan]:
-    """Return the plans in the order of the file: fixed widths first, so that they are copied as one block."""
-    return sorted(plans, key=lambda plan: (not plan.field.single_value, not _is_fixed(plan)))
-
-
-def _is_fixed(plan: ColumnPlan) -> bool:
-    return plan.field.data_type in FIXED_WIDTH and not plan.is_late
-
-
-@contextmanager
-def row_reader(
-    offsets_path: Path, data_path: Path, plans: Sequence[ColumnPlan], schema: Any, *, with_nulls: bool
-) -> Iterator[Any]:
-    """Open a GenericRow file as a Java ``RecordReader``; its mapping ends with the context."""
-    specs = java_class("java.util.ArrayList")()
-    for plan in plans:
-        specs.add(_spec(plan, schema))
-    file = java_class("java.io.File")
-    reader = java_class("org.apache.pinot.core.segment.processing.genericrow.GenericRowFileReader")(
-        file(str(offsets_path)), file(str(data_path)), specs, with_nulls, 0
-    )
-    try:
-        yield reader.getRecordReader()
-    finally:
-        reader.close()
-
-
-def _spec(plan: ColumnPlan, schema: Any) -> Any:
-    if not plan.is_late:
-        return schema.getFieldSpecFor(plan.field.name)
-    string = java_class("org.apache.pinot.spi.data.FieldSpec").DataType.STRING
-    return java_class("org.apache.pinot.spi.data.DimensionFieldSpec")(plan.field.name, string, True)
-
-
-def sub_schema(schema: Any, names: Sequence[str]) -> Any:
+def _sub_schema(schema: Any, names: Sequence[str]) -> Any:
     """Return a schema of those fields only."""
     part = java_class("org.apache.pinot.spi.data.Schema")()
     for name in names:
@@ -77,7 +34,7 @@ def pipeline_for(table_config: Any, schema: Any, late: Sequence[str], *, special
     """
     transformers = java_class("java.util.ArrayList")()
     if late:
-        of_late = _late_transformers(table_config, sub_schema(schema, late))
+        of_late = late_transformers(table_config, schema, late)
         for transformer in of_late if special_values else of_late[:1]:
             transformers.add(transformer)
     pipeline = java_class(_PIPELINE)
@@ -86,7 +43,15 @@ def pipeline_for(table_config: Any, schema: Any, late: Sequence[str], *, special
     return pipeline(java_class(_TRANSFORMERS + "CompositeTransformer")(transformers), None)
 
 
-def _late_transformers(table_config: Any, schema: Any) -> list[Any]:
+def late_transformers(table_config: Any, schema: Any, late: Sequence[str]) -> list[Any]:
+    """Return Pinot's transformers that make of a late column's text what it stores.
+
+    Args:
+        table_config: Pinot's ``TableConfig``.
+        schema: Pinot's ``Schema``.
+        late: The columns.
+    """
+    schema = _sub_schema(schema, late)
     data_types = java_class(_TRANSFORMERS + "DataTypeTransformer")
     of_schema = has_constructor(data_types, "org.apache.pinot.spi.data.Schema")
     transformers = [data_types(schema) if of_schema else data_types(table_config, schema)]
@@ -121,7 +86,7 @@ def null_defaults(table_config: Any, schema: Any, plans: Sequence[ColumnPlan]) -
         texts = java_class("org.apache.pinot.spi.data.readers.GenericRow")()
         for name in late:
             texts.putValue(name, java_class("java.lang.String")(defaults[name]))
-        for transformer in _late_transformers(table_config, sub_schema(schema, late)):
+        for transformer in late_transformers(table_config, schema, late):
             transformer.transform(texts)
         for name in late:
             if not row.getValue(name).equals(texts.getValue(name)):

@@ -1,0 +1,103 @@
+"""Writes whole columns, batch by batch, into the one file that Java then reads column by column.
+
+There is no header: where what is, is known to the writer alone, as one block for each column and batch. Numbers are
+little-endian. Texts come with a dictionary of their own for each block.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from controller_client.common.closing import Closing
+from controller_client.errors import SetupError
+from jvm_bridge.builder.stored import FixedColumn, ListColumn, StoredColumn, TextColumn
+
+__all__ = ["FULL_BYTES", "ColumnFileWriter"]
+
+FULL_BYTES = 1 << 30
+"""Where a segment may end anywhere, no further batch is begun behind this many bytes of its rows."""
+
+_ABSENT = -1
+
+
+class ColumnFileWriter(Closing):
+    """Writes batches of columns; a context manager.
+
+    Args:
+        path: The file, which is made.
+        columns: How many columns each batch has.
+    """
+
+    def __init__(self, path: Path, columns: int) -> None:
+        if sys.byteorder != "little":
+            raise SetupError("Columns need a little-endian machine", remedy='use reader="pinot"')
+        self.rows = 0
+        self.size_bytes = 0
+        self._blocks: list[list[int]] = [[] for _ in range(columns)]
+        self._file = path.open("wb")
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        self._file.close()
+
+    def places(self, number: int) -> npt.NDArray[np.int64]:
+        """Return where a column's blocks are, as ``Block.java`` has their fields; none is shown before."""
+        self._file.flush()
+        return np.asarray(self._blocks[number], dtype=np.int64)
+
+    def write(self, columns: Sequence[StoredColumn], rows: int) -> None:
+        """Write one batch.
+
+        Args:
+            columns: Each of that many rows.
+            rows: Rows in the batch.
+        """
+        if rows == 0:
+            return
+        for blocks, column in zip(self._blocks, columns, strict=True):
+            blocks += self._block(column, rows)
+        self.rows += rows
+
+    def _block(self, column: StoredColumn, rows: int) -> list[int]:
+        nulls_at, null_count = _ABSENT, 0
+        if column.nulls is not None:
+            nulls = np.flatnonzero(column.nulls).astype("<i4")
+            nulls_at, null_count = self._put(nulls), len(nulls)
+        lengths_at = _ABSENT
+        if isinstance(column, ListColumn):
+            lengths_at = self._put(np.diff(column.offsets).astype("<i4"))
+            values = column.values
+        else:
+            values = column
+        if isinstance(values, FixedColumn):
+            at, count = self._put(np.ascontiguousarray(values.values)), len(values.values)
+            return [rows, at, count, lengths_at, nulls_at, null_count, _ABSENT, 0, _ABSENT]
+        assert isinstance(values, TextColumn)
+        encoded = values.values.dictionary_encode()
+        ends, text = _texts(encoded.dictionary)
+        at, count = self._put(encoded.indices.to_numpy()), len(encoded)
+        ends_at, text_at = self._put(ends), self._put(text)
+        return [rows, at, count, lengths_at, nulls_at, null_count, ends_at, len(ends), text_at]
+
+    def _put(self, values: npt.NDArray[Any]) -> int:
+        at = self.size_bytes
+        self._file.write(values.data)
+        self.size_bytes += values.nbytes
+        return at
+
+
+def _texts(texts: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+    """Return where each text of a ``large_binary`` array ends, and their bytes."""
+    _, offset_buffer, data_buffer = texts.buffers()
+    if len(texts) == 0:
+        return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
+    offsets = np.frombuffer(offset_buffer, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    data = np.frombuffer(data_buffer or b"", dtype=np.uint8)
+    return (offsets[1:] - offsets[0]).astype("<i4"), data[offsets[0] : offsets[-1]]

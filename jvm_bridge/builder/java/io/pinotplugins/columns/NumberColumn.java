@@ -1,0 +1,254 @@
+package io.pinotplugins.columns;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import org.apache.pinot.spi.data.FieldSpec.DataType;
+
+/**
+ * A column of INT, LONG, FLOAT or DOUBLE. Inside, its values are longs that sort as Java sorts the values: of floating
+ * point numbers the bits, with those of negative ones turned round, and one NaN.
+ */
+final class NumberColumn extends Column {
+  private long[] _numbers = new long[0];
+  private int[] _ids = new int[0];
+  private transient DistinctNumbers _distinct;
+  private long[] _sorted;
+  private Object _values;
+
+  NumberColumn(String name, DataType storedType, boolean isSingle, long[] places) {
+    super(name, storedType, isSingle, places);
+  }
+
+  private int width() {
+    return _storedType == DataType.INT || _storedType == DataType.FLOAT ? 4 : 8;
+  }
+
+  private long[] numbers(ColumnFile file, int block)
+      throws IOException {
+    int count = _blocks[block]._values;
+    if (_numbers.length < count) {
+      _numbers = new long[count];
+    }
+    long[] numbers = _numbers;
+    ByteBuffer bytes = file.read(_blocks[block]._valuesAt, (long) width() * count);
+    switch (_storedType) {
+      case INT:
+        for (int i = 0; i < count; i++) {
+          numbers[i] = bytes.getInt(4 * i);
+        }
+        break;
+      case LONG:
+        bytes.asLongBuffer().get(numbers, 0, count);
+        break;
+      case FLOAT:
+        for (int i = 0; i < count; i++) {
+          numbers[i] = number(bytes.getFloat(4 * i));
+        }
+        break;
+      default:
+        for (int i = 0; i < count; i++) {
+          numbers[i] = number(bytes.getDouble(8 * i));
+        }
+    }
+    return numbers;
+  }
+
+  private static long number(float value) {
+    int bits = Float.floatToIntBits(value);
+    return bits ^ ((bits >> 31) & Integer.MAX_VALUE);
+  }
+
+  private static long number(double value) {
+    long bits = Double.doubleToLongBits(value);
+    return bits ^ ((bits >> 63) & Long.MAX_VALUE);
+  }
+
+  private static float asFloat(long number) {
+    int bits = (int) number;
+    return Float.intBitsToFloat(bits ^ ((bits >> 31) & Integer.MAX_VALUE));
+  }
+
+  private static double asDouble(long number) {
+    return Double.longBitsToDouble(number ^ ((number >> 63) & Long.MAX_VALUE));
+  }
+
+  @Override
+  void findDistinct(ColumnFile file)
+      throws IOException {
+    long least = Long.MAX_VALUE;
+    long most = Long.MIN_VALUE;
+    long last = Long.MIN_VALUE;
+    for (int b = 0; b < _blocks.length; b++) {
+      long[] numbers = numbers(file, b);
+      int count = _blocks[b]._values;
+      for (int i = 0; i < count; i++) {
+        least = Math.min(least, numbers[i]);
+        most = Math.max(most, numbers[i]);
+      }
+      if (_isSorted && count > 0) {
+        _isSorted = isSorted(last, numbers, count);
+        last = numbers[count - 1];
+      }
+    }
+    _distinct = new DistinctNumbers(least, most, _entries);
+    for (int b = 0; b < _blocks.length; b++) {
+      _distinct.addAll(numbers(file, b), _blocks[b]._values);
+    }
+    _sorted = _distinct.sorted();
+    _values = values();
+  }
+
+  /** Of floating point numbers, zeros are equal whatever their sign, and nothing is at least a NaN. */
+  private boolean isSorted(long before, long[] numbers, int count) {
+    long last = before;
+    switch (_storedType) {
+      case INT:
+      case LONG:
+        for (int i = 0; i < count; i++) {
+          if (numbers[i] < last) {
+            return false;
+          }
+          last = numbers[i];
+        }
+        return true;
+      default:
+        boolean isFloat = _storedType == DataType.FLOAT;
+        double lastValue = last == Long.MIN_VALUE ? Double.NEGATIVE_INFINITY : isFloat ? asFloat(last) : asDouble(last);
+        for (int i = 0; i < count; i++) {
+          double value = isFloat ? asFloat(numbers[i]) : asDouble(numbers[i]);
+          if (!(value >= lastValue)) {
+            return false;
+          }
+          lastValue = value;
+        }
+        return true;
+    }
+  }
+
+  private Object values() {
+    int count = _sorted.length;
+    switch (_storedType) {
+      case INT:
+        int[] ints = new int[count];
+        for (int i = 0; i < count; i++) {
+          ints[i] = (int) _sorted[i];
+        }
+        return ints;
+      case LONG:
+        return _sorted;
+      case FLOAT:
+        float[] floats = new float[count];
+        for (int i = 0; i < count; i++) {
+          floats[i] = asFloat(_sorted[i]);
+        }
+        return floats;
+      default:
+        double[] doubles = new double[count];
+        for (int i = 0; i < count; i++) {
+          doubles[i] = asDouble(_sorted[i]);
+        }
+        return doubles;
+    }
+  }
+
+  @Override
+  int[] ids(ColumnFile file, int block)
+      throws IOException {
+    int count = _blocks[block]._values;
+    if (_ids.length < count) {
+      _ids = new int[count];
+    }
+    _distinct.ranks(numbers(file, block), count, _ids);
+    return _ids;
+  }
+
+  @Override
+  void indexRaw(ColumnFile file, int block, ColumnCreators creators)
+      throws IOException {
+    int count = _blocks[block]._values;
+    ByteBuffer bytes = file.read(_blocks[block]._valuesAt, (long) width() * count);
+    switch (_storedType) {
+      case INT:
+        int[] ints = new int[count];
+        bytes.asIntBuffer().get(ints);
+        creators.addRaw(ints, count);
+        break;
+      case LONG:
+        long[] longs = new long[count];
+        bytes.asLongBuffer().get(longs);
+        creators.addRaw(longs, count);
+        break;
+      case FLOAT:
+        float[] floats = new float[count];
+        bytes.asFloatBuffer().get(floats);
+        creators.addRaw(floats, count);
+        break;
+      default:
+        double[] doubles = new double[count];
+        bytes.asDoubleBuffer().get(doubles);
+        creators.addRaw(doubles, count);
+    }
+  }
+
+  @Override
+  Object[] box() {
+    Object[] boxed = new Object[_sorted.length];
+    for (int i = 0; i < boxed.length; i++) {
+      boxed[i] = box(i);
+    }
+    return boxed;
+  }
+
+  private Object box(int id) {
+    switch (_storedType) {
+      case INT:
+        return (int) _sorted[id];
+      case LONG:
+        return _sorted[id];
+      case FLOAT:
+        return asFloat(_sorted[id]);
+      default:
+        return asDouble(_sorted[id]);
+    }
+  }
+
+  @Override
+  int sizeOf(int id) {
+    return 0;
+  }
+
+  @Override
+  public Object getMinValue() {
+    return box(0);
+  }
+
+  @Override
+  public Object getMaxValue() {
+    return box(_sorted.length - 1);
+  }
+
+  @Override
+  public Object getUniqueValuesSet() {
+    return _values;
+  }
+
+  @Override
+  public int getCardinality() {
+    return _sorted.length;
+  }
+
+  @Override
+  public int getLengthOfShortestElement() {
+    return -1;
+  }
+
+  @Override
+  public int getLengthOfLargestElement() {
+    return -1;
+  }
+
+  @Override
+  public int getMaxRowLengthInBytes() {
+    return -1;
+  }
+}

@@ -1,0 +1,269 @@
+package io.pinotplugins.columns;
+
+import it.unimi.dsi.fastutil.objects.ObjectOpenHashSet;
+import java.io.IOException;
+import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.function.BiFunction;
+import org.apache.pinot.spi.data.FieldSpec.DataType;
+import org.apache.pinot.spi.utils.BigDecimalUtils;
+import org.apache.pinot.spi.utils.ByteArray;
+
+/**
+ * A column whose values came as texts or bytes: of STRING or BYTES, or of any type that Pinot's own transformers make
+ * of a text. Each block has a dictionary of its own.
+ */
+final class TextColumn extends Column {
+  private static final int[] NONE = new int[0];
+  private static final int PINOTS_HASH_SET_SIZE = 1000;
+
+  private final transient BiFunction<String, String, Object> _transformer;
+  /** Of each block: the ids of its own dictionary's texts. */
+  private final int[][] _idsOfTexts;
+  private int[] _ids = NONE;
+  private int[] _ends = NONE;
+  /** The distinct values in order: String, ByteArray, BigDecimal or Long; and how many bytes each takes. */
+  private Comparable<?>[] _sorted;
+  private int[] _sizes;
+  private Object _values;
+  private int _shortest = Integer.MAX_VALUE;
+  private int _longest;
+
+  TextColumn(String name, DataType storedType, boolean isSingle, long[] places,
+      BiFunction<String, String, Object> transformer) {
+    super(name, storedType, isSingle, places);
+    _transformer = transformer;
+    _idsOfTexts = new int[_blocks.length][];
+  }
+
+  @Override
+  void findDistinct(ColumnFile file)
+      throws IOException {
+    DistinctTexts texts = new DistinctTexts();
+    for (int b = 0; b < _blocks.length; b++) {
+      int count = _blocks[b]._texts;
+      _ends = file.ints(_blocks[b]._endsAt, count, _ends);
+      _idsOfTexts[b] = texts.addAll(file.read(_blocks[b]._textAt, count == 0 ? 0 : _ends[count - 1]), _ends, count);
+    }
+    int[] idOfText = sort(texts);
+    for (int[] ids : _idsOfTexts) {
+      for (int i = 0; i < ids.length; i++) {
+        ids[i] = idOfText[ids[i]];
+      }
+    }
+    measure();
+    _isSorted = _isSingle && areIdsSorted(file);
+  }
+
+  /** Fills the sorted values; returns the id of each text's value. */
+  private int[] sort(DistinctTexts texts) {
+    Comparable<?>[] values = new Comparable<?>[texts.size()];
+    int[] valueOfText = new int[texts.size()];
+    int count = 0;
+    if (_transformer == null) {
+      for (; count < values.length; count++) {
+        values[count] = _storedType == DataType.BYTES ? new ByteArray(texts.bytes(count)) : texts.string(count);
+        valueOfText[count] = count;
+      }
+    } else {
+      Map<Comparable<?>, Integer> numbers = new HashMap<>();
+      for (int text = 0; text < valueOfText.length; text++) {
+        Comparable<?> value = transformed(texts.string(text));
+        Integer number = numbers.putIfAbsent(value, count);
+        if (number == null) {
+          number = count;
+          values[count++] = value;
+        }
+        valueOfText[text] = number;
+      }
+    }
+    int[] order = _storedType == DataType.BIG_DECIMAL ? sortDecimals(values, count) : Ranking.sort(values, count);
+    int[] ids = new int[count];
+    _sorted = new Comparable<?>[count];
+    for (int id = 0; id < count; id++) {
+      _sorted[id] = values[order[id]];
+      ids[order[id]] = id;
+    }
+    for (int text = 0; text < valueOfText.length; text++) {
+      valueOfText[text] = ids[valueOfText[text]];
+    }
+    return valueOfText;
+  }
+
+  /**
+   * Sorts as Pinot does: decimals that differ by zeros at their end are equal to the sort, which leaves them in the
+   * order of Pinot's hash set of them.
+   */
+  private static int[] sortDecimals(Comparable<?>[] values, int count) {
+    Map<Object, Integer> places = new HashMap<>();
+    ObjectOpenHashSet<BigDecimal> set = new ObjectOpenHashSet<>(PINOTS_HASH_SET_SIZE);
+    for (int i = 0; i < count; i++) {
+      set.add((BigDecimal) values[i]);
+      places.put(values[i], i);
+    }
+    BigDecimal[] sorted = set.toArray(new BigDecimal[0]);
+    Arrays.sort(sorted);
+    int[] order = new int[count];
+    for (int i = 0; i < count; i++) {
+      order[i] = places.get(sorted[i]);
+    }
+    return order;
+  }
+
+  private Comparable<?> transformed(String text) {
+    Object value = _transformer.apply(_name, text);
+    if (value == null) {
+      throw new IllegalStateException("column " + _name + " has a text that becomes null");
+    }
+    return value instanceof byte[] ? new ByteArray((byte[]) value) : (Comparable<?>) value;
+  }
+
+  private void measure() {
+    int count = _sorted.length;
+    switch (_storedType) {
+      case STRING:
+        _values = Arrays.copyOf(_sorted, count, String[].class);
+        break;
+      case BYTES:
+        _values = Arrays.copyOf(_sorted, count, ByteArray[].class);
+        break;
+      case BIG_DECIMAL:
+        _values = Arrays.copyOf(_sorted, count, BigDecimal[].class);
+        break;
+      case LONG:
+        long[] longs = new long[count];
+        for (int i = 0; i < count; i++) {
+          longs[i] = (Long) _sorted[i];
+        }
+        _values = longs;
+        return;
+      default:
+        throw new IllegalStateException("texts that become " + _storedType);
+    }
+    _sizes = new int[count];
+    for (int i = 0; i < count; i++) {
+      _sizes[i] = size(_sorted[i]);
+      _shortest = Math.min(_shortest, _sizes[i]);
+      _longest = Math.max(_longest, _sizes[i]);
+    }
+  }
+
+  private int size(Object value) {
+    switch (_storedType) {
+      case STRING:
+        return ((String) value).getBytes(StandardCharsets.UTF_8).length;
+      case BYTES:
+        return ((ByteArray) value).length();
+      default:
+        return BigDecimalUtils.byteSize((BigDecimal) value);
+    }
+  }
+
+  private boolean areIdsSorted(ColumnFile file)
+      throws IOException {
+    int last = 0;
+    for (int b = 0; b < _blocks.length; b++) {
+      int[] ids = ids(file, b);
+      for (int i = 0; i < _blocks[b]._values; i++) {
+        if (ids[i] < last && compare(ids[i], last) < 0) {
+          return false;
+        }
+        last = ids[i];
+      }
+    }
+    return true;
+  }
+
+  @SuppressWarnings("unchecked")
+  private int compare(int id, int other) {
+    return ((Comparable<Object>) _sorted[id]).compareTo(_sorted[other]);
+  }
+
+  @Override
+  int[] ids(ColumnFile file, int block)
+      throws IOException {
+    int count = _blocks[block]._values;
+    _ids = file.ints(_blocks[block]._valuesAt, count, _ids);
+    int[] ids = _ids;
+    int[] idsOfTexts = _idsOfTexts[block];
+    for (int i = 0; i < count; i++) {
+      ids[i] = idsOfTexts[ids[i]];
+    }
+    return ids;
+  }
+
+  @Override
+  void indexRaw(ColumnFile file, int block, ColumnCreators creators)
+      throws IOException {
+    int count = _blocks[block]._values;
+    int[] ids = ids(file, block);
+    if (_storedType == DataType.LONG) {
+      long[] longs = new long[count];
+      for (int i = 0; i < count; i++) {
+        longs[i] = (Long) _sorted[ids[i]];
+      }
+      creators.addRaw(longs, count);
+      return;
+    }
+    for (int i = 0; i < count; i++) {
+      creators.addRaw(plain(_sorted[ids[i]]));
+    }
+  }
+
+  private static Object plain(Object value) {
+    return value instanceof ByteArray ? ((ByteArray) value).getBytes() : value;
+  }
+
+  @Override
+  Object[] box() {
+    Object[] boxed = new Object[_sorted.length];
+    for (int i = 0; i < boxed.length; i++) {
+      boxed[i] = plain(_sorted[i]);
+    }
+    return boxed;
+  }
+
+  @Override
+  int sizeOf(int id) {
+    return _sizes == null ? 0 : _sizes[id];
+  }
+
+  @Override
+  public Object getMinValue() {
+    return _sorted[0];
+  }
+
+  @Override
+  public Object getMaxValue() {
+    return _sorted[_sorted.length - 1];
+  }
+
+  @Override
+  public Object getUniqueValuesSet() {
+    return _values;
+  }
+
+  @Override
+  public int getCardinality() {
+    return _sorted.length;
+  }
+
+  /** Pinot's own collectors do not know it of strings. */
+  @Override
+  public int getLengthOfShortestElement() {
+    return _sizes == null || _storedType == DataType.STRING ? -1 : _shortest;
+  }
+
+  @Override
+  public int getLengthOfLargestElement() {
+    return _sizes == null ? -1 : _longest;
+  }
+
+  @Override
+  public int getMaxRowLengthInBytes() {
+    return _sizes == null ? -1 : _isSingle ? _longest : _longestRowBytes;
+  }
+}

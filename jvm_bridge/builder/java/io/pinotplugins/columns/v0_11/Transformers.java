@@ -1,0 +1,26 @@
+package io.pinotplugins.columns.v0_11;
+
+import java.util.List;
+import java.util.function.BiFunction;
+import org.apache.pinot.segment.local.recordtransformer.RecordTransformer;
+import org.apache.pinot.spi.data.readers.GenericRow;
+
+/** Makes of the text of a column what Pinot's own transformers make of it. */
+public final class Transformers implements BiFunction<String, String, Object> {
+  private final List<RecordTransformer> _transformers;
+  private final GenericRow _row = new GenericRow();
+
+  public Transformers(List<RecordTransformer> transformers) {
+    _transformers = transformers;
+  }
+
+  @Override
+  public Object apply(String column, String text) {
+    _row.clear();
+    _row.putValue(column, text);
+    for (RecordTransformer transformer : _transformers) {
+      transformer.transform(_row);
+    }
+    return _row.getValue(column);
+  }
+}
