@@ -14,9 +14,12 @@ final class NumberColumn extends Column {
   private transient DistinctNumbers _distinct;
   private long[] _sorted;
   private Object _values;
+  /** The bits of NaN: any until all values are known, then those of the first. */
+  private long _nan;
 
   NumberColumn(String name, DataType storedType, boolean isSingle, long[] places) {
     super(name, storedType, isSingle, places);
+    _nan = storedType == DataType.FLOAT ? Float.floatToIntBits(Float.NaN) : Double.doubleToLongBits(Double.NaN);
   }
 
   private int width() {
@@ -63,13 +66,38 @@ final class NumberColumn extends Column {
     return bits ^ ((bits >> 63) & Long.MAX_VALUE);
   }
 
-  private static float asFloat(long number) {
+  private float asFloat(long number) {
     int bits = (int) number;
-    return Float.intBitsToFloat(bits ^ ((bits >> 31) & Integer.MAX_VALUE));
+    float value = Float.intBitsToFloat(bits ^ ((bits >> 31) & Integer.MAX_VALUE));
+    return Float.isNaN(value) ? Float.intBitsToFloat((int) _nan) : value;
   }
 
-  private static double asDouble(long number) {
-    return Double.longBitsToDouble(number ^ ((number >> 63) & Long.MAX_VALUE));
+  private double asDouble(long number) {
+    double value = Double.longBitsToDouble(number ^ ((number >> 63) & Long.MAX_VALUE));
+    return Double.isNaN(value) ? Double.longBitsToDouble(_nan) : value;
+  }
+
+  /** Keeps the bits of the first NaN: Pinot's hash set holds the value that came first. */
+  private void findNan(ColumnFile file)
+      throws IOException {
+    for (Block block : _blocks) {
+      ByteBuffer bytes = file.read(block._valuesAt, (long) width() * block._values);
+      for (int i = 0; i < block._values; i++) {
+        if (_storedType == DataType.FLOAT && Float.isNaN(bytes.getFloat(4 * i))) {
+          _nan = bytes.getInt(4 * i);
+          return;
+        }
+        if (_storedType == DataType.DOUBLE && Double.isNaN(bytes.getDouble(8 * i))) {
+          _nan = bytes.getLong(8 * i);
+          return;
+        }
+      }
+    }
+  }
+
+  private boolean isNan(long number) {
+    return _storedType == DataType.FLOAT && number > number(Float.POSITIVE_INFINITY)
+        || _storedType == DataType.DOUBLE && number > number(Double.POSITIVE_INFINITY);
   }
 
   @Override
@@ -95,6 +123,9 @@ final class NumberColumn extends Column {
       _distinct.addAll(numbers(file, b), _blocks[b]._values);
     }
     _sorted = _distinct.sorted();
+    if (isNan(_sorted[_sorted.length - 1])) {
+      findNan(file);
+    }
     _values = values();
   }
 
