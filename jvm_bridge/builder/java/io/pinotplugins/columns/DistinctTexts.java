@@ -13,7 +13,11 @@ import java.util.List;
 final class DistinctTexts {
   private static final VarHandle LONGS =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+  private static final VarHandle BIG_ENDIAN_LONGS =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
   private static final int CHUNK = 1 << 20;
+  /** The least first byte of a character of four bytes; those of fewer are less, but for ASCII. */
+  private static final byte FOUR_BYTES = (byte) 0xF0;
 
   private final List<byte[]> _chunks = new ArrayList<>();
   private int _freeInChunk;
@@ -32,6 +36,42 @@ final class DistinctTexts {
 
   int length(int number) {
     return _lengths[number];
+  }
+
+  /** Returns whether a text has a character that is two units of a Java string. */
+  boolean hasLongCharacters() {
+    for (int chunk = 0; chunk < _chunks.size(); chunk++) {
+      byte[] bytes = _chunks.get(chunk);
+      int end = chunk == _chunks.size() - 1 ? bytes.length - _freeInChunk : bytes.length;
+      for (int i = 0; i < end; i++) {
+        if (bytes[i] < 0 && bytes[i] >= FOUR_BYTES) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /** Returns eight bytes of a text from a place on, with zeros behind its end, as a number that sorts like them. */
+  long key(int number, int place) {
+    byte[] chunk = _chunks.get(_chunkOf[number]);
+    int start = _starts[number] + place;
+    int left = _lengths[number] - place;
+    if (left >= 8) {
+      return (long) BIG_ENDIAN_LONGS.get(chunk, start) ^ Long.MIN_VALUE;
+    }
+    long key = 0;
+    for (int i = 0; i < left; i++) {
+      key |= (chunk[start + i] & 0xFFL) << (56 - 8 * i);
+    }
+    return key ^ Long.MIN_VALUE;
+  }
+
+  int compare(int number, int other) {
+    int start = _starts[number];
+    int otherStart = _starts[other];
+    return Arrays.compareUnsigned(_chunks.get(_chunkOf[number]), start, start + _lengths[number],
+        _chunks.get(_chunkOf[other]), otherStart, otherStart + _lengths[other]);
   }
 
   String string(int number) {

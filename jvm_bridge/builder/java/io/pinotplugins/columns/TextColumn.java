@@ -54,7 +54,8 @@ final class TextColumn extends Column {
         ids[i] = idOfText[ids[i]];
       }
     }
-    measure();
+    fillValues();
+    measure(texts, idOfText);
     _isSorted = _isSingle && areIdsSorted(file);
   }
 
@@ -80,7 +81,14 @@ final class TextColumn extends Column {
         valueOfText[text] = number;
       }
     }
-    int[] order = _storedType == DataType.BIG_DECIMAL ? sortDecimals(values, count) : Ranking.sort(values, count);
+    int[] order;
+    if (_storedType == DataType.BIG_DECIMAL) {
+      order = sortDecimals(values, count);
+    } else if (_storedType == DataType.STRING && _transformer == null && !texts.hasLongCharacters()) {
+      order = TextOrder.of(texts);
+    } else {
+      order = Ranking.sort(values, count);
+    }
     int[] ids = new int[count];
     _sorted = new Comparable<?>[count];
     for (int id = 0; id < count; id++) {
@@ -121,7 +129,7 @@ final class TextColumn extends Column {
     return value instanceof byte[] ? new ByteArray((byte[]) value) : (Comparable<?>) value;
   }
 
-  private void measure() {
+  private void fillValues() {
     int count = _sorted.length;
     switch (_storedType) {
       case STRING:
@@ -139,15 +147,28 @@ final class TextColumn extends Column {
           longs[i] = (Long) _sorted[i];
         }
         _values = longs;
-        return;
+        break;
       default:
         throw new IllegalStateException("texts that become " + _storedType);
     }
-    _sizes = new int[count];
-    for (int i = 0; i < count; i++) {
-      _sizes[i] = size(_sorted[i]);
-      _shortest = Math.min(_shortest, _sizes[i]);
-      _longest = Math.max(_longest, _sizes[i]);
+  }
+
+  private void measure(DistinctTexts texts, int[] idOfText) {
+    if (_storedType == DataType.LONG) {
+      return;
+    }
+    _sizes = new int[_sorted.length];
+    if (_transformer == null) { // the values are the texts, each of which is there once
+      for (int text = 0; text < idOfText.length; text++) {
+        _sizes[idOfText[text]] = texts.length(text);
+      }
+    }
+    for (int id = 0; id < _sizes.length; id++) {
+      if (_transformer != null) {
+        _sizes[id] = size(_sorted[id]);
+      }
+      _shortest = Math.min(_shortest, _sizes[id]);
+      _longest = Math.max(_longest, _sizes[id]);
     }
   }
 
