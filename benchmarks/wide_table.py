@@ -53,4 +53,6 @@ def _texts(random: np.random.Generator, rows: int, values: int, words: int) -> p
     picked = random.integers(0, len(_WORDS), (values, words))
     among = ["/".join(_WORDS[word] for word in row) + f"-{number}" for number, row in enumerate(picked)]
     codes = np.where(random.random(rows) < 0.5, 0, _skewed(random, rows, values) + 1)
-    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(["", *among])).cast(pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(["", *among])).cast(
+        pa.string()
+    )

@@ -1,7 +1,7 @@
 """Writes whole columns, batch by batch, into the one file that Java then reads column by column.
 
-There is no header: where what is, is known to the writer alone, as one block for each column and batch. Numbers are
-little-endian. Texts come with a dictionary of their own for each block.
+There is no header: where what is, is known to the writer alone, as one block for each column and batch. Numbers
+are little-endian. Texts come with a dictionary of their own for each block.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from controller_client.common.closing import Closing
 from controller_client.errors import SetupError
-from jvm_bridge.builder.stored import FixedColumn, ListColumn, StoredColumn, TextColumn
+from jvm_bridge.builder.stored import FixedColumn, ListColumn, StoredColumn
 
 __all__ = ["FULL_BYTES", "ColumnFileWriter"]
 
@@ -73,13 +73,10 @@ class ColumnFileWriter(Closing):
         lengths_at = _ABSENT
         if isinstance(column, ListColumn):
             lengths_at = self._put(np.diff(column.offsets).astype("<i4"))
-            values = column.values
-        else:
-            values = column
+        values = column.values if isinstance(column, ListColumn) else column
         if isinstance(values, FixedColumn):
             at, count = self._put(np.ascontiguousarray(values.values)), len(values.values)
             return [rows, at, count, lengths_at, nulls_at, null_count, _ABSENT, 0, _ABSENT]
-        assert isinstance(values, TextColumn)
         encoded = values.values.dictionary_encode()
         ends, text = _texts(encoded.dictionary)
         at, count = self._put(encoded.indices.to_numpy()), len(encoded)

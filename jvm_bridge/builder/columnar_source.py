@@ -20,7 +20,7 @@ import jpype
 from controller_client.errors import SetupError
 from jvm_bridge.builder.column_file import ColumnFileWriter
 from jvm_bridge.builder.driver import run_driver_over
-from jvm_bridge.builder.pinot_classes import has_class, java_class
+from jvm_bridge.builder.pinot_classes import is_pinot_1, java_class
 from jvm_bridge.builder.planning import ColumnPlan, Unsuitable
 from jvm_bridge.builder.transformers import late_transformers
 from jvm_bridge.java import CompileError, JavaSources, load_java_apart
@@ -28,7 +28,6 @@ from jvm_bridge.java import CompileError, JavaSources, load_java_apart
 __all__ = ["build_columns"]
 
 _PACKAGE = "io.pinotplugins.columns"
-_INDEX_SERVICE = "org.apache.pinot.segment.spi.index.IndexService"
 _lock = threading.Lock()
 
 
@@ -42,7 +41,7 @@ class _Classes:
 
 @cache
 def _load() -> _Classes | Unsuitable:
-    version = "v1" if has_class(_INDEX_SERVICE) else "v0_11"
+    version = "v1" if is_pinot_1() else "v0_11"
     sources = JavaSources.of("jvm_bridge.builder", _PACKAGE, f"{_PACKAGE}.{version}")
     try:
         classes = load_java_apart(sources)

@@ -23,6 +23,7 @@ __all__ = [
     "has_class",
     "has_constructor",
     "has_method",
+    "is_pinot_1",
     "java_class",
     "java_file_format",
     "parse_schema",
@@ -51,6 +52,11 @@ def has_class(name: str) -> bool:
     except TypeError:  # JPype's, of a class that is not found
         return False
     return True
+
+
+def is_pinot_1() -> bool:
+    """Return whether this Pinot has its indexes behind one interface, as all since 1.0."""
+    return has_class("org.apache.pinot.segment.spi.index.IndexService")
 
 
 def has_method(cls: Any, name: str, *first_parameters: str) -> bool:

@@ -43,9 +43,9 @@ FIXED_WIDTH: Mapping[str, str] = {
 
 _DEFAULT_MAX_LENGTH = 512
 _KNOWN_TYPES = frozenset([*FIXED_WIDTH, "STRING", "BYTES", "JSON", "BIG_DECIMAL"])
-# In 0.11.0 these give a value that Pinot's writer or the GenericRow file cannot hold as a multi-value.
-_SINGLE_VALUE_ONLY = frozenset(["BOOLEAN", "TIMESTAMP", "BYTES", "JSON", "BIG_DECIMAL"])
-# JSON is parsed and written anew by Pinot; a GenericRow file of 0.11.0 cannot hold a BigDecimal.
+_SINGLE_VALUE_ONLY = frozenset(["JSON", "BIG_DECIMAL"])
+_MULTI_VALUE_SINCE_1 = frozenset(["BOOLEAN", "TIMESTAMP", "BYTES"])
+# JSON is parsed and written anew by Pinot, and decimals are its own to parse.
 _ALWAYS_LATE = frozenset(["JSON", "BIG_DECIMAL"])
 # Keys of an ingestionConfig that do not affect the rows of a batch build. Pinot 1.x writes those that have a
 # default into every ingestionConfig.
@@ -139,8 +139,15 @@ class CsvPlan:
     no_edge_spaces: bool = False
 
 
-def plan_table(table_config: Mapping[str, Any], schema: Mapping[str, Any]) -> TablePlan:
+def plan_table(
+    table_config: Mapping[str, Any], schema: Mapping[str, Any], *, of_pinot_1: bool = True
+) -> TablePlan:
     """Read what matters out of the table config and the schema.
+
+    Args:
+        table_config: The table's config, as Pinot's REST API gives it.
+        schema: Its schema, likewise.
+        of_pinot_1: Whether Pinot is 1.0 or later: 0.11 cannot write some multi-values.
 
     Raises:
         Unsuitable: Rows are transformed, filtered, unnested or derived on their way in, or a type is not
@@ -156,6 +163,9 @@ def plan_table(table_config: Mapping[str, Any], schema: Mapping[str, Any]) -> Ta
     if schema.get("complexFieldSpecs"):
         raise Unsuitable("the schema has complex fields")
     fields = tuple(_fields(schema))
+    for field in fields:
+        if not (of_pinot_1 or field.single_value) and field.data_type in _MULTI_VALUE_SINCE_1:
+            raise Unsuitable(f"field {field.name} is multi-value {field.data_type}")
     segments = table_config.get("segmentsConfig") or {}
     indexing = table_config.get("tableIndexConfig") or {}
     return TablePlan(

@@ -87,7 +87,7 @@ class SegmentBuilder:
         table_config, schema = _document(table_config), _document(schema)
         planned: TablePlan | Unsuitable
         try:
-            planned = plan_table(table_config, schema)
+            planned = plan_table(table_config, schema, of_pinot_1=pinot_classes.is_pinot_1())
         except Unsuitable as reason:
             planned = reason
         jars = running_jars()

@@ -37,13 +37,16 @@ from jvm_bridge.builder.pinot_classes import (
     has_class,
     has_constructor,
     has_method,
+    is_pinot_1,
     parse_schema,
     parse_table_config,
+    root_causes,
 )
 from jvm_bridge.builder.transformers import replaces_special_values
 from jvm_bridge.jvm import running_jars, start_jvm
 from spark_connectors.read.local_segments import LocalSegment
 from spark_connectors.read.segment_files import SegmentFolder
+from tests.contract.row_driver import build_by_rows
 
 _INPUT = "org.apache.pinot.plugin.inputformat."
 _READERS = {
@@ -102,6 +105,19 @@ def _build(request: dict[str, Any]) -> dict[str, Any]:
     return _reply(built, request)
 
 
+def _build_by_rows(request: dict[str, Any]) -> dict[str, Any]:
+    """Build of the rows of an Arrow file, one by one."""
+    with pa.ipc.open_file(request["arrow"]) as file:
+        rows = file.read_all()
+    try:
+        built = build_by_rows(
+            request["table_config"], request["schema"], rows, request["name"], Path(request["work_dir"])
+        )
+    except jpype.JException as error:
+        return {"error": "DataError", "message": root_causes(error)}
+    return _reply(built, request)
+
+
 def _build_files(request: dict[str, Any]) -> dict[str, Any]:
     """Build many files; the custom map of each segment names the files that are in."""
     builder = _builder(request)
@@ -139,6 +155,8 @@ def _reply(built: BuiltSegment, request: dict[str, Any]) -> dict[str, Any]:
     reply["mismatch"] = _mismatch(built.mismatch)
     if request.get("unpack"):
         reply["folder"] = str(unpack_tar(built.tar_path, Path(request["unpack"]), built.name))
+    if request.get("describe"):
+        reply |= _described(*_unpacked(built.tar_path, work_dir / f"{built.name}.unpacked"))
     if request.get("read_back"):
         reply |= _read_back(built.tar_path, work_dir / f"{built.name}.unpacked")
     return reply
@@ -154,21 +172,29 @@ def _side_by_side(request: dict[str, Any]) -> dict[str, Any]:
     return {"crcs": [reply["crc"] for reply in replies]}
 
 
-def _read_back(tar: Path, folder: Path) -> dict[str, Any]:
+def _unpacked(tar: Path, folder: Path) -> tuple[Path, Any]:
+    """Unpack a segment; returns its folder and Pinot's metadata of it."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     segment = unpack_tar(tar, folder, "segment")
     file = jpype.JClass("java.io.File")(str(segment))
-    metadata = jpype.JClass("org.apache.pinot.segment.spi.index.metadata.SegmentMetadataImpl")(file)
+    return segment, jpype.JClass("org.apache.pinot.segment.spi.index.metadata.SegmentMetadataImpl")(file)
+
+
+def _read_back(tar: Path, folder: Path) -> dict[str, Any]:
+    segment, metadata = _unpacked(tar, folder)
+    file = jpype.JClass("java.io.File")(str(segment))
     loader = jpype.JClass("org.apache.pinot.segment.local.indexsegment.immutable.ImmutableSegmentLoader")
     loaded = loader.load(file, jpype.JClass("org.apache.pinot.spi.utils.ReadMode").mmap)  # as a server does
     rows_loaded = int(loaded.getSegmentMetadata().getTotalDocs())
     loaded.destroy()
     rows = _rows(segment) if metadata.getTotalDocs() else []
+    return {"read": rows, "rows_loaded": rows_loaded, **_described(segment, metadata)}
+
+
+def _described(segment: Path, metadata: Any) -> dict[str, Any]:
     index_map = segment / "v3" / "index_map"
     return {
-        "read": rows,
-        "rows_loaded": rows_loaded,
         "custom": {
             str(entry.getKey()): str(entry.getValue()) for entry in metadata.getCustomMap().entrySet()
         },
@@ -270,6 +296,7 @@ def _features(_: dict[str, Any]) -> dict[str, Any]:
         "version": jars and jars.version,
         "avro_logical_types": has_class(avro) and bool(jpype.JClass(avro)().isEnableLogicalTypes()),
         "data_crc": has_method(jpype.JClass(f"{_LOCAL}.utils.CrcUtils"), "computeDataCrc"),
+        "is_pinot_1": is_pinot_1(),
         "special_values": replaces_special_values(),
         "column_nulls": has_method(jpype.JClass(_SCHEMA), "isEnableColumnBasedNullHandling"),
         "formats": [kind for kind in FileFormat if has_class(_READERS[kind])],
@@ -295,6 +322,7 @@ def main() -> None:
     start_jvm(max_heap_mb=384)
     actions = {
         "build": _build,
+        "build_by_rows": _build_by_rows,
         "build_files": _build_files,
         "box_longs": _box_longs,
         "side_by_side": _side_by_side,

@@ -102,8 +102,19 @@ class SegmentChild:
         name: str = "segment",
         **more: Any,
     ) -> dict[str, Any]:
+        """Build one segment.
+
+        Args:
+            table_config: The table's config.
+            schema: Its schema.
+            source: A file, or rows.
+            reader: As `SegmentBuilder` has them, or ``rows``: Pinot's driver gets a row after the other.
+            file_format: Of a file, where its name does not say it.
+            name: Of the segment.
+            more: Further keys of the request.
+        """
         request = {
-            "action": "build",
+            "action": "build_by_rows" if reader == "rows" else "build",
             "table_config": table_config,
             "schema": schema,
             "reader": reader,

@@ -4,16 +4,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jvm_bridge.builder import row_file
+from jvm_bridge.builder.column_file import ColumnFileWriter
 from jvm_bridge.builder.planning import Field, plan_column
-from jvm_bridge.builder.row_file import RowFileFull, RowFileWriter
 from jvm_bridge.builder.source import Batch
-from jvm_bridge.builder.stored import StoredColumn, store
+from jvm_bridge.builder.stored import FixedColumn, ListColumn, StoredColumn, store
 
 FIELDS: dict[str, tuple[str, pa.DataType, Any]] = {
     "i": ("INT", pa.int32(), -1),
@@ -56,7 +56,7 @@ def batch_of(rows: list[dict[str, Any]]) -> Batch:
 
 
 @given(rows=ROWS, cuts=st.sets(st.integers(1, 11)))
-def test_the_parts_of_a_batch_are_its_rows(
+def test_the_blocks_of_a_column_are_its_rows(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Any], cuts: set[int]
 ) -> None:
     folder = tmp_path_factory.mktemp("rows")
@@ -64,28 +64,52 @@ def test_the_parts_of_a_batch_are_its_rows(
     bounds = [0, *sorted(cut for cut in cuts if cut < len(rows)), len(rows)]
     parts = [batch.slice(start, end - start) for start, end in pairwise(bounds)]
     assert [part.rows for part in parts] == [end - start for start, end in pairwise(bounds)]
-    files = []
-    for name, batches in (("whole", [batch]), ("parts", parts)):
-        with RowFileWriter(folder / f"{name}.offsets", folder / name, with_nulls=True) as writer:
-            for each in batches:
-                writer.write(stored(each), each.rows)
-        files.append((folder / name).read_bytes() + (folder / f"{name}.offsets").read_bytes())
-    assert files[0] == files[1]
+    columns = [stored(part) for part in parts]
+    with ColumnFileWriter(folder / "columns", len(FIELDS)) as writer:
+        for part, of_part in zip(parts, columns, strict=True):
+            writer.write(of_part, part.rows)
+        assert writer.rows == len(rows)
+        whole = stored(batch)
+        for number, column in enumerate(whole):
+            read = read_column(folder / "columns", writer.places(number), column)
+            assert read == plain(column), list(FIELDS)[number]
+
+
+def plain(column: StoredColumn) -> tuple[list[Any], list[int], list[int]]:
+    """Return a column's values, how many each row has, and which rows are null."""
+    nulls = [] if column.nulls is None else np.flatnonzero(column.nulls).tolist()
+    values = column.values if isinstance(column, ListColumn) else column
+    lengths = np.diff(column.offsets).tolist() if isinstance(column, ListColumn) else []
+    found = values.values.tolist() if isinstance(values, FixedColumn) else values.values.to_pylist()
+    return found, lengths, nulls
+
+
+def read_column(path: Path, places: Any, like: StoredColumn) -> tuple[list[Any], list[int], list[int]]:
+    """Read a column back as Java does."""
+    data = path.read_bytes()
+    values: list[Any] = []
+    all_lengths: list[int] = []
+    all_nulls: list[int] = []
+    rows_before = 0
+    kind = like.values if isinstance(like, ListColumn) else like
+    for block in places.reshape(-1, 9).tolist():
+        rows, at, count, lengths_at, nulls_at, nulls, ends_at, texts, text_at = block
+        if isinstance(kind, FixedColumn):
+            values += np.frombuffer(data, kind.values.dtype, count, at).tolist()
+        else:
+            ends = [0, *np.frombuffer(data, "<i4", texts, ends_at).tolist()]
+            words = [data[text_at + start : text_at + end] for start, end in pairwise(ends)]
+            values += [words[place] for place in np.frombuffer(data, "<i4", count, at).tolist()]
+            assert len(set(words)) == len(words)
+        if lengths_at >= 0:
+            all_lengths += np.frombuffer(data, "<i4", rows, lengths_at).tolist()
+        if nulls:
+            all_nulls += (np.frombuffer(data, "<i4", nulls, nulls_at) + rows_before).tolist()
+        rows_before += rows
+    return values, all_lengths, all_nulls
 
 
 def test_a_slice_ends_with_the_batch() -> None:
     batch = Batch({"a": pa.array([1, 2, 3])}, 3)
     assert (batch.slice(1, 10).rows, batch.slice(1, 10).columns["a"].to_pylist()) == (2, [2, 3])
     assert batch.slice(0, 0).rows == 0
-
-
-def test_a_full_row_file_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_file, "MAX_BYTES", 20)
-    plan = plan_column(Field("l", "LONG", True, 512), pa.int64())
-    two_rows = [store(plan, pa.array([1, 2]), 2, 0)]
-    with RowFileWriter(tmp_path / "offsets", tmp_path / "data", with_nulls=False) as writer:
-        writer.write(two_rows, 2)
-        with pytest.raises(RowFileFull, match="more than 20 bytes"):
-            writer.write(two_rows, 2)
-        assert (writer.rows, writer.size_bytes) == (2, 16)
-    assert (tmp_path / "data").stat().st_size == (tmp_path / "offsets").stat().st_size == 16

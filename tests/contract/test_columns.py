@@ -1,0 +1,54 @@
+"""Columns that are put through Pinot's creators give the segment that Pinot's driver makes of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.contract.random_tables import RandomTable, random_table
+from tests.contract.segment_child import SegmentChild
+
+pytestmark = pytest.mark.jvm
+
+_EACH_RUN, _FULL = 120, 2_000
+_REASONS = (
+    "two UTF-16 units",  # cut at a length that may be inside a character
+    "rows without a value that is a number",
+)
+
+
+@pytest.mark.every_pinot
+def test_random_tables(child: SegmentChild, request: pytest.FixtureRequest) -> None:
+    first = (request.config.option.seed or 0) * _FULL
+    refused = 0
+    built = 0
+    for number in range(first, first + (_FULL if request.config.option.full else _EACH_RUN)):
+        table = random_table(number, of_pinot_1=child.features["is_pinot_1"])
+        by_columns = child.build(table.config, table.schema, table.rows, "arrow")
+        if any(reason in by_columns.get("message", "") for reason in _REASONS):
+            refused += 1
+            continue
+        by_rows = child.build(table.config, table.schema, table.rows, "rows")
+        if table.has_build_time and "error" not in by_rows:
+            compare_indexes(child, table, number)
+        else:
+            same = ("crc", "rows", "segment_size_bytes", "error")
+            found, expected = ([built.get(key) for key in same] for built in (by_columns, by_rows))
+            built += "error" not in by_rows
+            assert found == expected, f"table {number}: {by_columns} is not {by_rows}; {table}"
+    assert refused < _EACH_RUN // 4
+    assert built > _EACH_RUN // 2
+
+
+def compare_indexes(child: SegmentChild, table: RandomTable, number: int) -> None:
+    """Compare all but the bytes: a text index holds the time at which it was made."""
+    built: list[dict[str, Any]] = [
+        child.build(table.config, table.schema, table.rows, reader, describe=True)
+        for reader in ("arrow", "rows")
+    ]
+    same = ("properties", "files", "rows")
+    found, expected = ([each[key] for key in same] for each in built)
+    assert found == expected, f"table {number}"
+    kinds = [[line.split(" = ")[0] for line in each["indexes"]] for each in built]
+    assert kinds[0] == kinds[1], f"table {number}"
