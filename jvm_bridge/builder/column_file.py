@@ -1,6 +1,6 @@
 """Writes whole columns, batch by batch, into the one file that Java then reads column by column.
 
-There is no header: where what is, is known to the writer alone, as one block for each column and batch. Numbers
+There is no header: where what is, the writer alone knows, as one block for each column and batch. Numbers
 are little-endian. Texts come with a dictionary of their own for each block.
 """
 

@@ -99,6 +99,11 @@ class SegmentBuilder:
         columns = pinot_classes.source_columns(java_config, java_schema, (table_config, schema))
         self._table = PinotTable(java_config, java_schema, planned, columns, time_steps(schema))
 
+    @property
+    def table(self) -> PinotTable:
+        """The table as Pinot parsed it."""
+        return self._table
+
     def from_file(
         self,
         path: Path,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tests.contract.random_tables import RandomTable, random_table
 from tests.contract.segment_child import SegmentChild
+from tests.contract.tables import schema_of, table_config
 
 pytestmark = pytest.mark.jvm
 
@@ -39,6 +42,26 @@ def test_random_tables(child: SegmentChild, request: pytest.FixtureRequest) -> N
             assert found == expected, f"table {number}: {by_columns} is not {by_rows}; {table}"
     assert refused < _EACH_RUN // 4
     assert built > _EACH_RUN // 2
+
+
+@pytest.mark.every_pinot
+def test_points_on_the_globe(child: SegmentChild) -> None:
+    # As Pinot's GeometrySerializer writes points; 0x80 is of a geography.
+    points = [b"\x80" + struct.pack(">dd", -122.5 + number / 7, 37 + number / 9) for number in range(50)]
+    schema = schema_of({"place": "BYTES"})
+    fields = [
+        {"name": "place", "encodingType": encoding, "indexType": "H3", "properties": {"resolutions": "3,5"}}
+        for encoding in ("RAW", "DICTIONARY")
+    ]
+    for field in fields:
+        raw = ["place"] if field["encodingType"] == "RAW" else []
+        config = table_config(fieldConfigList=[field], indexing={"noDictionaryColumns": raw})
+        rows = pa.table({"place": pa.array(points, pa.binary())})
+        by_columns, by_rows = (
+            child.build(config, schema, rows, reader, describe=True) for reader in ("arrow", "rows")
+        )
+        assert any("h3_index" in line for line in by_columns["indexes"])
+        assert by_columns == {**by_rows, "reader": "arrow"}
 
 
 def compare_indexes(child: SegmentChild, table: RandomTable, number: int) -> None:

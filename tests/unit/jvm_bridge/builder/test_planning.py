@@ -115,7 +115,13 @@ def test_what_pinot_1_5_adds_to_an_ingestion_config_is_no_hindrance() -> None:
 )
 def test_tables_for_pinot(config: dict[str, Any], schema: dict[str, Any], reason: str) -> None:
     with pytest.raises(Unsuitable, match=reason):
-        plan_table(config, schema)
+        plan_table(config, schema, of_pinot_1=False)
+
+
+def test_multi_values_that_only_later_versions_write() -> None:
+    fields = [{"name": kind, "dataType": kind, "singleValueField": False} for kind in ("BOOLEAN", "BYTES")]
+    plan = plan_table({}, {"dimensionFieldSpecs": fields})
+    assert [field.single_value for field in plan.fields] == [False, False]
 
 
 def test_an_old_time_field_without_conversion() -> None:

