@@ -2,8 +2,8 @@
 
 Each is a process of its own, bound to one core, that does the same several times; what counts is the best of
 the later ones, when Java has compiled what it runs: CPU seconds of the whole process, without the segment's
-tar, and the process' peak of memory. DuckDB loads into its own format with one thread; it is left out where it
-is not installed. Then two builds side by side on two cores.
+tar, and the process' peak of memory. DuckDB loads into its own format with one thread; it is left out where
+it is not installed. Then two builds side by side on two cores.
 
     python -m benchmarks.builder --data flights.parquet
 """

@@ -26,7 +26,8 @@ def test_random_tables(child: SegmentChild, request: pytest.FixtureRequest) -> N
     first = (request.config.option.seed or 0) * _FULL
     refused = 0
     built = 0
-    for number in range(first, first + (_FULL if request.config.option.full else _EACH_RUN)):
+    count = _FULL if request.config.option.full else _EACH_RUN
+    for number in range(first, first + count):
         table = random_table(number, of_pinot_1=child.features["is_pinot_1"])
         by_columns = child.build(table.config, table.schema, table.rows, "arrow")
         if any(reason in by_columns.get("message", "") for reason in _REASONS):
@@ -40,8 +41,8 @@ def test_random_tables(child: SegmentChild, request: pytest.FixtureRequest) -> N
             found, expected = ([built.get(key) for key in same] for built in (by_columns, by_rows))
             built += "error" not in by_rows
             assert found == expected, f"table {number}: {by_columns} is not {by_rows}; {table}"
-    assert refused < _EACH_RUN // 4
-    assert built > _EACH_RUN // 2
+    assert refused < count // 4
+    assert built > count // 2
 
 
 @pytest.mark.every_pinot
