@@ -18,6 +18,8 @@ from jvm_bridge.builder.transformers import null_defaults, replaces_special_valu
 
 __all__ = ["EmptySource", "build_with_arrow"]
 
+_BATCH_BYTES = 64 << 20
+
 
 class EmptySource(Exception):  # noqa: N818 - a case, not a failure
     """The sources have no rows: there is nothing to map."""
@@ -79,7 +81,16 @@ def _planned_batches(sources: Iterable[Source]) -> Iterator[tuple[Sequence[Colum
         own = {plan.field.name: plan for plan in source.plans}
         plans = [_stored_like(plan, own[plan.field.name]) for plan in first]
         for batch in source.batches:
-            yield plans, batch
+            for part in _small_parts(batch):
+                yield plans, part
+
+
+def _small_parts(batch: Batch) -> Iterator[Batch]:
+    """Cut a batch of long texts: on its way into the file it is in memory more than once."""
+    size_bytes = sum(column.nbytes for column in batch.columns.values())
+    rows = max(1, batch.rows * _BATCH_BYTES // max(1, size_bytes))
+    for start in range(0, batch.rows, rows):
+        yield batch.slice(start, rows)
 
 
 def _stored_like(first: ColumnPlan, plan: ColumnPlan) -> ColumnPlan:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from controller_client.common.closing import Closing
 from controller_client.errors import SetupError
+from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.stored import FixedColumn, ListColumn, StoredColumn
 
 __all__ = ["FULL_BYTES", "ColumnFileWriter"]
@@ -58,6 +59,9 @@ class ColumnFileWriter(Closing):
         Args:
             columns: Each of that many rows.
             rows: Rows in the batch.
+
+        Raises:
+            Unsuitable: Texts are too long.
         """
         if rows == 0:
             return
@@ -96,5 +100,7 @@ def _texts(texts: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8
     if len(texts) == 0:
         return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
     offsets = np.frombuffer(offset_buffer, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    if offsets[-1] - offsets[0] > np.iinfo(np.int32).max:
+        raise Unsuitable("the texts of one column take more than 2 GiB in a batch")
     data = np.frombuffer(data_buffer or b"", dtype=np.uint8)
     return (offsets[1:] - offsets[0]).astype("<i4"), data[offsets[0] : offsets[-1]]

@@ -22,10 +22,10 @@ abstract class Column implements ColumnStatistics {
   final DataType _storedType;
   final boolean _isSingle;
   final Block[] _blocks;
-  /** What Pinot's collector says; the values of the rows are as often or as rare as they come. */
   boolean _isSorted = true;
   int _entries;
   int _mostInRow;
+  int _longestRowBytes;
   private transient AbstractColumnStatisticsCollector _partitions;
   private transient Object[] _boxed;
 
@@ -72,6 +72,9 @@ abstract class Column implements ColumnStatistics {
   /** Returns the bytes that a distinct value takes; 0 for values of a fixed width. */
   abstract int sizeOf(int id);
 
+  /** Lets go of what only the rows needed. */
+  abstract void release();
+
   /** Hands the rows of a single-value column without a dictionary over. */
   abstract void indexRaw(ColumnFile file, int block, ColumnCreators creators)
       throws IOException;
@@ -82,8 +85,6 @@ abstract class Column implements ColumnStatistics {
     }
     return _boxed;
   }
-
-  int _longestRowBytes;
 
   private void findLongestRows(ColumnFile file)
       throws IOException {
@@ -126,6 +127,7 @@ abstract class Column implements ColumnStatistics {
       row += _blocks[b]._rows;
     }
     _boxed = null;
+    release();
   }
 
   private void indexRows(ColumnFile file, int block, ColumnCreators creators)

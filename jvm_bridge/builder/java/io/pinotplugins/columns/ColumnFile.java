@@ -13,6 +13,8 @@ import java.nio.file.StandardOpenOption;
 public final class ColumnFile implements Closeable {
   private final FileChannel _channel;
   private ByteBuffer _buffer = buffer(1 << 20);
+  private long[] _numbers = new long[0];
+  private int[] _ids = new int[0];
 
   public ColumnFile(String path)
       throws IOException {
@@ -45,6 +47,22 @@ public final class ColumnFile implements Closeable {
     int[] values = reuse.length < count ? new int[count] : reuse;
     read(position, 4L * count).asIntBuffer().get(values, 0, count);
     return values;
+  }
+
+  /** Returns an array of that many numbers or more, the same for all columns. */
+  long[] numbers(int count) {
+    if (_numbers.length < count) {
+      _numbers = new long[count];
+    }
+    return _numbers;
+  }
+
+  /** Returns an array of that many ids or more, the same for all columns. */
+  int[] ids(int count) {
+    if (_ids.length < count) {
+      _ids = new int[count];
+    }
+    return _ids;
   }
 
   @Override

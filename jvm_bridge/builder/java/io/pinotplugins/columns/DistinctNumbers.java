@@ -9,26 +9,41 @@ import java.util.Arrays;
 final class DistinctNumbers {
   private static final int SMALL_RANGE = 1 << 16;
   private static final int LEAST_CAPACITY = 1 << 10;
+  /** Marks an empty slot. */
+  private static final long EMPTY = 0x8badf00dcafebabeL;
 
   private final long _least;
-  /** Of a range: by number; of a hash table: by slot. A number that is there has a rank from 1 on. */
+  /** Of a range: by number, and 1 for each that is there until all have ranks; of a hash table: by slot. */
   private int[] _ranks;
   private long[] _slots;
   private int _count;
   private int _mask;
-  /** The number that marks an empty slot, and whether it is in the set. */
-  private static final long EMPTY = 0x8badf00dcafebabeL;
+  /** Whether the number that marks an empty slot is in the set. */
+  private boolean _hasEmpty;
   private int _rankOfEmpty;
 
   /** Makes a set of numbers between two, of which there are no more than so many. */
   DistinctNumbers(long least, long most, int entries) {
+    this(least, most, entries, LEAST_CAPACITY);
+  }
+
+  private DistinctNumbers(long least, long most, int entries, int capacity) {
     _least = least;
     long range = most - least + 1;
     if (range > 0 && range <= Math.max(SMALL_RANGE, 2L * entries) && range < 1 << 28) {
       _ranks = new int[(int) range];
     } else {
-      resize(LEAST_CAPACITY);
+      resize(capacity);
     }
+  }
+
+  /** Makes a set of numbers in order that knows their ranks. */
+  static DistinctNumbers ranked(long[] sorted, int entries) {
+    int capacity = Math.max(LEAST_CAPACITY, Integer.highestOneBit(sorted.length) << 2);
+    DistinctNumbers set = new DistinctNumbers(sorted[0], sorted[sorted.length - 1], entries, capacity);
+    set.addAll(sorted, sorted.length);
+    set.rank(sorted);
+    return set;
   }
 
   void addAll(long[] numbers, int count) {
@@ -40,18 +55,16 @@ final class DistinctNumbers {
       }
       return;
     }
-    long last = EMPTY;
     for (int i = 0; i < count; i++) {
-      if (numbers[i] != last) {
-        last = numbers[i];
-        add(last);
+      if (i == 0 || numbers[i] != numbers[i - 1]) {
+        add(numbers[i]);
       }
     }
   }
 
   private void add(long number) {
     if (number == EMPTY) {
-      _rankOfEmpty = 1;
+      _hasEmpty = true;
       return;
     }
     int slot = slot(number) & _mask;
@@ -88,48 +101,51 @@ final class DistinctNumbers {
     return (int) (mixed ^ (mixed >>> 32));
   }
 
-  /** Returns all numbers in order; from now on they have ranks, and none is added. */
+  /** Returns all numbers in order. */
   long[] sorted() {
-    return _slots == null ? sortedRange() : sortedSlots();
-  }
-
-  private long[] sortedRange() {
-    int count = 0;
-    for (int i = 0; i < _ranks.length; i++) {
-      if (_ranks[i] != 0) {
-        _ranks[i] = ++count;
-      }
-    }
-    long[] sorted = new long[count];
-    for (int i = 0; i < _ranks.length; i++) {
-      if (_ranks[i] != 0) {
-        sorted[_ranks[i] - 1] = _least + i;
-      }
-    }
-    return sorted;
-  }
-
-  private long[] sortedSlots() {
-    long[] sorted = new long[_count + _rankOfEmpty];
+    long[] sorted = new long[_slots == null ? inRange() : _count + (_hasEmpty ? 1 : 0)];
     int next = 0;
+    if (_slots == null) {
+      for (int i = 0; i < _ranks.length; i++) {
+        if (_ranks[i] != 0) {
+          sorted[next++] = _least + i;
+        }
+      }
+      return sorted;
+    }
     for (long each : _slots) {
       if (each != EMPTY) {
         sorted[next++] = each;
       }
     }
-    if (_rankOfEmpty != 0) {
+    if (_hasEmpty) {
       sorted[next] = EMPTY;
     }
     Arrays.sort(sorted);
-    _ranks = new int[_slots.length];
-    for (int i = 0; i < sorted.length; i++) {
-      if (sorted[i] == EMPTY) {
-        _rankOfEmpty = i + 1;
+    return sorted;
+  }
+
+  private int inRange() {
+    int count = 0;
+    for (int each : _ranks) {
+      count += each;
+    }
+    return count;
+  }
+
+  private void rank(long[] sorted) {
+    if (_slots != null) {
+      _ranks = new int[_slots.length];
+    }
+    for (int rank = 0; rank < sorted.length; rank++) {
+      if (_slots == null) {
+        _ranks[(int) (sorted[rank] - _least)] = rank;
+      } else if (sorted[rank] == EMPTY) {
+        _rankOfEmpty = rank;
       } else {
-        _ranks[find(sorted[i])] = i + 1;
+        _ranks[find(sorted[rank])] = rank;
       }
     }
-    return sorted;
   }
 
   private int find(long number) {
@@ -140,22 +156,22 @@ final class DistinctNumbers {
     return slot;
   }
 
-  /** Turns numbers of the set into their ranks, from 0 on. */
+  /** Turns numbers of a ranked set into their ranks, from 0 on. */
   void ranks(long[] numbers, int count, int[] ranks) {
     if (_slots == null) {
       int[] table = _ranks;
       long least = _least;
       for (int i = 0; i < count; i++) {
-        ranks[i] = table[(int) (numbers[i] - least)] - 1;
+        ranks[i] = table[(int) (numbers[i] - least)];
       }
       return;
     }
     long last = EMPTY;
-    int rank = _rankOfEmpty - 1;
+    int rank = _rankOfEmpty;
     for (int i = 0; i < count; i++) {
       if (numbers[i] != last) {
         last = numbers[i];
-        rank = (last == EMPTY ? _rankOfEmpty : _ranks[find(last)]) - 1;
+        rank = last == EMPTY ? _rankOfEmpty : _ranks[find(last)];
       }
       ranks[i] = rank;
     }

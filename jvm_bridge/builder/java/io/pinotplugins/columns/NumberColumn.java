@@ -9,10 +9,9 @@ import org.apache.pinot.spi.data.FieldSpec.DataType;
  * point numbers the bits, with those of negative ones turned round, and one NaN.
  */
 final class NumberColumn extends Column {
-  private long[] _numbers = new long[0];
-  private int[] _ids = new int[0];
-  private transient DistinctNumbers _distinct;
   private long[] _sorted;
+  /** Made when the rows are indexed, and gone behind them: all columns have their statistics at the same time. */
+  private transient DistinctNumbers _ranks;
   private Object _values;
   /** The bits of NaN: any until all values are known, then those of the first. */
   private long _nan;
@@ -29,10 +28,7 @@ final class NumberColumn extends Column {
   private long[] numbers(ColumnFile file, int block)
       throws IOException {
     int count = _blocks[block]._values;
-    if (_numbers.length < count) {
-      _numbers = new long[count];
-    }
-    long[] numbers = _numbers;
+    long[] numbers = file.numbers(count);
     ByteBuffer bytes = file.read(_blocks[block]._valuesAt, (long) width() * count);
     switch (_storedType) {
       case INT:
@@ -118,11 +114,11 @@ final class NumberColumn extends Column {
         last = numbers[count - 1];
       }
     }
-    _distinct = new DistinctNumbers(least, most, _entries);
+    DistinctNumbers distinct = new DistinctNumbers(least, most, _entries);
     for (int b = 0; b < _blocks.length; b++) {
-      _distinct.addAll(numbers(file, b), _blocks[b]._values);
+      distinct.addAll(numbers(file, b), _blocks[b]._values);
     }
-    _sorted = _distinct.sorted();
+    _sorted = distinct.sorted();
     if (isNan(_sorted[_sorted.length - 1])) {
       findNan(file);
     }
@@ -186,11 +182,17 @@ final class NumberColumn extends Column {
   int[] ids(ColumnFile file, int block)
       throws IOException {
     int count = _blocks[block]._values;
-    if (_ids.length < count) {
-      _ids = new int[count];
+    if (_ranks == null) {
+      _ranks = DistinctNumbers.ranked(_sorted, _entries);
     }
-    _distinct.ranks(numbers(file, block), count, _ids);
-    return _ids;
+    int[] ids = file.ids(count);
+    _ranks.ranks(numbers(file, block), count, ids);
+    return ids;
+  }
+
+  @Override
+  void release() {
+    _ranks = null;
   }
 
   @Override

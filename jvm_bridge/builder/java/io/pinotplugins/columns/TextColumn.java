@@ -17,14 +17,11 @@ import org.apache.pinot.spi.utils.ByteArray;
  * of a text. Each block has a dictionary of its own.
  */
 final class TextColumn extends Column {
-  private static final int[] NONE = new int[0];
   private static final int PINOTS_HASH_SET_SIZE = 1000;
 
   private final transient BiFunction<String, String, Object> _transformer;
   /** Of each block: the ids of its own dictionary's texts. */
   private final int[][] _idsOfTexts;
-  private int[] _ids = NONE;
-  private int[] _ends = NONE;
   /** The distinct values in order: String, ByteArray, BigDecimal or Long; and how many bytes each takes. */
   private Comparable<?>[] _sorted;
   private int[] _sizes;
@@ -45,8 +42,8 @@ final class TextColumn extends Column {
     DistinctTexts texts = new DistinctTexts();
     for (int b = 0; b < _blocks.length; b++) {
       int count = _blocks[b]._texts;
-      _ends = file.ints(_blocks[b]._endsAt, count, _ends);
-      _idsOfTexts[b] = texts.addAll(file.read(_blocks[b]._textAt, count == 0 ? 0 : _ends[count - 1]), _ends, count);
+      int[] ends = file.ints(_blocks[b]._endsAt, count, file.ids(count));
+      _idsOfTexts[b] = texts.addAll(file.read(_blocks[b]._textAt, count == 0 ? 0 : ends[count - 1]), ends, count);
     }
     int[] idOfText = sort(texts);
     for (int[] ids : _idsOfTexts) {
@@ -207,13 +204,17 @@ final class TextColumn extends Column {
   int[] ids(ColumnFile file, int block)
       throws IOException {
     int count = _blocks[block]._values;
-    _ids = file.ints(_blocks[block]._valuesAt, count, _ids);
-    int[] ids = _ids;
+    int[] ids = file.ints(_blocks[block]._valuesAt, count, file.ids(count));
     int[] idsOfTexts = _idsOfTexts[block];
     for (int i = 0; i < count; i++) {
       ids[i] = idsOfTexts[ids[i]];
     }
     return ids;
+  }
+
+  @Override
+  void release() {
+    Arrays.fill(_idsOfTexts, null);
   }
 
   @Override
