@@ -147,7 +147,7 @@ def main() -> None:
     parser.add_argument("--wide-rows", type=int, default=2_000_000)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--skip", nargs="*", default=[], choices=_SYSTEMS)
-    parser.add_argument("--output", type=Path, default=Path("benchmark-results/builder.json"))
+    parser.add_argument("--json", type=Path, default=Path("benchmarks/results/builder.json"))
     parser.add_argument("--one", choices=_SYSTEMS, help=argparse.SUPPRESS)
     parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--like", type=Path, help=argparse.SUPPRESS)
@@ -177,7 +177,7 @@ def main() -> None:
                 results.append(_row(name, "columns, two builds", 2 * values, 2, found))
                 print(results[-1], file=sys.stderr, flush=True)
     show(results)
-    save(options.output, {"results": results})
+    save(options.json, {"results": results})
 
 
 if __name__ == "__main__":
