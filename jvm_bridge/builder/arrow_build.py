@@ -22,7 +22,7 @@ _BATCH_BYTES = 64 << 20
 
 
 class EmptySource(Exception):  # noqa: N818 - a case, not a failure
-    """The sources have no rows: there is nothing to map."""
+    """The sources have no rows: there is nothing to build of."""
 
 
 def build_with_arrow(
@@ -48,7 +48,7 @@ def build_with_arrow(
         EmptySource: No rows in any source.
     """
     columns: _SegmentColumns | None = None
-    is_any = False
+    has_built = False
     try:
         for plans, batch in _planned_batches(sources):
             start = 0
@@ -62,10 +62,10 @@ def build_with_arrow(
                 if max_rows is not None and (columns.count >= max_rows or columns.is_large):
                     yield columns.build(), columns.target
                     columns = None
-                    is_any = True
+                    has_built = True
         if columns is not None:
             yield columns.build(), columns.target
-        elif not is_any:
+        elif not has_built:
             raise EmptySource("the sources have no rows")
     finally:
         if columns is not None:
@@ -120,7 +120,7 @@ class _SegmentColumns:
 
     @property
     def is_large(self) -> bool:
-        """Whether the segment had better end where it may end anywhere."""
+        """Whether the segment should end here, if it may end anywhere."""
         return self._writer.size_bytes >= column_file.FULL_BYTES
 
     def add(self, plans: Sequence[ColumnPlan], batch: Batch) -> None:

@@ -1,7 +1,7 @@
 """Writes whole columns, batch by batch, into the one file that Java then reads column by column.
 
-There is no header: where what is, the writer alone knows, as one block for each column and batch. Numbers
-are little-endian. Texts come with a dictionary of their own for each block.
+There is no header: only the writer knows where the blocks are, one for each column and batch. Numbers are
+little-endian. Each block of texts has a dictionary of its own.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from controller_client.common.closing import Closing
 from controller_client.errors import SetupError
 from jvm_bridge.builder.planning import Unsuitable
-from jvm_bridge.builder.stored import FixedColumn, ListColumn, StoredColumn
+from jvm_bridge.builder.stored import FixedColumn, ListColumn, StoredColumn, text_bytes
 
 __all__ = ["FULL_BYTES", "ColumnFileWriter"]
 
 FULL_BYTES = 1 << 30
-"""Where a segment may end anywhere, no further batch is begun behind this many bytes of its rows."""
+"""A segment that may end anywhere ends with the batch that reaches this many bytes."""
 
 _ABSENT = -1
 
@@ -49,7 +48,7 @@ class ColumnFileWriter(Closing):
         self._file.close()
 
     def places(self, number: int) -> npt.NDArray[np.int64]:
-        """Return where a column's blocks are, as ``Block.java`` has their fields; none is shown before."""
+        """Flush the file, and return where a column's blocks are, as ``Block.java`` has their fields."""
         self._file.flush()
         return np.asarray(self._blocks[number], dtype=np.int64)
 
@@ -82,25 +81,15 @@ class ColumnFileWriter(Closing):
             at, count = self._put(np.ascontiguousarray(values.values)), len(values.values)
             return [rows, at, count, lengths_at, nulls_at, null_count, _ABSENT, 0, _ABSENT]
         encoded = values.values.dictionary_encode()
-        ends, text = _texts(encoded.dictionary)
+        offsets, text = text_bytes(encoded.dictionary)
+        if offsets[-1] > np.iinfo(np.int32).max:
+            raise Unsuitable("the texts of one column take more than 2 GiB in a batch")
         at, count = self._put(encoded.indices.to_numpy()), len(encoded)
-        ends_at, text_at = self._put(ends), self._put(text)
-        return [rows, at, count, lengths_at, nulls_at, null_count, ends_at, len(ends), text_at]
+        ends_at, text_at = self._put(offsets[1:].astype("<i4")), self._put(text)
+        return [rows, at, count, lengths_at, nulls_at, null_count, ends_at, len(encoded.dictionary), text_at]
 
     def _put(self, values: npt.NDArray[Any]) -> int:
         at = self.size_bytes
         self._file.write(values.data)
         self.size_bytes += values.nbytes
         return at
-
-
-def _texts(texts: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
-    """Return where each text of a ``large_binary`` array ends, and their bytes."""
-    _, offset_buffer, data_buffer = texts.buffers()
-    if len(texts) == 0:
-        return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
-    offsets = np.frombuffer(offset_buffer, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    if offsets[-1] - offsets[0] > np.iinfo(np.int32).max:
-        raise Unsuitable("the texts of one column take more than 2 GiB in a batch")
-    data = np.frombuffer(data_buffer or b"", dtype=np.uint8)
-    return (offsets[1:] - offsets[0]).astype("<i4"), data[offsets[0] : offsets[-1]]

@@ -19,10 +19,10 @@ import jpype
 
 from controller_client.errors import SetupError
 from jvm_bridge.builder.column_file import ColumnFileWriter
-from jvm_bridge.builder.driver import run_driver_over
+from jvm_bridge.builder.driver import run_driver
 from jvm_bridge.builder.pinot_classes import is_pinot_1, java_class
 from jvm_bridge.builder.planning import ColumnPlan, Unsuitable
-from jvm_bridge.builder.transformers import late_transformers
+from jvm_bridge.builder.transformers import late_transformers, pipeline_for
 from jvm_bridge.java import CompileError, JavaSources, load_java_apart
 
 __all__ = ["build_columns"]
@@ -70,7 +70,7 @@ def build_columns(config: Any, plans: Sequence[ColumnPlan], written: ColumnFileW
         config: Pinot's ``SegmentGeneratorConfig``.
         plans: The columns, in the order in which they were written.
         written: What wrote them.
-        path: Where to.
+        path: The file.
 
     Returns:
         The segment's folder.
@@ -94,13 +94,16 @@ def build_columns(config: Any, plans: Sequence[ColumnPlan], written: ColumnFileW
                 source.addTexts(*described, _transformer(classes, config, plan))
             else:
                 source.addNumbers(*described)
-        return run_driver_over(config, source, lambda driver: source.setCreators(classes.creators(driver)))
+        return run_driver(
+            config,
+            source,
+            pipeline_for(config.getTableConfig(), schema, []),
+            before_build=lambda driver: source.setCreators(classes.creators(driver)),
+        )
 
 
 def _transformer(classes: _Classes, config: Any, plan: ColumnPlan) -> Any | None:
     if not plan.is_late:
         return None
-    transformers = java_class("java.util.ArrayList")()
-    for each in late_transformers(config.getTableConfig(), config.getSchema(), [plan.field.name]):
-        transformers.add(each)
-    return classes.transformers(transformers)
+    of_column = late_transformers(config.getTableConfig(), config.getSchema(), [plan.field.name])
+    return classes.transformers(java_class("java.util.ArrayList")(of_column))

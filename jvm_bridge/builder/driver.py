@@ -17,10 +17,9 @@ from jvm_bridge.builder.columns import SourceColumns
 from jvm_bridge.builder.model import BuiltSegment, Reader
 from jvm_bridge.builder.pinot_classes import has_method, java_class, root_causes
 from jvm_bridge.builder.planning import TablePlan, Unsuitable
-from jvm_bridge.builder.transformers import pipeline_for
 from jvm_bridge.tar import create_metadata_tar, create_tar
 
-__all__ = ["PinotTable", "SegmentTarget", "generator_config", "pack", "run_driver", "run_driver_over"]
+__all__ = ["PinotTable", "SegmentTarget", "generator_config", "pack", "run_driver"]
 
 _CREATOR = "org.apache.pinot.segment.local.segment.creator"
 _INIT_OF_ROLE = (
@@ -97,50 +96,25 @@ def generator_config(table_config: Any, schema: Any, target: SegmentTarget) -> A
     return config
 
 
-def run_driver(config: Any, *source: Any) -> Path:
+def run_driver(config: Any, *source: Any, before_build: Callable[[Any], object] | None = None) -> Path:
     """Build one segment; Java exceptions pass through.
 
     Args:
         config: A ``SegmentGeneratorConfig``.
         source: What the driver's ``init`` takes after the config: nothing, a reader, or a data source and a
             pipeline.
+        before_build: Called with the driver once it is initialised, in this thread.
 
     Returns:
         The segment's folder.
     """
-    driver = _driver()
-    _init(driver, config, *source)
-    return _built(driver)
-
-
-def run_driver_over(config: Any, source: Any, with_driver: Callable[[Any], object]) -> Path:
-    """Build one segment of a data source that must know the driver; Java exceptions pass through.
-
-    Args:
-        config: A ``SegmentGeneratorConfig``.
-        source: A ``SegmentCreationDataSource``, whose rows need no transform.
-        with_driver: Called with the driver before it builds, in this thread.
-
-    Returns:
-        The segment's folder.
-    """
-    driver = _driver()
-    _init(driver, config, source, pipeline_for(config.getTableConfig(), config.getSchema(), []))
-    with_driver(driver)
-    return _built(driver)
-
-
-def _driver() -> Any:
-    return java_class(f"{_CREATOR}.impl.SegmentIndexCreationDriverImpl")()
-
-
-def _init(driver: Any, config: Any, *source: Any) -> None:
+    driver_class = java_class(f"{_CREATOR}.impl.SegmentIndexCreationDriverImpl")
+    driver = driver_class()
     # Since 1.5, rows of a data source are told to be of no role: a minion's would be counted as one's.
-    of_no_role = [None] if len(source) > 1 and has_method(type(driver), "init", *_INIT_OF_ROLE) else []
+    of_no_role = [None] if len(source) > 1 and has_method(driver_class, "init", *_INIT_OF_ROLE) else []
     driver.init(config, *source, *of_no_role)
-
-
-def _built(driver: Any) -> Path:
+    if before_build is not None:
+        before_build(driver)
     driver.build()
     return Path(str(driver.getOutputDirectory().getAbsolutePath()))
 

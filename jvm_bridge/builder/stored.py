@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from jvm_bridge.builder.planning import FIXED_WIDTH, ColumnPlan, Conversion, Field, Unsuitable
 from jvm_bridge.time_conversion import MILLI_NS, steps_of
 
-__all__ = ["FixedColumn", "ListColumn", "StoredColumn", "TextColumn", "store"]
+__all__ = ["FixedColumn", "ListColumn", "StoredColumn", "TextColumn", "store", "text_bytes"]
 
 Mask = npt.NDArray[np.bool_]
 Offsets = npt.NDArray[np.int64]
@@ -199,10 +199,10 @@ def _parsed(field: Field, source: Any) -> Any:
 
 def _bytes_found(source: Any) -> frozenset[int]:
     """Return the byte values that occur in a text column (that of null slots included)."""
-    return frozenset(np.flatnonzero(np.bincount(_data(source)[1], minlength=256)).tolist())
+    return frozenset(np.flatnonzero(np.bincount(text_bytes(source)[1], minlength=256)).tolist())
 
 
-def _data(source: Any) -> tuple[Offsets, npt.NDArray[np.uint8]]:
+def text_bytes(source: Any) -> tuple[Offsets, npt.NDArray[np.uint8]]:
     """Return the offsets (from 0) and the bytes of a text or binary column."""
     large = pa.types.is_large_string(source.type) or pa.types.is_large_binary(source.type)
     _, offset_buffer, data_buffer = source.buffers()
@@ -251,7 +251,7 @@ def _text(plan: ColumnPlan, source: Any, default: Any) -> Any:
 
 
 def _unhexed(field: Field, source: Any) -> Any:
-    offsets, data = _data(source)
+    offsets, data = text_bytes(source)
     nibbles = _NIBBLES[data]
     if (nibbles > 15).any() or (offsets & 1).any():
         raise Unsuitable(f"column {field.name}, BYTES: not hexadecimal digits throughout")
@@ -272,10 +272,10 @@ _NIBBLES[list(b"ABCDEF")] = range(10, 16)
 
 def _sanitized(field: Field, values: Any) -> Any:
     """Cut at the first null character and at the longest length, counted in UTF-16 units as Java does."""
-    offsets, data = _data(values)
+    offsets, data = text_bytes(values)
     if (data == 0).any():
         values = pc.replace_substring_regex(values, pattern=r"(?s)\x00.*", replacement="")
-        offsets, _ = _data(values)
+        offsets, _ = text_bytes(values)
     too_long = np.diff(offsets) > field.max_length
     if not too_long.any():
         return values

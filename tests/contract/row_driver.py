@@ -15,6 +15,7 @@ from jpype import JProxy
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, pack, run_driver
 from jvm_bridge.builder.model import BuiltSegment
 from jvm_bridge.builder.pinot_classes import parse_schema, parse_table_config
+from jvm_bridge.builder.planning import Unsuitable
 
 __all__ = ["build_by_rows"]
 
@@ -33,7 +34,9 @@ def build_by_rows(
     """Build a segment; a row that Pinot refuses is a ``jpype.JException``."""
     folder = work_dir / "by-rows"
     folder.mkdir(exist_ok=True)
-    table = PinotTable(parse_table_config(table_config), parse_schema(schema), None, None, {})  # type: ignore[arg-type]
+    table = PinotTable(
+        parse_table_config(table_config), parse_schema(schema), Unsuitable("row by row"), None, {}
+    )
     target = SegmentTarget(name, folder, work_dir, {})
     config = generator_config(table.config, table.schema, target)
     return pack(run_driver(config, _reader(rows)), target, "pinot", None)

@@ -1,5 +1,7 @@
 package io.pinotplugins.columns;
 
+import java.io.IOException;
+
 /** Where the values of some rows of one column are in the file. */
 final class Block {
   static final int FIELDS = 9;
@@ -29,13 +31,13 @@ final class Block {
 
   /** Returns how many values each row has, of a multi-value column. */
   int[] lengths(ColumnFile file)
-      throws java.io.IOException {
+      throws IOException {
     return file.ints(_lengthsAt, _rows, NONE);
   }
 
   /** Returns which rows of the block are null. */
   int[] nulls(ColumnFile file)
-      throws java.io.IOException {
-    return _nulls == 0 ? NONE : file.ints(_nullsAt, _nulls, new int[_nulls]);
+      throws IOException {
+    return _nulls == 0 ? NONE : file.ints(_nullsAt, _nulls, NONE);
   }
 }

@@ -22,7 +22,8 @@ abstract class Column implements ColumnStatistics {
   final DataType _storedType;
   final boolean _isSingle;
   final Block[] _blocks;
-  boolean _isSorted = true;
+  /** Until the rows are read, whether they may be sorted: multi-value ones never are, to Pinot. */
+  boolean _isSorted;
   int _entries;
   int _mostInRow;
   int _longestRowBytes;
@@ -33,6 +34,7 @@ abstract class Column implements ColumnStatistics {
     _name = name;
     _storedType = storedType;
     _isSingle = isSingle;
+    _isSorted = isSingle;
     _blocks = new Block[places.length / Block.FIELDS];
     for (int i = 0; i < _blocks.length; i++) {
       _blocks[i] = new Block(places, i * Block.FIELDS);
@@ -47,7 +49,6 @@ abstract class Column implements ColumnStatistics {
     }
     findDistinct(file);
     if (!_isSingle) {
-      _isSorted = false;
       findLongestRows(file);
     }
     _partitions = collector(config);
@@ -72,7 +73,7 @@ abstract class Column implements ColumnStatistics {
   /** Returns the bytes that a distinct value takes; 0 for values of a fixed width. */
   abstract int sizeOf(int id);
 
-  /** Lets go of what only the rows needed. */
+  /** Frees what only indexing the rows needed. */
   abstract void release();
 
   /** Hands the rows of a single-value column without a dictionary over. */

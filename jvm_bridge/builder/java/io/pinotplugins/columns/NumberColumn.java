@@ -6,11 +6,11 @@ import org.apache.pinot.spi.data.FieldSpec.DataType;
 
 /**
  * A column of INT, LONG, FLOAT or DOUBLE. Inside, its values are longs that sort as Java sorts the values: of floating
- * point numbers the bits, with those of negative ones turned round, and one NaN.
+ * point numbers the bits, inverted for negative ones, and one NaN.
  */
 final class NumberColumn extends Column {
   private long[] _sorted;
-  /** Made when the rows are indexed, and gone behind them: all columns have their statistics at the same time. */
+  /** Made to index the rows and freed then: the statistics of all columns are in memory at the same time. */
   private transient DistinctNumbers _ranks;
   private Object _values;
   /** The bits of NaN: any until all values are known, then those of the first. */

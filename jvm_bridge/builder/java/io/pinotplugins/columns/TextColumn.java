@@ -53,7 +53,7 @@ final class TextColumn extends Column {
     }
     fillValues();
     measure(texts, idOfText);
-    _isSorted = _isSingle && areIdsSorted(file);
+    _isSorted = _isSorted && areIdsSorted(file);
   }
 
   /** Fills the sorted values; returns the id of each text's value. */
@@ -123,7 +123,7 @@ final class TextColumn extends Column {
     if (value == null) {
       throw new IllegalStateException("column " + _name + " has a text that becomes null");
     }
-    return value instanceof byte[] ? new ByteArray((byte[]) value) : (Comparable<?>) value;
+    return (Comparable<?>) value;
   }
 
   private void fillValues() {
@@ -169,15 +169,11 @@ final class TextColumn extends Column {
     }
   }
 
+  /** Returns the bytes of a value that a transformer made: of JSON, a string, or of a decimal. */
   private int size(Object value) {
-    switch (_storedType) {
-      case STRING:
-        return ((String) value).getBytes(StandardCharsets.UTF_8).length;
-      case BYTES:
-        return ((ByteArray) value).length();
-      default:
-        return BigDecimalUtils.byteSize((BigDecimal) value);
-    }
+    return _storedType == DataType.STRING
+        ? ((String) value).getBytes(StandardCharsets.UTF_8).length
+        : BigDecimalUtils.byteSize((BigDecimal) value);
   }
 
   private boolean areIdsSorted(ColumnFile file)
