@@ -1,10 +1,13 @@
 """``format("pinot")``: what Spark's Python data source API asks for.
 
 Spark makes an instance of :class:`PinotDataSource` in a Python process of its own for each plan: nothing is
-kept in it but the options.
+kept in it but the options. Each method imports what it needs itself: one process only asks for the name, and
+none both reads and writes.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -14,11 +17,8 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from spark_connectors.options import ReadOptions, WriteOptions, parse_options
-from spark_connectors.read.batch_reader import inferred_schema, make_reader
-from spark_connectors.write.batch_writer import PinotBatchWriter
-from spark_connectors.write.plan import WritePlan
-from spark_connectors.write.stream_writer import PinotStreamWriter, stream_plan
+if TYPE_CHECKING:
+    from spark_connectors.options import ReadOptions, WriteOptions
 
 __all__ = ["PinotDataSource"]
 
@@ -33,21 +33,39 @@ class PinotDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the schema that a read without ``.schema(...)`` has; runs in a planning process."""
-        return inferred_schema(parse_options(ReadOptions, self.options))
+        from spark_connectors.read.batch_reader import inferred_schema
+
+        return inferred_schema(self._read_options())
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Check options, table and the schema that was asked for; runs in a planning process."""
-        return make_reader(parse_options(ReadOptions, self.options), schema)
+        from spark_connectors.read.batch_reader import make_reader
+
+        return make_reader(self._read_options(), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """Check options, table and columns before the job starts; runs in a planning process."""
-        options = parse_options(WriteOptions, self.options)
-        return PinotBatchWriter(WritePlan.make(options, schema, overwrite=overwrite))
+        from spark_connectors.write.batch_writer import PinotBatchWriter
+        from spark_connectors.write.plan import WritePlan
+
+        return PinotBatchWriter(WritePlan.make(self._write_options(), schema, overwrite=overwrite))
 
     def streamWriter(  # noqa: N802 - Spark's name
         self, schema: StructType, overwrite: bool
     ) -> DataSourceStreamArrowWriter:
         """Check options, table and columns; runs in planning processes, for each epoch and for its commit."""
-        options = parse_options(WriteOptions, self.options)
+        from spark_connectors.write.stream_writer import PinotStreamWriter, stream_plan
+
         checkpoint = self.options.get("checkpointlocation")
-        return PinotStreamWriter(stream_plan(options, schema, overwrite=overwrite, checkpoint=checkpoint))
+        plan = stream_plan(self._write_options(), schema, overwrite=overwrite, checkpoint=checkpoint)
+        return PinotStreamWriter(plan)
+
+    def _read_options(self) -> ReadOptions:
+        from spark_connectors.options import ReadOptions, parse_options
+
+        return parse_options(ReadOptions, self.options)
+
+    def _write_options(self) -> WriteOptions:
+        from spark_connectors.options import WriteOptions, parse_options
+
+        return parse_options(WriteOptions, self.options)

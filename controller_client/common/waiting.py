@@ -9,6 +9,8 @@ from controller_client.errors import WaitTimeoutError
 
 __all__ = ["wait_until"]
 
+_GROWTH = 1.25
+
 
 def wait_until(
     missing: Callable[[], str | None],
@@ -28,7 +30,8 @@ def wait_until(
         what: The state, for the error: "segments ONLINE in flights_OFFLINE".
         timeout_s: Seconds until the last check.
         clock: Time and sleep.
-        first_poll_s: Pause after the first check; each one is 1.5 times the one before.
+        first_poll_s: Pause after the first check; each one is a quarter longer than the one before, so that
+            at most a quarter of a wait is for nothing.
         longest_poll_s: Longest pause between two looks.
         remedy: What the reader of the error should do.
 
@@ -44,4 +47,4 @@ def wait_until(
                 f"waited {timeout_s:g} s for {what}; last seen: {seen}", expected=what, remedy=remedy
             )
         clock.sleep(min(pause_s, left_s))
-        pause_s = min(pause_s * 1.5, longest_poll_s)
+        pause_s = min(pause_s * _GROWTH, longest_poll_s)

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 _ATTEMPTS_PER_TASK = 3
 _NO_LIMIT = str(2**31 - 1)
 _DAY_MS = str(24 * 3600 * 1000)
-_POLL_INTERVAL_S = 0.1
+_FIRST_POLL_S, _LONGEST_POLL_S, _POLL_GROWTH = 0.02, 0.1, 1.5
 _VISIBLE_TIMEOUT_S = 30.0
 
 
@@ -143,6 +143,7 @@ class TaskQueues:
         """Wait until the controller's Helix has noted it in the queue's context."""
         path = f"/TaskRebalancer/{queue}/Context"
         deadline = self._clock.monotonic() + _VISIBLE_TIMEOUT_S
+        pause_s = _FIRST_POLL_S
         while True:
             context = self._store.get(path)
             if context is not None and condition(context.record):
@@ -153,7 +154,8 @@ class TaskQueues:
                     where=path,
                     remedy="check that a controller is running; what is enqueued starts once one does",
                 )
-            self._clock.sleep(_POLL_INTERVAL_S)
+            self._clock.sleep(pause_s)
+            pause_s = min(pause_s * _POLL_GROWTH, _LONGEST_POLL_S)
 
     def _config_path(self, resource: str) -> str:
         return f"/{self._store.cluster_name}/CONFIGS/RESOURCE/{resource}"

@@ -109,6 +109,7 @@ class SegmentLoading:
             what=f"{len(wanted)} segments of {self._table} online",
             timeout_s=timeout_s,
             clock=self._client.clock,
+            first_poll_s=0.05,
             longest_poll_s=0.5,  # two reads a time; a reader waits for the end of it
             remedy="see the servers' logs, and whether the servers are up",
         )

@@ -13,7 +13,7 @@ from typing import Any
 from controller_client.common.folders import FolderLock
 from controller_client.common.redaction import mask_text
 from controller_client.config import ControllerConfig
-from controller_client.errors import SetupError
+from controller_client.errors import PinotPluginError, SetupError
 from jvm_bridge.free_ports import check_free
 from jvm_bridge.jvm import start_jvm
 from jvm_bridge.minion.executors import (
@@ -83,6 +83,7 @@ class HostedMinion:
         self._starter: Any = None
         self._running: Any = None
         self._lock = FolderLock(settings.folder)
+        self._loading = threading.Thread(target=_load_classes, name="load-classes", daemon=True)
 
     @property
     def instance_id(self) -> str:
@@ -162,6 +163,8 @@ class HostedMinion:
                 remedy="A minion of the same host and port may run elsewhere; else look at the lines above.",
             ) from error
         self._starter = starter
+        # Beside the first work, if there is some already.
+        self._loading.start()
         logger.info("%s runs %s", settings.instance_id, ", ".join(sorted(executors)))
 
     def stop(self) -> None:
@@ -170,6 +173,7 @@ class HostedMinion:
             return
         starter, self._starter = self._starter, None
         starter.stop()
+        self._loading.join(_STOP_GRACE_S)
         if not self._running.wait_until_none(_STOP_GRACE_S):
             logger.warning("a subtask did not end within %.0f s", _STOP_GRACE_S)
         self._lock.release()
@@ -186,6 +190,16 @@ class HostedMinion:
             settings.instance_id,
             work_dir,
         )
+
+
+def _load_classes() -> None:
+    """Load ahead what the first subtask would have to wait some seconds for."""
+    from jvm_bridge.builder.warm_up import build_small_segments
+
+    try:
+        build_small_segments()
+    except (PinotPluginError, OSError) as error:
+        logger.warning("the first subtask will be slow, since no small segment could be built: %s", error)
 
 
 def host_minion(

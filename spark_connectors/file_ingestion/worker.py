@@ -60,5 +60,5 @@ class RunSubtask:
         from minion_tasks.file_ingestion.engine.subtask_run import run_subtask
 
         deadline_s = self.clock.monotonic() + self.timeout_s
-        start_jvm()
+        start_jvm(is_short_lived=True)
         run_subtask(subtask, self.cluster, work_dir(), lambda: self.clock.monotonic() > deadline_s)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from spark_connectors.write.plan import WritePlan
 
 if TYPE_CHECKING:
-    from spark_connectors.write.staging_task import StagedByTask
+    import pyarrow as pa
+
+    from spark_connectors.write.staged import StagedByTask
 
 __all__ = ["PinotBatchWriter"]
 

@@ -22,7 +22,7 @@ from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.repeated import was_committed
 from spark_connectors.write.report import Outcome, Written, report_commit
 from spark_connectors.write.scope import segments_to_replace
-from spark_connectors.write.staging_task import StagedByTask, stage_without_rows
+from spark_connectors.write.staged import StagedByTask
 from spark_connectors.write.sweeping import delete_folder, sweep
 
 __all__ = ["abort", "commit"]
@@ -81,7 +81,7 @@ def _commit(
         replaced = segments_to_replace(client, store, plan.table, plan.scope()) if plan.overwrite else ()
         if not segments and not replaced:
             return Written.NOTHING, ()
-        segments = segments or stage_without_rows(plan, client.clock).segments
+        segments = segments or _without_rows(plan, client)
         check_quota(client, plan.table, segments)
         switch(
             client,
@@ -94,6 +94,13 @@ def _commit(
             keep_on_error=False,
         )
     return Written.NOW, replaced
+
+
+def _without_rows(plan: WritePlan, client: ControllerClient) -> Sequence[StagedSegment]:
+    # Seldom, and the imports of a segment builder would be a third of a second in each commit.
+    from spark_connectors.write.staging_task import stage_without_rows
+
+    return stage_without_rows(plan, client.clock).segments
 
 
 def _is_of(plan: WritePlan, entry: LineageEntry) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from controller_client.common.word_enum import WordEnum
 from spark_connectors.write.plan import WritePlan
-from spark_connectors.write.staging_task import StagedByTask
+from spark_connectors.write.staged import StagedByTask
 
 __all__ = ["Outcome", "Written", "report_commit"]
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from controller_client.clock import Clock, SystemClock
@@ -27,25 +25,9 @@ from spark_connectors.write.partitioning import PartitionIds
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.scope import PartitionScope, TimeScope
 from spark_connectors.write.splitting import split
+from spark_connectors.write.staged import StagedByTask
 
-__all__ = ["StagedByTask", "stage", "stage_without_rows"]
-
-
-@dataclass
-class StagedByTask(WriterCommitMessage):
-    """What a task that ended well has staged; Spark hands it to the commit.
-
-    Attributes:
-        partition: Spark's number of the task's partition.
-        segments: In the order of their rows.
-        build_s: Seconds in Pinot's segment builder.
-        upload_s: Seconds of the uploads to the staging folder.
-    """
-
-    partition: int
-    segments: tuple[StagedSegment, ...]
-    build_s: float
-    upload_s: float
+__all__ = ["stage", "stage_without_rows"]
 
 
 def stage(
@@ -154,7 +136,7 @@ class _Stager:
 
 @contextmanager
 def _stager(plan: WritePlan, partition: int, clock: Clock) -> Iterator[_Stager]:
-    start_jvm()
+    start_jvm(is_short_lived=True)
     with scratch_folder("pinot-write-", work_dir(plan.options.work_dir)) as folder:
         yield _Stager(plan, partition, folder, clock)
 

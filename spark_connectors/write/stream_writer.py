@@ -22,7 +22,7 @@ from spark_connectors.options import WriteOptions
 from spark_connectors.write.plan import WritePlan
 
 if TYPE_CHECKING:
-    from spark_connectors.write.staging_task import StagedByTask
+    from spark_connectors.write.staged import StagedByTask
 
 __all__ = ["PinotStreamWriter", "stream_plan"]
 

@@ -23,6 +23,7 @@ from minion_tasks.file_ingestion.session.model import Session
 
 logger = logging.getLogger(__name__)
 
+_FIRST_PAUSE_S, _PAUSE_GROWTH = 0.05, 1.25
 _RUNNING = frozenset({"NOT_STARTED", "IN_PROGRESS"})
 _ENDED = frozenset({"COMPLETED", "DROPPED", "ERROR", "STOPPED", "TASK_ABORTED", "TASK_ERROR", "TIMED_OUT"})
 
@@ -108,7 +109,7 @@ class MinionEngine:
         client: The controller.
         store: ZooKeeper, for the minions that live.
         clock: Time between polls.
-        poll_interval_s: How often the state is asked for.
+        poll_interval_s: How often the state is asked for, but for the first moments.
         minion_grace_s: How long no fitting minion may live before the wait is given up.
     """
 
@@ -160,6 +161,7 @@ class MinionEngine:
             NoMinionError: No matching minion has been live within the grace time.
         """
         minion_seen_s = work_seen_s = self._clock.monotonic()
+        pause_s = min(_FIRST_PAUSE_S, self._poll_interval_s)
         while True:
             if on_poll():
                 return
@@ -180,7 +182,8 @@ class MinionEngine:
                     where=task_name,
                     remedy="start one with 'pinotctl serve minion', then run the task again",
                 )
-            self._clock.sleep(self._poll_interval_s)
+            self._clock.sleep(pause_s)
+            pause_s = min(pause_s * _PAUSE_GROWTH, self._poll_interval_s)
 
     def explain(self, task_name: str) -> Mapping[int, str]:
         """Read how the subtasks ended from the controller: minion, Helix' state, the minion's report."""

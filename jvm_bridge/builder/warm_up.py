@@ -1,0 +1,130 @@
+"""What takes time once: the classes that a JVM loads until it has built its first segment.
+
+A process that lives long loads them ahead of its work. For those that do not, :func:`warm_up` compiles the
+builder's classes and archives a JVM's; both are kept in the cache folder, for the Java and the jars in use.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from controller_client.common.folders import scratch_folder
+from controller_client.errors import SetupError
+from jvm_bridge.builder.segment_builder import SegmentBuilder
+from jvm_bridge.class_archive import MINIMUM_JAVA_OF_ARCHIVES, archive_path, writing_options
+from jvm_bridge.jars import pinot_jars
+from jvm_bridge.jdk import find_java
+from jvm_bridge.jvm import OPTIONS_VARIABLE, start_jvm
+
+__all__ = ["WarmedUp", "build_small_segments", "warm_up"]
+
+_TIMEOUT_S = 600
+_ROWS = 1_000
+_SHOWN_CHARACTERS = 500
+
+
+@dataclass(frozen=True)
+class WarmedUp:
+    """What is there now.
+
+    Attributes:
+        archive: The JVM's archive.
+        size_bytes: Its size.
+        was_there: Whether it had been made before.
+    """
+
+    archive: Path
+    size_bytes: int
+    was_there: bool
+
+
+def warm_up() -> WarmedUp:
+    """Compile and archive what is not there yet, in a process of its own; takes some ten seconds.
+
+    Raises:
+        SetupError: This Java writes no archives, or the process failed; its last words are in the error.
+    """
+    java, jars = find_java(), pinot_jars()
+    if java.version < MINIMUM_JAVA_OF_ARCHIVES:
+        raise SetupError(
+            f"Java {java.version_text} writes no archive of classes",
+            expected=f"Java {MINIMUM_JAVA_OF_ARCHIVES} or newer",
+            where=str(java.home),
+        )
+    archive = archive_path(java, jars)
+    if archive.is_file():
+        return WarmedUp(archive, archive.stat().st_size, was_there=True)
+    try:
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        with scratch_folder("incoming-", archive.parent) as folder:
+            made = folder / archive.name
+            _build_somewhere(made)
+            made.replace(archive)
+    except OSError as error:
+        raise SetupError(f"The archive cannot be kept: {error}", where=str(archive)) from error
+    return WarmedUp(archive, archive.stat().st_size, was_there=False)
+
+
+def _build_somewhere(archive: Path) -> None:
+    options = [*shlex.split(os.environ.get(OPTIONS_VARIABLE, "")), *writing_options(archive)]
+    done = subprocess.run(
+        [sys.executable, "-m", "jvm_bridge.builder.warm_up"],
+        env={**os.environ, OPTIONS_VARIABLE: shlex.join(options)},
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode or not archive.is_file():
+        raise SetupError(
+            f"A segment to learn the classes from could not be built: {done.stderr[-_SHOWN_CHARACTERS:]}",
+            where=str(archive),
+            remedy="see whether 'pinotctl jars fetch' works, and whether the disk is full",
+        )
+
+
+def build_small_segments() -> None:
+    """Build what loads the classes that most builds need; the JVM is started where there is none.
+
+    Raises:
+        DataError: A segment could not be built.
+        SetupError: See :func:`jvm_bridge.jvm.start_jvm`.
+    """
+    start_jvm()
+    kinds = {"number": "LONG", "place": "INT", "share": "DOUBLE", "word": "STRING"}
+    schema = {
+        "schemaName": "warm",
+        "dimensionFieldSpecs": [{"name": name, "dataType": kind} for name, kind in kinds.items()],
+    }
+    config = {
+        "tableName": "warm",
+        "tableType": "OFFLINE",
+        "segmentsConfig": {"replication": "1", "segmentPushType": "APPEND"},
+        "tenants": {},
+        "metadata": {},
+        "tableIndexConfig": {"loadMode": "MMAP", "invertedIndexColumns": ["word"]},
+    }
+    rows = pa.table(
+        {
+            "number": pa.array(range(_ROWS), pa.int64()),
+            "place": pa.array([row % 7 for row in range(_ROWS)], pa.int32()),
+            "share": pa.array([row / 3 for row in range(_ROWS)], pa.float64()),
+            "word": [f"word {row % 13}" for row in range(_ROWS)],
+        }
+    )
+    with tempfile.TemporaryDirectory(prefix="pinot-warm-") as folder:
+        builder = SegmentBuilder(config, schema, Path(folder), reader="arrow")
+        for number in range(2):
+            builder.from_arrow(rows, f"warm_{number}")
+
+
+if __name__ == "__main__":
+    build_small_segments()

@@ -1,0 +1,49 @@
+"""The classes of a builder's JVM, kept on disk in the form that a JVM maps (class data sharing).
+
+::
+
+    <cache>/classes/jvm-<digest>.jsa    of one Java and one set of jars
+
+A JVM that finds its archive there needs about a third less processor time until it has built its first
+segment. One that does not fit is passed over by the JVM itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from jvm_bridge.jars import JarSet, cache_folder
+from jvm_bridge.jdk import Java
+
+__all__ = ["MINIMUM_JAVA_OF_ARCHIVES", "archive_options", "archive_path", "writing_options"]
+
+MINIMUM_JAVA_OF_ARCHIVES = 13
+_DIGITS = 16
+# What the JVM has to say of classes that it leaves out, or of an archive that does not fit, goes to stdout.
+_QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
+
+
+def archive_path(java: Java, jars: JarSet) -> Path:
+    """Where the archive of this Java and these jars is, or will be.
+
+    Raises:
+        OSError: A jar cannot be read.
+    """
+    found = hashlib.sha256(f"{java.home.resolve()} {java.version_text}".encode())
+    for jar in jars.class_path:
+        status = jar.stat()
+        found.update(f"\n{jar} {status.st_size} {status.st_mtime_ns}".encode())
+    return cache_folder() / "classes" / f"jvm-{found.hexdigest()[:_DIGITS]}.jsa"
+
+
+def archive_options(java: Java, jars: JarSet) -> Sequence[str]:
+    """The options by which a JVM takes its archive; none where there is none."""
+    path = archive_path(java, jars)
+    return (f"-XX:SharedArchiveFile={path}", *_QUIET) if path.is_file() else ()
+
+
+def writing_options(path: Path) -> Sequence[str]:
+    """The options by which a JVM writes an archive when it ends."""
+    return (f"-XX:ArchiveClassesAtExit={path}", *_QUIET)
