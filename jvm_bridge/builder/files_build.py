@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -178,15 +179,22 @@ class _FilesBuild:
         indexes: Sequence[int],
         built_by: Callable[[Sequence[int], Iterator[SegmentTarget]], _BuiltSegments],
     ) -> tuple[BuiltSegment, ...]:
-        """Pack each segment as it is built; the tars appear in the work folder when all are there."""
-        segments = []
+        """Pack each segment while the next is built; the tars appear in the work folder in the end."""
         work_dir = self._order.work_dir
-        with build_dir(work_dir) as folder, build_dir(work_dir) as tar_dir:
+        with (
+            build_dir(work_dir) as folder,
+            build_dir(work_dir) as tar_dir,
+            ThreadPoolExecutor(1, thread_name_prefix="pack") as packer,
+        ):
+            segments: list[BuiltSegment] = []
+            packing: Future[BuiltSegment] | None = None
             with closing(built_by(indexes, self._targets(indexes, folder, tar_dir))) as all_built:
                 for built in all_built:
-                    made = built.folder
-                    segments.append(pack(made.path, built.target, made.reader, made.fallback_reason))
-                    shutil.rmtree(made.path)
+                    if packing is not None:
+                        segments.append(packing.result())  # so that one segment at most waits on the disk
+                    packing = packer.submit(_pack, built)
+            if packing is not None:
+                segments.append(packing.result())
             return tuple(_moved(segment, work_dir) for segment in segments)
 
     def _targets(self, indexes: Sequence[int], folder: Path, tar_dir: Path) -> Iterator[SegmentTarget]:
@@ -252,6 +260,13 @@ class _FilesBuild:
         for index, target in zip(indexes, targets, strict=False):
             file = self._files[index]
             yield _Built(build_file(self._table, file, target, self._order.choice), target)
+
+
+def _pack(built: _Built) -> BuiltSegment:
+    made = built.folder
+    segment = pack(made.path, built.target, made.reader, made.fallback_reason)
+    shutil.rmtree(made.path)
+    return segment
 
 
 def _moved(segment: BuiltSegment, folder: Path) -> BuiltSegment:
