@@ -3,8 +3,8 @@
 Both read the same files into tables of the same schema and indexes on the same local cluster, with the same
 number of subtasks or threads, bound to the same cores (the processes of minion and job). A run
 counts from the command (``pinotctl task run``, ``LaunchDataIngestionJob``) to the moment when a query sees
-all rows, with the start of Python and JVMs; the minion is a service and runs before. Minion and job have heaps of
-the same size.
+all rows, with the start of Python and JVMs; the minion is a service and runs before. Minion and job have
+heaps of the same size.
 
     python -m benchmarks.ingestion --data flights.parquet --rows 1000000
     python -m benchmarks.ingestion --wide --rows 2000000 --heap-mb 4000
