@@ -14,9 +14,9 @@ from typing import Any
 import jpype
 import pyarrow as pa
 
-from jvm_bridge.builder.avro_types import AvroColumn, AvroType, planned_column
+from jvm_bridge.builder.avro_types import AvroColumn, AvroType, PinotsReader, planned_column
 from jvm_bridge.builder.java_classes import classes_of
-from jvm_bridge.builder.pinot_classes import has_class, java_class, root_causes
+from jvm_bridge.builder.pinot_classes import has_class, is_pinot_1, java_class, root_causes
 from jvm_bridge.builder.planning import TablePlan, Unsuitable, plan_column
 from jvm_bridge.builder.source import Batch, Source, is_gzipped
 from jvm_bridge.builder.source_file import SourceFile
@@ -39,19 +39,19 @@ def open_avro(file: SourceFile, table: TablePlan) -> Source:
     Raises:
         Unsuitable: Pinot's reader would not certainly read the same; also while batches are read.
     """
-    # Pinot 0.11 goes by the name, later ones by the content.
-    if is_gzipped(file.path) != file.path.name.endswith(".gz"):
-        raise Unsuitable("whether it is gzip is not what its name says")
+    # Pinot 0.11 goes by the name here, later ones by the content.
+    if not is_pinot_1() and is_gzipped(file.path) != file.path.name.endswith(".gz"):
+        raise Unsuitable("its name does not say whether it is gzip")
     try:
         with closing(_open(file)) as opened:
             types = {field.name: _type(opened, field.name) for field in table.fields}
     except jpype.JException as error:
         raise _unreadable(error) from error
-    heeds_logical = _heeds_logical_types()
+    pinot = _pinots_reader()
     columns = {}
     for name, found in types.items():
         if found is not None:
-            column = planned_column(name, found, file.times.get(name), heeds_logical=heeds_logical)
+            column = planned_column(name, found, file.times.get(name), pinot)
             if column is not None:
                 columns[name] = column
     plans = tuple(
@@ -75,9 +75,10 @@ def _type(opened: Any, name: str) -> AvroType | None:
 
 
 @cache
-def _heeds_logical_types() -> bool | None:
-    """Return whether Pinot's reader does so by itself; None where there is none."""
-    return bool(java_class(_READER_CONFIG)().isEnableLogicalTypes()) if has_class(_READER_CONFIG) else None
+def _pinots_reader() -> PinotsReader:
+    has_reader = has_class(_READER_CONFIG)
+    heeds_logical = bool(java_class(_READER_CONFIG)().isEnableLogicalTypes()) if has_reader else None
+    return PinotsReader(heeds_logical, knows_fixed=is_pinot_1())
 
 
 def _batches(file: SourceFile, columns: Mapping[str, AvroColumn]) -> Iterator[Batch]:

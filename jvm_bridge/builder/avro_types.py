@@ -1,7 +1,7 @@
 """Decides, without a JVM, what the columns of an Avro file are for Arrow, where Pinot's reader gives the same.
 
-Pinot hands on what a file stores, save that later versions (the default since 1.4) make of some logical types
-what they stand for. An enum is its symbol, a boolean its text, which either reader takes alike.
+Pinot hands on what a file stores, save that since 1.4 it makes of some logical types what they stand for. An
+enum is its symbol, and 0.11 takes no bytes of a fixed length.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from controller_client.models.epoch_format import UNIT_NS
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.time_conversion import MILLI_NS, TimeConversion
 
-__all__ = ["AvroColumn", "AvroType", "planned_column"]
+__all__ = ["AvroColumn", "AvroType", "PinotsReader", "planned_column"]
 
 _ARROW_TYPES: Mapping[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
@@ -30,7 +30,7 @@ _ARROW_TYPES: Mapping[str, pa.DataType] = {
     "BYTES": pa.binary(),
     "FIXED": pa.binary(),
 }
-# Pinot's decimals are of another scale or of none, whoever makes them.
+# What Pinot makes of these depends on the version, and on the values.
 _DECIMALS = frozenset(["decimal", "big-decimal"])
 _TIMESTAMPS = {"timestamp-millis": MILLI_NS, "timestamp-micros": UNIT_NS["MICROSECONDS"]}
 _MADE_TEXTS = frozenset(["uuid", "date", "time-millis", "time-micros"])
@@ -51,6 +51,19 @@ class AvroType:
     kind: str
     logical: str | None = None
     is_array: bool = False
+
+
+@dataclass(frozen=True)
+class PinotsReader:
+    """What Pinot's own reader does.
+
+    Attributes:
+        heeds_logical: Whether it gives what logical types stand for; None where this Pinot has no reader.
+        knows_fixed: Whether it gives the bytes of values of a fixed length.
+    """
+
+    heeds_logical: bool | None
+    knows_fixed: bool
 
 
 @dataclass(frozen=True)
@@ -100,7 +113,7 @@ def _mask(column: Any) -> Any:
 
 
 def planned_column(
-    name: str, found: AvroType, conversion: TimeConversion | None, *, heeds_logical: bool | None
+    name: str, found: AvroType, conversion: TimeConversion | None, pinot: PinotsReader
 ) -> AvroColumn | None:
     """Decide what a field becomes.
 
@@ -108,8 +121,7 @@ def planned_column(
         name: Of the field.
         found: What it is.
         conversion: How its numbers become those of the table's time column, if it is one.
-        heeds_logical: Whether Pinot's reader gives what logical types stand for; None where this Pinot has
-            no reader of Avro.
+        pinot: What gives the values otherwise.
 
     Returns:
         None where all values are null.
@@ -119,18 +131,17 @@ def planned_column(
     """
     if found.kind == "NULL" and not found.is_array:
         return None
-    stored = _ARROW_TYPES.get(found.kind)
     described = f"{'array of ' if found.is_array else ''}{found.kind.lower()} {found.logical or ''}".rstrip()
     refusal = Unsuitable(f"column {name} is stored as {described}")
-    if stored is None or found.logical in _DECIMALS:
+    stored = _ARROW_TYPES.get(found.kind)
+    if stored is None or found.logical in _DECIMALS or (found.kind == "FIXED" and not pinot.knows_fixed):
         raise refusal
-    if heeds_logical is None and (found.logical is not None or found.kind == "FIXED"):
-        raise Unsuitable(f"{refusal}, and this Pinot has no reader of Avro to go by")
-    if not heeds_logical and found.kind == "FIXED":
-        raise refusal
+    is_made = found.logical in (*_TIMESTAMPS, *_MADE_TEXTS)
+    if is_made and pinot.heeds_logical is None:
+        raise Unsuitable(f"{refusal}, and this Pinot has no reader of Avro that shows what becomes of it")
     millis_of = None
-    if heeds_logical and found.logical in (*_TIMESTAMPS, *_MADE_TEXTS):
-        millis_of = _TIMESTAMPS.get(found.logical)
+    if is_made and pinot.heeds_logical:
+        millis_of = _TIMESTAMPS.get(str(found.logical))
         is_day = found.logical == "date" and conversion is not None
         if found.is_array or (millis_of is None and not is_day):
             raise refusal
