@@ -1,4 +1,4 @@
-"""Reads Avro with Avro's own library in the JVM, block by block into columns, where Pinot would read the same.
+"""Reads Avro with Avro's own library in the JVM, block by block into columns, where Pinot's reader agrees.
 
 ``AvroFile.java`` decodes straight into arrays, which are Arrow's buffers here: there is no object for a value
 on either side.
@@ -48,12 +48,11 @@ def open_avro(file: SourceFile, table: TablePlan) -> Source:
     except jpype.JException as error:
         raise _unreadable(error) from error
     pinot = _pinots_reader()
-    columns = {}
-    for name, found in types.items():
-        if found is not None:
-            column = planned_column(name, found, file.times.get(name), pinot)
-            if column is not None:
-                columns[name] = column
+    columns = {
+        name: planned_column(name, found, file.times.get(name), pinot)
+        for name, found in types.items()
+        if found is not None
+    }
     plans = tuple(
         plan_column(field, columns[field.name].planned if field.name in columns else None)
         for field in table.fields

@@ -1,4 +1,4 @@
-"""Decides, without a JVM, what the columns of an Avro file are for Arrow, where Pinot's reader gives the same.
+"""Decides, without a JVM, what an Avro file's columns are for Arrow, where Pinot's reader gives the same.
 
 Pinot hands on what a file stores, save that since 1.4 it makes of some logical types what they stand for. An
 enum is its symbol, and 0.11 takes no bytes of a fixed length.
@@ -114,7 +114,7 @@ def _mask(column: Any) -> Any:
 
 def planned_column(
     name: str, found: AvroType, conversion: TimeConversion | None, pinot: PinotsReader
-) -> AvroColumn | None:
+) -> AvroColumn:
     """Decide what a field becomes.
 
     Args:
@@ -123,14 +123,9 @@ def planned_column(
         conversion: How its numbers become those of the table's time column, if it is one.
         pinot: What gives the values otherwise.
 
-    Returns:
-        None where all values are null.
-
     Raises:
         Unsuitable: Arrow would not certainly give what Pinot's reader gives.
     """
-    if found.kind == "NULL" and not found.is_array:
-        return None
     described = f"{'array of ' if found.is_array else ''}{found.kind.lower()} {found.logical or ''}".rstrip()
     refusal = Unsuitable(f"column {name} is stored as {described}")
     stored = _ARROW_TYPES.get(found.kind)

@@ -63,7 +63,7 @@ def avro_block(rows: int, data: bytes, codec: str = "null") -> bytes:
 
 
 def encoded(fields: Sequence[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]) -> list[bytes]:
-    """Return each row as Avro writes it; of a logical type, the value is the number or text that is stored."""
+    """Return each row as Avro writes it; values of logical types are given as they are stored."""
     plain = {"type": "record", "name": "rows", "fields": [_without_logical(each) for each in fields]}
     parsed = fastavro.parse_schema(plain)
     found = []

@@ -26,6 +26,8 @@ public final class AvroFile implements Closeable {
   private final Values[] _valuesByPlace;
   private BinaryDecoder _decoder;
   private long _rowsInBlock;
+  /** Avro's library takes a block without rows for the end, but would go on when asked again. */
+  private boolean _isAtEnd;
 
   public AvroFile(String path, boolean isGzipped)
       throws IOException {
@@ -93,7 +95,8 @@ public final class AvroFile implements Closeable {
     if (_decoder != null && !_decoder.isEnd()) {
       throw new IOException("a block has more bytes than its rows");
     }
-    if (!_stream.hasNext()) {
+    if (_isAtEnd || !_stream.hasNext()) {
+      _isAtEnd = true;
       return false;
     }
     ByteBuffer block = _stream.nextBlock();
