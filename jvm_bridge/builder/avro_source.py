@@ -14,7 +14,7 @@ from typing import Any
 import jpype
 import pyarrow as pa
 
-from jvm_bridge.builder.avro_types import AvroColumn, AvroType, PinotsReader, planned_column
+from jvm_bridge.builder.avro_types import AvroColumn, AvroType, planned_column
 from jvm_bridge.builder.java_classes import classes_of
 from jvm_bridge.builder.pinot_classes import has_class, is_pinot_1, java_class, root_causes
 from jvm_bridge.builder.planning import TablePlan, Unsuitable, plan_column
@@ -47,9 +47,9 @@ def open_avro(file: SourceFile, table: TablePlan) -> Source:
             types = {field.name: _type(opened, field.name) for field in table.fields}
     except jpype.JException as error:
         raise _unreadable(error) from error
-    pinot = _pinots_reader()
+    heeds_logical = _heeds_logical_types()
     columns = {
-        name: planned_column(name, found, file.times.get(name), pinot)
+        name: planned_column(name, found, file.times.get(name), heeds_logical=heeds_logical)
         for name, found in types.items()
         if found is not None
     }
@@ -74,10 +74,9 @@ def _type(opened: Any, name: str) -> AvroType | None:
 
 
 @cache
-def _pinots_reader() -> PinotsReader:
-    has_reader = has_class(_READER_CONFIG)
-    heeds_logical = bool(java_class(_READER_CONFIG)().isEnableLogicalTypes()) if has_reader else None
-    return PinotsReader(heeds_logical, knows_fixed=is_pinot_1())
+def _heeds_logical_types() -> bool | None:
+    """Return whether Pinot's reader does so by itself; None where there is none."""
+    return bool(java_class(_READER_CONFIG)().isEnableLogicalTypes()) if has_class(_READER_CONFIG) else None
 
 
 def _batches(file: SourceFile, columns: Mapping[str, AvroColumn]) -> Iterator[Batch]:

@@ -1,7 +1,8 @@
 """Decides, without a JVM, what an Avro file's columns are for Arrow, where Pinot's reader gives the same.
 
 Pinot hands on what a file stores, save that since 1.4 it makes of some logical types what they stand for. An
-enum is its symbol, and 0.11 takes no bytes of a fixed length.
+enum is its symbol. Bytes of a fixed length are a text without meaning in 0.11; later readers may hand on the
+array that they read the next row into.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from controller_client.models.epoch_format import UNIT_NS
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.time_conversion import MILLI_NS, TimeConversion
 
-__all__ = ["AvroColumn", "AvroType", "PinotsReader", "planned_column"]
+__all__ = ["AvroColumn", "AvroType", "planned_column"]
 
 _ARROW_TYPES: Mapping[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
@@ -28,7 +29,6 @@ _ARROW_TYPES: Mapping[str, pa.DataType] = {
     "STRING": pa.string(),
     "ENUM": pa.string(),
     "BYTES": pa.binary(),
-    "FIXED": pa.binary(),
 }
 # What Pinot makes of these depends on the version, and on the values.
 _DECIMALS = frozenset(["decimal", "big-decimal"])
@@ -51,19 +51,6 @@ class AvroType:
     kind: str
     logical: str | None = None
     is_array: bool = False
-
-
-@dataclass(frozen=True)
-class PinotsReader:
-    """What Pinot's own reader does.
-
-    Attributes:
-        heeds_logical: Whether it gives what logical types stand for; None where this Pinot has no reader.
-        knows_fixed: Whether it gives the bytes of values of a fixed length.
-    """
-
-    heeds_logical: bool | None
-    knows_fixed: bool
 
 
 @dataclass(frozen=True)
@@ -113,7 +100,7 @@ def _mask(column: Any) -> Any:
 
 
 def planned_column(
-    name: str, found: AvroType, conversion: TimeConversion | None, pinot: PinotsReader
+    name: str, found: AvroType, conversion: TimeConversion | None, *, heeds_logical: bool | None
 ) -> AvroColumn:
     """Decide what a field becomes.
 
@@ -121,7 +108,8 @@ def planned_column(
         name: Of the field.
         found: What it is.
         conversion: How its numbers become those of the table's time column, if it is one.
-        pinot: What gives the values otherwise.
+        heeds_logical: Whether Pinot's reader gives what logical types stand for; None where this Pinot has
+            no reader.
 
     Raises:
         Unsuitable: Arrow would not certainly give what Pinot's reader gives.
@@ -129,13 +117,13 @@ def planned_column(
     described = f"{'array of ' if found.is_array else ''}{found.kind.lower()} {found.logical or ''}".rstrip()
     refusal = Unsuitable(f"column {name} is stored as {described}")
     stored = _ARROW_TYPES.get(found.kind)
-    if stored is None or found.logical in _DECIMALS or (found.kind == "FIXED" and not pinot.knows_fixed):
+    if stored is None or found.logical in _DECIMALS:
         raise refusal
     is_made = found.logical in (*_TIMESTAMPS, *_MADE_TEXTS)
-    if is_made and pinot.heeds_logical is None:
+    if is_made and heeds_logical is None:
         raise Unsuitable(f"{refusal}, and this Pinot has no reader of Avro that shows what becomes of it")
     millis_of = None
-    if is_made and pinot.heeds_logical:
+    if is_made and heeds_logical:
         millis_of = _TIMESTAMPS.get(str(found.logical))
         is_day = found.logical == "date" and conversion is not None
         if found.is_array or (millis_of is None and not is_day):

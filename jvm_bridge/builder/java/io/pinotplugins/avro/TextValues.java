@@ -41,7 +41,16 @@ class TextValues extends Values {
   @Override
   long add(BinaryDecoder decoder, int place)
       throws IOException {
-    return addBytes(decoder, place, length(decoder));
+    int length = length(decoder);
+    for (int left = length; left > 0; ) {
+      int part = Math.min(left, TRUSTED_BYTES);
+      makeRoom(part);
+      decoder.readFixed(_bytes, _size, part);
+      _size += part;
+      left -= part;
+    }
+    _offsets[place + 1] = _size;
+    return Integer.BYTES + (long) length;
   }
 
   @Override
@@ -58,23 +67,18 @@ class TextValues extends Values {
     return length;
   }
 
-  final long addBytes(BinaryDecoder decoder, int place, int length)
-      throws IOException {
-    for (int left = length; left > 0; ) {
-      int part = Math.min(left, TRUSTED_BYTES);
-      makeRoom(part);
-      decoder.readFixed(_bytes, _size, part);
-      _size += part;
-      left -= part;
-    }
-    _offsets[place + 1] = _size;
-    return Integer.BYTES + (long) length;
-  }
-
   private void makeRoom(int more) {
     if (more > _bytes.length - _size) {
       _bytes = Arrays.copyOf(_bytes, larger(_size, more));
     }
+  }
+
+  final long addBytes(byte[] bytes, int place) {
+    makeRoom(bytes.length);
+    System.arraycopy(bytes, 0, _bytes, _size, bytes.length);
+    _size += bytes.length;
+    _offsets[place + 1] = _size;
+    return Integer.BYTES + (long) bytes.length;
   }
 
   /** Names of an enum. */
@@ -98,33 +102,6 @@ class TextValues extends Values {
         throw new IOException("an enum of " + _symbols.length + " symbols has a value of number " + number);
       }
       return addBytes(_symbols[number], place);
-    }
-  }
-
-  final long addBytes(byte[] bytes, int place) {
-    makeRoom(bytes.length);
-    System.arraycopy(bytes, 0, _bytes, _size, bytes.length);
-    _size += bytes.length;
-    _offsets[place + 1] = _size;
-    return Integer.BYTES + (long) bytes.length;
-  }
-
-  /** Byte strings of one length. */
-  static final class Fixed extends TextValues {
-    private final int _length;
-
-    Fixed(Schema schema, Schema type) {
-      super(schema);
-      _length = type.getFixedSize();
-      if (_length == 0) {
-        throw new IllegalArgumentException("values of no bytes, of which a small file may have any number");
-      }
-    }
-
-    @Override
-    long add(BinaryDecoder decoder, int place)
-        throws IOException {
-      return addBytes(decoder, place, _length);
     }
   }
 }

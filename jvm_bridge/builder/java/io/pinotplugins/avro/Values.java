@@ -51,8 +51,6 @@ public abstract class Values {
         return new TextValues(schema);
       case ENUM:
         return new TextValues.Symbols(schema, type);
-      case FIXED:
-        return new TextValues.Fixed(schema, type);
       case ARRAY:
         return new ListValues(schema, Values.of(type.getElementType()));
       default:
