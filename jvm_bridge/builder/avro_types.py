@@ -73,8 +73,8 @@ class AvroColumn:
         """Make of an Arrow array of what the file stores what the table gets.
 
         Raises:
-            Unsuitable: Texts that are no UTF-8, times that Pinot changes.
-            pyarrow.ArrowInvalid: A time does not fit.
+            Unsuitable: A time that Pinot changes.
+            pyarrow.ArrowInvalid: A time does not fit, or a text is no UTF-8.
         """
         if pa.types.is_list(self.stored):
             values = self._converted_values(column.values)
