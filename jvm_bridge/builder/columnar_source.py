@@ -7,28 +7,24 @@ Where a version of Pinot keeps its creators is known to ``DriverCreators.java`` 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jpype
 
-from controller_client.errors import SetupError
 from jvm_bridge.builder.column_file import ColumnFileWriter
 from jvm_bridge.builder.driver import run_driver
+from jvm_bridge.builder.java_classes import classes_of
 from jvm_bridge.builder.pinot_classes import is_pinot_1, java_class
-from jvm_bridge.builder.planning import ColumnPlan, Unsuitable
+from jvm_bridge.builder.planning import ColumnPlan
 from jvm_bridge.builder.transformers import late_transformers, pipeline_for
-from jvm_bridge.java import CompileError, JavaSources, load_java_apart
 
 __all__ = ["build_columns"]
 
 _PACKAGE = "io.pinotplugins.columns"
-_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -39,28 +35,15 @@ class _Classes:
     transformers: Any
 
 
-@cache
-def _load() -> _Classes | Unsuitable:
+def _classes() -> _Classes:
     version = "v1" if is_pinot_1() else "v0_11"
-    sources = JavaSources.of("jvm_bridge.builder", _PACKAGE, f"{_PACKAGE}.{version}")
-    try:
-        classes = load_java_apart(sources)
-    except (CompileError, SetupError, jpype.JException) as error:
-        return Unsuitable(f"columns cannot be handed to this Pinot: {error}")
+    classes = classes_of("columns cannot be handed to", _PACKAGE, f"{_PACKAGE}.{version}")
     return _Classes(
         file=classes[f"{_PACKAGE}.ColumnFile"],
         source=classes[f"{_PACKAGE}.ColumnarSource"],
         creators=classes[f"{_PACKAGE}.{version}.DriverCreators"],
         transformers=classes[f"{_PACKAGE}.{version}.Transformers"],
     )
-
-
-def _classes() -> _Classes:
-    with _lock:  # subtasks of a minion are threads
-        classes = _load()
-    if isinstance(classes, Unsuitable):
-        raise classes
-    return classes
 
 
 def build_columns(config: Any, plans: Sequence[ColumnPlan], written: ColumnFileWriter, path: Path) -> Path:

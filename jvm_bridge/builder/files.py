@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jvm_bridge.builder.avro_source import open_avro
 from jvm_bridge.builder.csv_source import open_csv
 from jvm_bridge.builder.json_source import open_json
 from jvm_bridge.builder.model import FileFormat
@@ -21,10 +22,10 @@ def open_file(file: SourceFile, table: TablePlan) -> Source:
     """
     if file.file_format is FileFormat.CSV:
         return open_csv(file.path, table, plan_csv(file.reader_config))
-    if file.file_format is FileFormat.AVRO:
-        raise Unsuitable("Arrow does not read Avro")
     if file.reader_config:
         raise Unsuitable(f"the reader property {min(file.reader_config)} is known to Pinot's reader only")
     if file.file_format is FileFormat.JSON:
         return open_json(file.path, table)
+    if file.file_format is FileFormat.AVRO:
+        return open_avro(file, table)
     return open_parquet(file.path, table, file.times)

@@ -64,7 +64,8 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
             remedy="write it again; an upload of it may have been cut short",
         )
     if not _PLAIN_PATH.fullmatch(str(file.path)):
-        link = folder / "input"
+        # By the name, Pinot 0.11 decides whether an Avro file is gzip.
+        link = folder / ("input.gz" if file.path.name.endswith(".gz") else "input")
         link.symlink_to(file.path.absolute())
         file = replace(file, path=link, original=file.path)
     if file.file_format in (FileFormat.CSV, FileFormat.JSON):

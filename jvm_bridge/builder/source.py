@@ -13,7 +13,7 @@ from isal import igzip, isal_zlib
 
 from jvm_bridge.builder.planning import ColumnPlan
 
-__all__ = ["CORRUPT_GZIP", "GZIP_MAGIC", "Batch", "Source", "open_bytes"]
+__all__ = ["CORRUPT_GZIP", "GZIP_MAGIC", "Batch", "Source", "is_gzipped", "open_bytes"]
 
 GZIP_MAGIC = b"\x1f\x8b"
 _open_gzip: Callable[..., Any] = igzip.open  # python-isal has types for some of its functions only
@@ -55,11 +55,15 @@ CORRUPT_GZIP: tuple[type[Exception], ...] = (
 )
 
 
+def is_gzipped(path: Path) -> bool:
+    """Return whether a file begins like gzip."""
+    with path.open("rb") as file:
+        return file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+
+
 def open_bytes(path: Path) -> IO[bytes]:
     """Open a file, gunzipped if it begins like gzip: Pinot goes by the content too, not by the name."""
-    with path.open("rb") as file:
-        magic = file.read(len(GZIP_MAGIC))
-    if magic != GZIP_MAGIC:
+    if not is_gzipped(path):
         return path.open("rb", buffering=0)
     stream: IO[bytes] = _open_gzip(path, "rb")
     return stream

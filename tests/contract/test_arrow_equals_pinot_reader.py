@@ -90,9 +90,6 @@ def alike(
 @pytest.mark.parametrize("file_name", WRITERS)
 def test_all_plain_types(child: SegmentChild, source_dir: Path, file_name: str) -> None:
     path = source_dir / file_name
-    is_avro = "avro" in file_name
-    if is_avro:
-        child.require_reader(path)
     WRITERS[file_name](path, ROWS)
     custom = {"a": "eA==", "b.c": "1"}
     expected = [expected_row(row, empty_is_null=file_name.startswith("rows.csv")) for row in ROWS]
@@ -103,9 +100,7 @@ def test_all_plain_types(child: SegmentChild, source_dir: Path, file_name: str) 
         assert [{name: row.get(name) for name in ROWS[0]} for row in built[reader]["read"]] == expected
         assert built[reader]["custom"] == custom
     by_choice = built["auto"]
-    assert (by_choice["reader"], by_choice["fallback_reason"]) == (
-        ("pinot", "Arrow does not read Avro") if is_avro else ("arrow", None)
-    )
+    assert (by_choice["reader"], by_choice["fallback_reason"]) == ("arrow", None)
     same = ("rows", "crc", "start_time", "end_time", "time_unit", "segment_size_bytes")
     assert len({tuple(each[key] for key in same) for each in built.values()}) == 1
 

@@ -305,7 +305,7 @@ def test_logical_types_of_avro_files(
     path.write_bytes(_with_schema(content, before, after))
     is_time = heeded and logical.startswith("timestamp")
     rows = [_expected(number, step_us * 1000, is_time=is_time) for number in numbers]
-    assert _check_times(child, path, rows, names) == "pinot"
+    assert _check_times(child, path, rows, names) == "arrow"
 
 
 @pytest.mark.parametrize("logical", ["timestamp-micros", "timestamp-millis"])

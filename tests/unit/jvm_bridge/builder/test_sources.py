@@ -103,6 +103,12 @@ def test_avro_blocks(tmp_path: Path) -> None:
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(DataError, match="does not end where it should"):
         check_avro(SourceFile(path, FileFormat.AVRO))
+    empty = b"\0\0" + whole[-16:]
+    path.write_bytes(whole + empty * 2)
+    assert check_avro(SourceFile(path, FileFormat.AVRO)) == {"s": None}
+    path.write_bytes(whole + empty + b"\2\2\0" + whole[-16:])
+    with pytest.raises(DataError, match="the block after row 500 has no rows, and further ones follow it"):
+        check_avro(SourceFile(path, FileFormat.AVRO))
 
 
 def test_arrow_batches() -> None:

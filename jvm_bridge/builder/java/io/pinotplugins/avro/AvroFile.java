@@ -1,0 +1,117 @@
+package io.pinotplugins.avro;
+
+import java.io.Closeable;
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.zip.GZIPInputStream;
+import org.apache.avro.Schema;
+import org.apache.avro.file.DataFileStream;
+import org.apache.avro.generic.GenericDatumReader;
+import org.apache.avro.io.BinaryDecoder;
+import org.apache.avro.io.DecoderFactory;
+
+/**
+ * An Avro container file, read into columns. Its header, blocks, codecs and sync markers are read by Avro's own library
+ * as for Pinot's reader; only the values of a block are not made objects of. For one thread.
+ */
+public final class AvroFile implements Closeable {
+  private static final int GZIP_BUFFER_BYTES = 1 << 16;
+
+  private final DataFileStream<Object> _stream;
+  private final List<Schema.Field> _fields;
+  /** Of each field in the file: its values, or null where it is skipped. */
+  private final Values[] _valuesByPlace;
+  private BinaryDecoder _decoder;
+  private long _rowsInBlock;
+  /** Avro's library takes a block without rows for the end, but would go on when asked again. */
+  private boolean _isAtEnd;
+
+  public AvroFile(String path, boolean isGzipped)
+      throws IOException {
+    InputStream bytes = new FileInputStream(path);
+    try {
+      _stream = new DataFileStream<>(isGzipped ? new GZIPInputStream(bytes, GZIP_BUFFER_BYTES) : bytes,
+          new GenericDatumReader<>());
+      _fields = _stream.getSchema().getFields();
+    } catch (IOException | RuntimeException e) {
+      bytes.close();
+      throw e;
+    }
+    _valuesByPlace = new Values[_fields.size()];
+  }
+
+  /** Returns what a field of the rows is, or null if there is none of that name. */
+  public ColumnType type(String name) {
+    Schema.Field field = _stream.getSchema().getField(name);
+    return field == null ? null : new ColumnType(field.schema());
+  }
+
+  /** Returns the values of a field, of each batch anew; to be called before the first batch is read. */
+  public Values select(String name) {
+    Schema.Field field = _stream.getSchema().getField(name);
+    Values values = Values.of(field.schema());
+    _valuesByPlace[field.pos()] = values;
+    return values;
+  }
+
+  /**
+   * Reads the next rows into the selected values.
+   *
+   * @param maxRows most rows
+   * @param maxBytes the batch ends with the row that reaches this size, of what is selected
+   * @return how many there were; 0 at the file's end
+   */
+  public int next(int maxRows, long maxBytes)
+      throws IOException {
+    for (Values values : _valuesByPlace) {
+      if (values != null) {
+        values.begin();
+      }
+    }
+    int rows = 0;
+    long bytes = 0;
+    while (rows < maxRows && bytes < maxBytes && hasRow()) {
+      for (int i = 0; i < _valuesByPlace.length; i++) {
+        if (_valuesByPlace[i] == null) {
+          Skipping.skip(_fields.get(i).schema(), _decoder);
+        } else {
+          bytes += _valuesByPlace[i].read(_decoder);
+        }
+      }
+      _rowsInBlock--;
+      rows++;
+    }
+    return rows;
+  }
+
+  private boolean hasRow()
+      throws IOException {
+    if (_rowsInBlock > 0) {
+      return true;
+    }
+    if (_decoder != null && !_decoder.isEnd()) {
+      throw new IOException("a block has more bytes than its rows");
+    }
+    if (_isAtEnd || !_stream.hasNext()) {
+      _isAtEnd = true;
+      return false;
+    }
+    ByteBuffer block = _stream.nextBlock();
+    _rowsInBlock = _stream.getBlockCount();
+    if (_rowsInBlock < 0) {
+      throw new IOException("a block has " + _rowsInBlock + " rows");
+    }
+    _decoder = DecoderFactory.get()
+        .binaryDecoder(block.array(), block.arrayOffset() + block.position(), block.remaining(), _decoder);
+    return true;
+  }
+
+  @Override
+  public void close()
+      throws IOException {
+    _stream.close();
+  }
+}

@@ -1,0 +1,88 @@
+package io.pinotplugins.avro;
+
+import java.io.IOException;
+import org.apache.avro.Schema;
+import org.apache.avro.io.BinaryDecoder;
+
+/**
+ * Skips values of fields that nobody asks for. Avro's own skipping takes lengths and numbers that its reading, which is
+ * what Pinot does, refuses; a negative length even leads it back.
+ */
+final class Skipping {
+  private Skipping() {
+  }
+
+  static void skip(Schema schema, BinaryDecoder decoder)
+      throws IOException {
+    switch (schema.getType()) {
+      case NULL:
+        return;
+      case BOOLEAN:
+        decoder.readBoolean();
+        return;
+      case INT:
+        decoder.readInt();
+        return;
+      case LONG:
+        decoder.readLong();
+        return;
+      case FLOAT:
+        decoder.skipFixed(Float.BYTES);
+        return;
+      case DOUBLE:
+        decoder.skipFixed(Double.BYTES);
+        return;
+      case STRING:
+      case BYTES:
+        decoder.skipFixed(TextValues.length(decoder));
+        return;
+      case FIXED:
+        decoder.skipFixed(schema.getFixedSize());
+        return;
+      case ENUM:
+        number(decoder.readEnum(), schema.getEnumSymbols().size());
+        return;
+      case UNION:
+        skip(schema.getTypes().get(number(decoder.readIndex(), schema.getTypes().size())), decoder);
+        return;
+      case ARRAY:
+        skipItems(schema.getElementType(), false, decoder.readArrayStart(), decoder);
+        return;
+      case MAP:
+        skipItems(schema.getValueType(), true, decoder.readMapStart(), decoder);
+        return;
+      case RECORD:
+        for (Schema.Field field : schema.getFields()) {
+          skip(field.schema(), decoder);
+        }
+        return;
+      default:
+        throw new IOException("a field of type " + schema.getType());
+    }
+  }
+
+  private static void skipItems(Schema items, boolean haveKeys, long first, BinaryDecoder decoder)
+      throws IOException {
+    long all = 0;
+    for (long count = first; count > 0; count = haveKeys ? decoder.mapNext() : decoder.arrayNext()) {
+      all += count;
+      if (all > Integer.MAX_VALUE || all < 0) {
+        throw new IOException("an array or map of " + all + " items");
+      }
+      for (long i = 0; i < count; i++) {
+        if (haveKeys) {
+          decoder.skipFixed(TextValues.length(decoder));
+        }
+        skip(items, decoder);
+      }
+    }
+  }
+
+  private static int number(int number, int limit)
+      throws IOException {
+    if (number < 0 || number >= limit) {
+      throw new IOException("a value of number " + number + ", where there are " + limit);
+    }
+    return number;
+  }
+}

@@ -1,0 +1,107 @@
+package io.pinotplugins.avro;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.avro.Schema;
+import org.apache.avro.io.BinaryDecoder;
+
+/** Texts and byte strings, which Avro writes alike: one behind the other, with the places where they begin. */
+class TextValues extends Values {
+  /** A length is not believed before as many bytes were there. */
+  private static final int TRUSTED_BYTES = 1 << 20;
+
+  private int[] _offsets;
+  private byte[] _bytes;
+  private int _size;
+
+  TextValues(Schema schema) {
+    super(schema);
+  }
+
+  @Override
+  public Object[] buffers() {
+    return new Object[]{_offsets, _bytes};
+  }
+
+  @Override
+  void allocate(int capacity) {
+    _offsets = new int[capacity + 1];
+    _bytes = new byte[Math.max(TRUSTED_BYTES >> 6, _size)];
+    _size = 0;
+  }
+
+  @Override
+  void grow(int capacity) {
+    _offsets = Arrays.copyOf(_offsets, capacity + 1);
+  }
+
+  @Override
+  long add(BinaryDecoder decoder, int place)
+      throws IOException {
+    int length = length(decoder);
+    for (int left = length; left > 0; ) {
+      int part = Math.min(left, TRUSTED_BYTES);
+      makeRoom(part);
+      decoder.readFixed(_bytes, _size, part);
+      _size += part;
+      left -= part;
+    }
+    _offsets[place + 1] = _size;
+    return Integer.BYTES + (long) length;
+  }
+
+  @Override
+  void addNull(int place) {
+    _offsets[place + 1] = _size;
+  }
+
+  static int length(BinaryDecoder decoder)
+      throws IOException {
+    int length = decoder.readInt();
+    if (length < 0) {
+      throw new EOFException("a text of " + length + " bytes");
+    }
+    return length;
+  }
+
+  private void makeRoom(int more) {
+    if (more > _bytes.length - _size) {
+      _bytes = Arrays.copyOf(_bytes, larger(_size, more));
+    }
+  }
+
+  final long addBytes(byte[] bytes, int place) {
+    makeRoom(bytes.length);
+    System.arraycopy(bytes, 0, _bytes, _size, bytes.length);
+    _size += bytes.length;
+    _offsets[place + 1] = _size;
+    return Integer.BYTES + (long) bytes.length;
+  }
+
+  /** Names of an enum. */
+  static final class Symbols extends TextValues {
+    private final byte[][] _symbols;
+
+    Symbols(Schema schema, Schema type) {
+      super(schema);
+      List<String> symbols = type.getEnumSymbols();
+      _symbols = new byte[symbols.size()][];
+      for (int i = 0; i < _symbols.length; i++) {
+        _symbols[i] = symbols.get(i).getBytes(StandardCharsets.UTF_8);
+      }
+    }
+
+    @Override
+    long add(BinaryDecoder decoder, int place)
+        throws IOException {
+      int number = decoder.readEnum();
+      if (number < 0 || number >= _symbols.length) {
+        throw new IOException("an enum of " + _symbols.length + " symbols has a value of number " + number);
+      }
+      return addBytes(_symbols[number], place);
+    }
+  }
+}
