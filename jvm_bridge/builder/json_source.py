@@ -195,5 +195,5 @@ def _refuse_odd_floats(name: str, column: Any) -> None:
 
 
 def _refuse_large_whole_numbers(name: str, column: Any) -> None:
-    if (np.abs(column.drop_null().to_numpy(zero_copy_only=False)) > _EXACT_IN_DOUBLE).any():
-        raise Unsuitable(f"column {name} has numbers beyond 2^53, and is taken by a transform or filter")
+    if (np.abs(column.drop_null().to_numpy(zero_copy_only=False)) >= _EXACT_IN_DOUBLE).any():
+        raise Unsuitable(f"column {name} has numbers from 2^53 on, and is taken by a transform or filter")

@@ -61,7 +61,7 @@ def with_random_expressions(table: RandomTable, seed: int, *, of_existing: bool)
     if not kinds:
         return table
     schema: dict[str, Any] = {kind: [*table.schema[kind]] for kind in _SPECS}
-    transforms = []
+    transforms: list[dict[str, str]] = []
     for number in range(random.randint(0, 4)):
         function, data_type, of = _function(random, kinds)
         name = f"x{number}"

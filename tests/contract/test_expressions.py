@@ -253,6 +253,186 @@ def test_same_as_pinot(
     assert by_columns == {**by_pinot, "reader": "arrow"}
 
 
+def _transforms(filter_function: str | None = None, **functions: str) -> dict[str, Any]:
+    configs = [{"columnName": name, "transformFunction": each} for name, each in functions.items()]
+    filters = {} if filter_function is None else {"filterConfig": {"filterFunction": filter_function}}
+    return table_config(ingestionConfig={"transformConfigs": configs, **filters})
+
+
+def _built(
+    child: SegmentChild, config: dict[str, Any], schema: dict[str, Any], path: Path, reason: str | None
+) -> dict[str, Any]:
+    """Return what both readers give; reason: why it is Pinot's."""
+    child.require_reader(path)
+    by_pinot = child.build(config, schema, path, "pinot", read_back=True)
+    by_choice = child.build(config, schema, path, "auto", read_back=True)
+    if "error" in by_pinot:
+        assert reason is not None
+        assert by_choice == by_pinot
+        refused = child.build(config, schema, path, "arrow")["message"]
+        assert reason in refused
+        return by_pinot
+    if reason is not None:
+        assert reason in by_choice["fallback_reason"]
+        assert by_choice == {**by_pinot, "fallback_reason": by_choice["fallback_reason"]}
+    else:
+        assert by_choice == {**by_pinot, "reader": "arrow"}
+    return by_pinot
+
+
+_EXISTING = [{"a": each, "b": "B"} for each in ("x", None, "y", "x", None, "x")]
+
+
+@pytest.mark.parametrize("file_name", WRITERS)
+def test_values_that_are_there_stay(child: SegmentChild, source_dir: Path, file_name: str) -> None:
+    path = source_dir / file_name
+    if file_name.endswith("parquet"):
+        pq.write_table(pa.Table.from_pylist(_EXISTING), path)
+    else:
+        WRITERS[file_name](path, _EXISTING)
+    schema = schema_of({"a": "STRING", "c": "STRING"})
+    built = _built(child, _transforms(a="lower(b)", c="concat(a, b, '')"), schema, path, None)
+    assert [(row["a"], row["c"]) for row in built["read"]] == [
+        ("x", "xB"), ("b", "bB"), ("y", "yB"), ("x", "xB"), ("b", "bB"), ("x", "xB")
+    ]  # fmt: skip
+    # One that the table has not, but a file: it may feed others.
+    built = _built(child, _transforms(a="lower(b)", c="upper(a)"), schema_of({"c": "STRING"}), path, None)
+    assert [row["c"] for row in built["read"]] == ["X", "B", "Y", "X", "B", "X"]
+
+
+_CLASS = "Groovy({x == null ? null : x.getClass().getSimpleName() + x}, x)"
+JSON_CASES: Mapping[str, tuple[str, str, str | None]] = {
+    "numbers by their size": ('{"x": 5}\n{"x": -3000000000}\n{}\n', _CLASS, None),
+    "fractions": ('{"x": 0.5}\n{"x": -1e-300}\n', _CLASS, None),
+    "a whole number among fractions": ('{"x": 0.5}\n{"x": 1}\n', _CLASS, "written with a fraction"),
+    "a fraction that is whole": ('{"x": 0.5}\n{"x": 1.0}\n', _CLASS, "written with a fraction"),
+    "whole numbers where it is all the same": ('{"x": 0.5}\n{"x": 1}\n{"x": 2.0}\n', "times(x, 2)", None),
+    "a large whole number": ('{"x": 0.5}\n{"x": 9007199254740993}\n', _CLASS, "from 2^53 on"),
+    "a number too large": ('{"x": 5}\n{"x": 9223372036854775808}\n', _CLASS, "Arrow cannot read it"),
+    "booleans": ('{"x": true}\n{"x": null}\n{"x": false}\n', _CLASS, None),
+    "lists": ('{"x": ["a"]}\n', _CLASS, "list values"),
+    "objects": ('{"x": {"a": 1}}\n', _CLASS, "dict values"),
+    "another kind later": ('{"x": "a"}\n{"x": 1}\n', _CLASS, "Arrow cannot read it"),
+    "a text later": ('{"s": "a"}\n' * 30_000 + '{"x": "late"}\n', _CLASS, None),
+    "a number later": ('{"s": "a"}\n' * 30_000 + '{"x": 5}\n', _CLASS, "Arrow cannot read it"),
+    "a function that throws": ('{"x": "a"}\n{"x": "b"}\n', "fromDateTime(x, 'yyyy')", "fromDateTime"),
+    "a result that does not fit": ('{"x": "a"}\n', "Groovy({['k': 1, 'l': 2]}, x)", "column s"),
+    "half of a character": ('{"x": "a"}\n', "Groovy({'\\ud800' + x}, x)", "transform of column s"),
+}
+
+
+@pytest.mark.parametrize("case", JSON_CASES)
+def test_arguments_of_json(child: SegmentChild, source_dir: Path, case: str) -> None:
+    text, function, reason = JSON_CASES[case]
+    path = source_dir / "rows.json"
+    path.write_text(text)
+    # The file's own s only makes rows.
+    schema = schema_of({"t": "STRING", "u": "STRING"})
+    config = _transforms(t=function.replace("column s", "t"), u="upper(s)")
+    _built(child, config, schema, path, None if reason is None else reason.replace("column s", "column t"))
+
+
+def test_arguments_of_csv(child: SegmentChild, source_dir: Path) -> None:
+    path = source_dir / "rows.csv"
+    schema = schema_of({"t": "STRING"}, multi_values={"m": "STRING"})
+    config = _transforms(t="Groovy({x == null ? 'none' : x.getClass().getSimpleName() + x}, x)")
+    for text, reason in (
+        ("x,m\n1,a;b\n,c\n;x,d\n", None),
+        ("x,m\n1;2,a;b\n", "is taken as single-value"),
+    ):
+        path.write_text(text)
+        _built(child, config, schema, path, reason)
+    # One column, as the lists that it has and as what a function takes.
+    path.write_text("m\na\n\nb\n")
+    _built(child, _transforms(t="upper(m)"), schema, path, None)
+    path.write_text("m\na;b\n")
+    _built(child, _transforms(t="Groovy({m.length + ''}, m)"), schema, path, "is taken as single-value")
+
+
+def test_arguments_of_parquet(child: SegmentChild, source_dir: Path) -> None:
+    path = source_dir / "rows.parquet"
+    micros = pa.array([1_600_000_000_123_456, -1, None], pa.int64())
+    columns = {
+        "int8": pa.array([1, None, -1], pa.int8()),
+        "uint16": pa.array([1, None, 65535], pa.uint16()),
+        "single": pa.array([0.1, None, -0.0], pa.float32()),
+        "fraction": pa.array([float("nan"), None, 0.0]),
+        "day": pa.array([18_000, None, -1], pa.date32()),
+        "stamp": micros.cast(pa.timestamp("us", "UTC")),
+        "text": pa.array(["a", None, "a"]).dictionary_encode(),
+        "truth": pa.array([True, None, False]),
+        "bytes": pa.array([b"\x00a", None, b""], pa.binary()),
+    }
+    pq.write_table(pa.table(columns), path)
+    show = "Groovy({{ {0} == null ? null : {0}.getClass().getSimpleName() + {0} }}, {0})"
+    functions = {f"of_{name}": show.format(name) for name in columns if name != "bytes"}
+    functions["of_bytes"] = "Groovy({ bytes == null ? null : bytes.encodeHex().toString() }, bytes)"
+    schema = schema_of({**dict.fromkeys(functions, "STRING"), "single": "DOUBLE"})
+    built = _built(child, _transforms(**functions), schema, path, None)
+    first = built["read"][0]
+    assert (first["of_int8"], first["of_truth"], first["of_bytes"]) == ("Integer1", "Stringtrue", "0061")
+    assert first["of_stamp"] == "Long1600000000123456"
+    # A time column comes in the table's unit, for functions too, as an Integer where that is its type.
+    schema["dateTimeFieldSpecs"] = [
+        {"name": "stamp", "dataType": "INT", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"}
+    ]
+    built = _built(child, _transforms(**functions), schema, path, None)
+    assert built["read"][0]["of_stamp"] == "Integer18518"
+    for column, reason in (
+        (pa.array([["a"]]), "has lists"),
+        (pa.array([{"x": 1}]), "is nested"),
+        (pa.array(["1.5"]).cast(pa.decimal128(5, 2)), "is stored as FIXED_LEN_BYTE_ARRAY"),
+    ):
+        pq.write_table(pa.table({"x": column}), path)
+        config = _transforms(t="Groovy({ 'x' + (x == null) }, x)")
+        _built(child, config, schema_of({"t": "STRING"}), path, reason)
+
+
+def test_rows_that_are_dropped_are_converted_as_pinot_does(child: SegmentChild, source_dir: Path) -> None:
+    path = source_dir / "rows.csv"
+    kinds = {"i": "INT", "j": "JSON", "t": "TIMESTAMP"}
+    dropped = "Groovy({drop == 'y'}, drop)"
+    rows = {
+        "all is well": ("1,{},2020-01-01 00:00:00,y", None),
+        "no values": (",,,y", None),
+        "no number": ("one,{},2020-01-01 00:00:00,y", "among the digits"),
+        "no time": ("1,{},noon,y", "column t of a row that is dropped"),
+    }
+    for text, reason in rows.values():
+        path.write_text(f"i,j,t,drop\n2,{{}},2020-01-02 00:00:00,n\n{text}\n")
+        config = _transforms(dropped)
+        # Since 1.0 such a row is dropped before its values are converted.
+        built = _built(
+            child, config, schema_of(kinds), path, None if child.features["is_pinot_1"] else reason
+        )
+        assert built.get("rows") == (1 if reason is None or child.features["is_pinot_1"] else None)
+
+
+def test_functions_that_pinot_does_not_take(child: SegmentChild, source_dir: Path) -> None:
+    path = source_dir / "rows.csv"
+    path.write_text("x\n1\n")
+    for reader in ("auto", "arrow", "pinot"):
+        failed = child.build(_transforms(t="noSuchFunction(x)"), schema_of({"t": "STRING"}), path, reader)
+        assert failed["error"] == "ConfigError"
+        assert "Pinot cannot read the table's transforms" in failed["message"]
+
+
+def test_many_files_and_batches(child: SegmentChild, source_dir: Path) -> None:
+    schema = schema_of({"n": "INT", "twice": "LONG", "text": "STRING"})
+    config = _transforms("Groovy({n % 3 == 0}, n)", twice="times(n, 2)", text="concat(word, word, '-')")
+    paths = []
+    for number in range(3):
+        paths.append(source_dir / f"{number}.parquet")
+        values = range(number * 50_000, (number + 2) * 50_000)
+        table = {"n": pa.array(values, pa.int32()), "word": [f"w{value % 100}" for value in values]}
+        pq.write_table(pa.table(table), paths[-1], row_group_size=30_000)
+    by_columns = child.build_files(config, schema, paths, "arrow", 90_000)
+    assert [each["rows"] for each in by_columns["segments"]] == [90_000, 90_000, 20_000]
+    child.require_reader(paths[0])
+    by_pinot = child.build_files(config, schema, paths, "pinot", 90_000)
+    assert [each["crc"] for each in by_columns["segments"]] == [each["crc"] for each in by_pinot["segments"]]
+
+
 _EACH_RUN, _FULL = 120, 2_000
 
 
