@@ -30,8 +30,8 @@ class Batch:
         arguments: Of the plan's ``arguments`` those that the source has, as Pinot's reader of that format
             gives them to a transform: Arrow's int32 is a Java Integer, int64 a Long (but see
             `Source.has_any_width`), float32 a Float, float64 a Double, string and bool a String, binary a
-            ``byte[]``. A source with others (multi-values, decimals) is
-            :class:`~jvm_bridge.builder.planning.Unsuitable`.
+            ``byte[]``. A time column comes converted, as an Integer where it is an INT of the table. A source
+            with others (multi-values, decimals) is :class:`~jvm_bridge.builder.planning.Unsuitable`.
     """
 
     columns: Mapping[str, Any]

@@ -1,13 +1,17 @@
 package io.pinotplugins.expressions;
 
 import java.nio.charset.CharacterCodingException;
+import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
+import org.apache.pinot.segment.local.function.FunctionEvaluator;
 import org.apache.pinot.segment.local.recordtransformer.DataTypeTransformer;
 import org.apache.pinot.segment.local.recordtransformer.ExpressionTransformer;
 import org.apache.pinot.spi.data.readers.GenericRow;
-import org.apache.pinot.segment.local.function.FunctionEvaluator;
 
 /**
  * Runs Pinot's own transforms, filter and conversions over rows that have nothing but the columns that these read. For
@@ -21,8 +25,9 @@ public final class Expressions {
   private final boolean _convertsDropped;
   private final DataTypeTransformer _types;
   private final Map<String, Argument> _arguments = new LinkedHashMap<>();
-  private final Map<String, Result> _results = new LinkedHashMap<>();
-  private final Map<String, Boolean> _asText = new LinkedHashMap<>();
+  private final List<String> _columns = new ArrayList<>();
+  private final List<Result> _results = new ArrayList<>();
+  private final Set<String> _asText = new HashSet<>();
   private final GenericRow _row = new GenericRow();
   private final GenericRow _ofTexts = new GenericRow();
   private boolean[] _dropped;
@@ -43,8 +48,11 @@ public final class Expressions {
 
   /** Asks for a column; those as text are such that Pinot must make the same of that text. */
   public void ask(String column, String storedType, boolean asText) {
-    _results.put(column, new Result(storedType));
-    _asText.put(column, asText);
+    _columns.add(column);
+    _results.add(new Result(storedType));
+    if (asText) {
+      _asText.add(column);
+    }
   }
 
   /** Sets a column that functions may read; one that is not set is null. */
@@ -56,20 +64,18 @@ public final class Expressions {
   public void evaluate(int rows)
       throws CharacterCodingException {
     _dropped = new boolean[rows];
-    for (Result result : _results.values()) {
+    for (Result result : _results) {
       result.begin(rows);
     }
     for (int row = 0; row < rows; row++) {
       _dropped[row] = evaluate(row, 0);
       Object[] values = values();
       checkOthers(row, values);
-      int at = 0;
-      for (Map.Entry<String, Result> entry : _results.entrySet()) {
-        Object value = values[at++];
-        if (value != null && _asText.get(entry.getKey())) {
-          checkText(entry.getKey(), value);
+      for (int i = 0; i < values.length; i++) {
+        if (values[i] != null && _asText.contains(_columns.get(i))) {
+          checkText(_columns.get(i), values[i]);
         }
-        entry.getValue().add(value);
+        _results.get(i).add(values[i]);
       }
     }
   }
@@ -97,7 +103,11 @@ public final class Expressions {
   }
 
   private Object[] values() {
-    return _results.keySet().stream().map(_row::getValue).toArray();
+    Object[] values = new Object[_columns.size()];
+    for (int i = 0; i < values.length; i++) {
+      values[i] = _row.getValue(_columns.get(i));
+    }
+    return values;
   }
 
   private void checkOthers(int row, Object[] values) {
@@ -142,6 +152,6 @@ public final class Expressions {
 
   /** Returns a column that was asked for. */
   public Result result(String column) {
-    return _results.get(column);
+    return _results.get(_columns.indexOf(column));
   }
 }

@@ -3,6 +3,7 @@ package io.pinotplugins.expressions;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
 import java.nio.charset.CharacterCodingException;
+import java.nio.charset.CharsetEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
@@ -10,6 +11,7 @@ import java.util.Arrays;
 public final class Result {
   private final boolean _isFraction;
   private final boolean _isText;
+  private final CharsetEncoder _encoder = StandardCharsets.UTF_8.newEncoder();
   private int[] _lengths;
   private int _rows;
   private int _values;
@@ -58,7 +60,7 @@ public final class Result {
     } else {
       ByteBuffer bytes = value instanceof byte[] ? ByteBuffer.wrap((byte[]) value)
           // Unlike String.getBytes, this refuses half of a character.
-          : StandardCharsets.UTF_8.newEncoder().encode(CharBuffer.wrap(value.toString()));
+          : _encoder.encode(CharBuffer.wrap(value.toString()));
       int end = Math.addExact(_size, bytes.remaining());
       _text = end <= _text.length ? _text : Arrays.copyOf(_text, larger(end));
       _ends = at < _ends.length ? _ends : Arrays.copyOf(_ends, larger(at));
