@@ -6,6 +6,9 @@ tar, and the process' peak of memory. DuckDB loads into its own format with one 
 it is not installed. Then two builds side by side on two cores.
 
     python -m benchmarks.builder --data flights.parquet
+
+With ``--transform`` and ``--filter``, functions of Pinot's make a further column of the flights and leave
+rows out, for columns and for Pinot's reader.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ from jvm_bridge.jvm import start_jvm
 from tests.support.offline_tables import offline_table
 
 _TYPES = {pa.int32(): "INT", pa.int64(): "LONG", pa.float64(): "DOUBLE", pa.string(): "STRING"}
+_WIDE = "wide parquet"
 _SYSTEMS = ("columns", "pinot", "duckdb")
 _FORMATS = ("parquet", "csv", "json", "avro")
 
@@ -66,14 +70,27 @@ def _peak_mib() -> float:
 
 
 def _build(
-    path: Path, like: pa.Schema, reader: ReaderChoice, repeat: int, side_by_side: int
+    path: Path,
+    like: pa.Schema,
+    reader: ReaderChoice,
+    repeat: int,
+    side_by_side: int,
+    transform: str | None,
+    filter_function: str | None,
 ) -> dict[str, float]:
     start_jvm(max_heap_mb=4_000)
     file_format = FileFormat.parse(path.suffix[1:])
     with tempfile.TemporaryDirectory() as folder:
         fields = [{"name": field.name, "dataType": _TYPES[field.type]} for field in like]
+        ingestion: dict[str, Any] = {}
+        if transform is not None:
+            fields.append({"name": "computed", "dataType": "INT"})
+            ingestion["transformConfigs"] = [{"columnName": "computed", "transformFunction": transform}]
+        if filter_function is not None:
+            ingestion["filterConfig"] = {"filterFunction": filter_function}
         schema = {"schemaName": "t", "dimensionFieldSpecs": fields}
-        table = SegmentBuilder(offline_table("t"), schema, Path(folder), reader).table
+        config = {**offline_table("t"), "ingestionConfig": ingestion}
+        table = SegmentBuilder(config, schema, Path(folder), reader).table
 
         def one(name: str) -> None:
             with build_dir(Path(folder)) as own:
@@ -100,10 +117,12 @@ def _load_duckdb(path: Path, repeat: int) -> dict[str, float]:
         return _measured(load, repeat)
 
 
-def _child(path: Path, like: Path, system: str, repeat: int, cores: int) -> dict[str, float]:
+def _child(
+    path: Path, like: Path, system: str, repeat: int, cores: int, functions: Sequence[str]
+) -> dict[str, float]:
     """Measure in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.builder", "--one", system, "--file", str(path)]
-    command += ["--like", str(like), "--repeat", str(repeat), "--cores", str(cores)]
+    command += ["--like", str(like), "--repeat", str(repeat), "--cores", str(cores), *functions]
     pinned = ["taskset", "-c", ",".join(map(str, range(cores))), *command]
     result = subprocess.run(pinned, stdout=subprocess.PIPE, check=True)
     found: dict[str, float] = json.loads(result.stdout.splitlines()[-1])
@@ -140,7 +159,7 @@ def _files(
     wide = folder / "wide.parquet"
     table = wide_table(wide_rows)
     pq.write_table(table, wide)
-    return [*found, ("wide parquet", wide, wide, wide_rows * table.num_columns)]
+    return [*found, (_WIDE, wide, wide, wide_rows * table.num_columns)]
 
 
 def main() -> None:
@@ -151,6 +170,8 @@ def main() -> None:
     parser.add_argument("--formats", nargs="*", default=_FORMATS, choices=_FORMATS, help="of the flights")
     parser.add_argument("--wide-rows", type=int, default=2_000_000, help="0: none of the wide table")
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--transform", help="a function for a further INT column of the flights")
+    parser.add_argument("--filter", help="a function that is true of flights to leave out")
     parser.add_argument("--skip", nargs="*", default=[], choices=_SYSTEMS)
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/builder.json"))
     parser.add_argument("--one", choices=_SYSTEMS, help=argparse.SUPPRESS)
@@ -164,7 +185,8 @@ def main() -> None:
     if options.one:
         reader: ReaderChoice = "arrow" if options.one == "columns" else "pinot"
         like = pq.read_schema(options.like)
-        print(json.dumps(_build(options.file, like, reader, options.repeat, options.cores)))
+        expressions = (options.transform, options.filter)
+        print(json.dumps(_build(options.file, like, reader, options.repeat, options.cores, *expressions)))
         return
     systems = [each for each in _SYSTEMS if each not in options.skip]
     if importlib.util.find_spec("duckdb") is None and "duckdb" in systems:
@@ -174,14 +196,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         files = _files(Path(folder), options.data, options.formats, options.rows, options.wide_rows)
         for name, path, like, values in files:
+            given = {"--transform": options.transform, "--filter": options.filter} if name != _WIDE else {}
+            functions = [part for key, each in given.items() if each for part in (key, each)]
             for system in systems:
                 if system == "duckdb" and path.suffix == ".avro":
                     continue  # DuckDB reads Avro by an extension from the net
                 repeat = 1 if system == "pinot" else options.repeat
-                results.append(_row(name, system, values, 1, _child(path, like, system, repeat, 1)))
+                results.append(
+                    _row(name, system, values, 1, _child(path, like, system, repeat, 1, functions))
+                )
                 print(results[-1], file=sys.stderr, flush=True)
             if path == like:
-                found = _child(path, like, "columns", options.repeat, 2)
+                found = _child(path, like, "columns", options.repeat, 2, functions)
                 results.append(_row(name, "columns, two builds", 2 * values, 2, found))
                 print(results[-1], file=sys.stderr, flush=True)
     show(results)

@@ -10,6 +10,7 @@ from jvm_bridge.builder import column_file
 from jvm_bridge.builder.column_file import ColumnFileWriter
 from jvm_bridge.builder.columnar_source import build_columns
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config
+from jvm_bridge.builder.expressions import Expressions
 from jvm_bridge.builder.planning import ColumnPlan, Conversion, Unsuitable
 from jvm_bridge.builder.source import Batch, Source
 from jvm_bridge.builder.special_values import nan_as_null, without_negative_zeros
@@ -50,7 +51,7 @@ def build_with_arrow(
     columns: _SegmentColumns | None = None
     has_built = False
     try:
-        for plans, batch in _planned_batches(sources):
+        for plans, batch in _planned_batches(Expressions(table), sources):
             start = 0
             while start < batch.rows:
                 if columns is None:
@@ -72,10 +73,12 @@ def build_with_arrow(
             columns.close()
 
 
-def _planned_batches(sources: Iterable[Source]) -> Iterator[tuple[Sequence[ColumnPlan], Batch]]:
+def _planned_batches(
+    expressions: Expressions, sources: Iterable[Source]
+) -> Iterator[tuple[Sequence[ColumnPlan], Batch]]:
     """Give each batch with its source's plans, in the order and the stored forms of the first source."""
     first: Sequence[ColumnPlan] | None = None
-    for source in sources:
+    for source in map(expressions.applied, sources):
         if first is None:
             first = source.plans
         own = {plan.field.name: plan for plan in source.plans}

@@ -44,7 +44,8 @@ def open_avro(file: SourceFile, table: TablePlan) -> Source:
         raise Unsuitable("its name does not say whether it is gzip")
     try:
         with closing(_open(file)) as opened:
-            types = {field.name: _type(opened, field.name) for field in table.fields}
+            fields = [field.name for field in table.fields]
+            types = {name: _type(opened, name) for name in dict.fromkeys([*fields, *sorted(table.arguments)])}
     except jpype.JException as error:
         raise _unreadable(error) from error
     heeds_logical = _heeds_logical_types()
@@ -53,11 +54,20 @@ def open_avro(file: SourceFile, table: TablePlan) -> Source:
         for name, found in types.items()
         if found is not None
     }
+    for name in table.arguments.intersection(columns):
+        _check_argument(name, types[name], heeds_logical=heeds_logical)
     plans = tuple(
         plan_column(field, columns[field.name].planned if field.name in columns else None)
         for field in table.fields
     )
-    return Source(plans, _batches(file, columns))
+    return Source(plans, _batches(file, columns, table))
+
+
+def _check_argument(name: str, found: AvroType | None, *, heeds_logical: bool | None) -> None:
+    """Refuse what a transform or filter gets from Pinot's reader in another form than the stored one."""
+    if found is not None and (found.is_array or (found.logical is not None and heeds_logical)):
+        kind = "an array" if found.is_array else f"a {found.logical}"
+        raise Unsuitable(f"column {name} is {kind}, and is taken by a transform or filter")
 
 
 def _open(file: SourceFile) -> Any:
@@ -79,12 +89,21 @@ def _heeds_logical_types() -> bool | None:
     return bool(java_class(_READER_CONFIG)().isEnableLogicalTypes()) if has_class(_READER_CONFIG) else None
 
 
-def _batches(file: SourceFile, columns: Mapping[str, AvroColumn]) -> Iterator[Batch]:
+def _batches(file: SourceFile, columns: Mapping[str, AvroColumn], table: TablePlan) -> Iterator[Batch]:
+    fields = [field.name for field in table.fields if field.name in columns]
+    ints = {field.name for field in (*table.fields, *table.derived) if field.data_type == "INT"}
+    # Converted times are Integers in such a column, as TimeConvertingRecordReader has it.
+    arguments = {name: name in ints and name in file.times for name in table.arguments.intersection(columns)}
     try:
         with closing(_open(file)) as opened:
             values = {name: opened.select(name) for name in columns}
             while rows := int(opened.next(_BATCH_ROWS, _BATCH_BYTES)):
-                yield Batch({name: _column(values[name], columns[name]) for name in columns}, rows)
+                found = {name: _column(values[name], columns[name]) for name in columns}
+                raw = {
+                    name: found[name].cast(pa.int32()) if is_int else found[name]
+                    for name, is_int in arguments.items()
+                }
+                yield Batch({name: found[name] for name in fields}, rows, raw)
     except jpype.JException as error:
         raise _unreadable(error) from error
     except pa.ArrowException as error:

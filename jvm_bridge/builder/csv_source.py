@@ -136,11 +136,15 @@ def open_csv(path: Path, table: TablePlan, plan: CsvPlan) -> Source:
     present = [field for field in table.fields if field.name in names]
     plans = tuple(plan_column(field, pa.string() if field.name in names else None) for field in table.fields)
     multi_value = frozenset(field.name for field in present if not field.single_value)
-    return Source(plans, _batches(path, plan, [field.name for field in present], multi_value))
+    arguments = sorted(table.arguments.intersection(names))
+    return Source(plans, _batches(path, plan, [field.name for field in present], multi_value, arguments))
 
 
-def _batches(path: Path, plan: CsvPlan, names: list[str], multi_value: frozenset[str]) -> Iterator[Batch]:
+def _batches(
+    path: Path, plan: CsvPlan, fields: list[str], multi_value: frozenset[str], arguments: list[str]
+) -> Iterator[Batch]:
     guard = QuoteGuard(open_bytes(path), plan.delimiter)
+    names = list(dict.fromkeys([*fields, *arguments]))
     try:
         with guard, _reader(guard, plan, names) as reader:
             for batch in reader:
@@ -148,12 +152,16 @@ def _batches(path: Path, plan: CsvPlan, names: list[str], multi_value: frozenset
                 if plan.no_edge_spaces:
                     for name, column in columns.items():
                         _refuse_edge_spaces(name, column)
+                raw = {name: columns[name] for name in arguments}
+                columns = {name: columns[name] for name in fields}
                 if plan.multi_value_delimiter is not None:
+                    for name, column in raw.items():
+                        _split(name, column, plan.multi_value_delimiter, lists=False)
                     columns = {
                         name: _split(name, column, plan.multi_value_delimiter, lists=name in multi_value)
                         for name, column in columns.items()
                     }
-                yield Batch(columns, batch.num_rows)
+                yield Batch(columns, batch.num_rows, raw)
     except _UNREADABLE as error:
         raise Unsuitable(f"Arrow cannot read it: {str(error).splitlines()[0][:200]}") from error
 
@@ -236,7 +244,7 @@ def _split(name: str, column: Any, delimiter: str, *, lists: bool) -> Any:
     escaped = f"[{delimiter}]" if delimiter != "^" else r"\^"
     if not lists:
         if pc.any(pc.match_substring(column, delimiter)).as_py() and _has_parts(column, delimiter, escaped):
-            raise Unsuitable(f"column {name} is single-value, but has values with {delimiter!r}")
+            raise Unsuitable(f"column {name} is taken as single-value, but has values with {delimiter!r}")
         return column
     parts = pc.split_pattern(column, delimiter)
     if pc.any(pc.equal(pc.list_flatten(parts), "")).as_py():

@@ -226,7 +226,7 @@ class _FilesBuild:
             target = next(targets)
             yield _Built(BuiltFolder(build_without_rows(self._table, target), "arrow", None), target)
         except Unsuitable as reason:
-            if len(self._order.files) == 1:
+            if len(self._order.files) == 1 or not opened:
                 raise
             raise Unsuitable(f"{opened[-1].name}: {reason}") from reason
 

@@ -25,6 +25,7 @@ _BLOCK_BYTES = 4 << 20
 _PEEK_BYTES = 256 << 10
 _UNREADABLE: tuple[type[Exception], ...] = (pa.ArrowException, OSError, *CORRUPT_GZIP)
 _INTEGER_MAX = 2**31 - 1
+_EXACT_IN_DOUBLE = 2.0**53
 _BLANKS = b" \t\r"
 # Each begins with one byte, which is searched for twenty times as fast as one of several beginnings. What the
 # second finds may be within a text: then Pinot reads what Arrow could have read.
@@ -44,7 +45,11 @@ def open_json(path: Path, table: TablePlan) -> Source:
     kinds = first_keys(path)
     types = {field.name: _arrow_type(field, kinds.get(field.name)) for field in table.fields}
     plans = tuple(plan_column(field, types[field.name]) for field in table.fields)
-    return Source(plans, _batches(path, table, types))
+    for name in sorted(table.arguments):
+        kind = types.setdefault(name, _argument_type(name, kinds.get(name)))
+        if pa.types.is_list(kind):
+            raise Unsuitable(f"column {name} may have lists, and is taken by a transform or filter")
+    return Source(plans, _batches(path, table, types), has_any_width=True)
 
 
 def first_keys(path: Path) -> Mapping[str, Any]:
@@ -96,9 +101,24 @@ def _scalar_type(field: Field, sample: Any) -> pa.DataType:
     raise Unsuitable(f"column {field.name} has {type(sample).__name__} values")
 
 
+def _argument_type(name: str, sample: Any) -> pa.DataType:
+    # Of a key that the first rows lack, later ones have texts or nothing: Arrow refuses all else.
+    for kind, found in (
+        (str | None, pa.string()),
+        (bool, pa.bool_()),
+        (int, pa.int64()),
+        (float, pa.float64()),
+    ):
+        if isinstance(sample, kind):
+            return found
+    raise Unsuitable(f"column {name} has {type(sample).__name__} values")
+
+
 def _batches(path: Path, table: TablePlan, types: Mapping[str, pa.DataType]) -> Iterator[Batch]:
+    fields = [field.name for field in table.fields]
+    whole = [name for name in sorted(table.arguments) if types[name] == pa.float64()]
     millis = [f.name for f in table.fields if f.data_type == "TIMESTAMP" and types[f.name] == pa.int64()]
-    floats = [f.name for f in table.fields if _values_type(types[f.name]) == pa.float64()]
+    floats = [name for name, kind in types.items() if _values_type(kind) == pa.float64()]
     try:
         with closing(open_bytes(path)) as stream, _reader(stream, types) as reader:
             for batch in reader:
@@ -107,7 +127,10 @@ def _batches(path: Path, table: TablePlan, types: Mapping[str, pa.DataType]) -> 
                     _refuse_small_millis(name, columns[name])
                 for name in floats:
                     _refuse_odd_floats(name, columns[name])
-                yield Batch(columns, batch.num_rows)
+                for name in whole:
+                    _refuse_large_whole_numbers(name, columns[name])
+                raw = {name: columns[name] for name in table.arguments}
+                yield Batch({name: columns[name] for name in fields}, batch.num_rows, raw)
     except _UNREADABLE as error:
         raise Unsuitable(f"Arrow cannot read it: {str(error).splitlines()[0][:200]}") from error
 
@@ -169,3 +192,8 @@ def _refuse_odd_floats(name: str, column: Any) -> None:
     # "-0" is an integer for Jackson, and then has no sign.
     if not np.isfinite(numbers).all() or ((numbers == 0) & np.signbit(numbers)).any():
         raise Unsuitable(f"column {name} has numbers that are not finite, or a negative zero")
+
+
+def _refuse_large_whole_numbers(name: str, column: Any) -> None:
+    if (np.abs(column.drop_null().to_numpy(zero_copy_only=False)) >= _EXACT_IN_DOUBLE).any():
+        raise Unsuitable(f"column {name} has numbers from 2^53 on, and is taken by a transform or filter")

@@ -7,7 +7,7 @@ unit. Columns that the table declares as times are converted behind either reade
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from controller_client.models.epoch_format import UNIT_NS
-from jvm_bridge.builder.planning import Field, TablePlan, Unsuitable, plan_column
+from jvm_bridge.builder.planning import TablePlan, Unsuitable, plan_column
 from jvm_bridge.builder.source import Batch, Source
 from jvm_bridge.time_conversion import MILLI_NS, TimeConversion
 
@@ -104,17 +104,18 @@ def open_parquet(path: Path, table: TablePlan, times: Mapping[str, TimeConversio
         raise Unsuitable("the file brings an Avro schema")
     if len(set(names)) != len(names):
         raise Unsuitable("a column name comes twice")
-    stored = {
-        field.name: _stored(file, field, times.get(field.name))
-        for field in table.fields
-        if field.name in names
-    }
+    fields = [field.name for field in table.fields if field.name in names]
+    arguments = sorted(table.arguments.intersection(names))
+    stored = {name: _stored(file, name, times.get(name)) for name in dict.fromkeys([*fields, *arguments])}
+    for name in arguments:
+        if stored[name].is_list:
+            raise Unsuitable(f"column {name} has lists, and is taken by a transform or filter")
     plans = tuple(plan_column(field, _planned_type(stored.get(field.name))) for field in table.fields)
-    return Source(plans, _batches(file, stored))
+    ints = {field.name for field in (*table.fields, *table.derived) if field.data_type == "INT"}
+    return Source(plans, _batches(file, stored, fields, {name: name in ints for name in arguments}))
 
 
-def _stored(file: Any, field: Field, conversion: TimeConversion | None) -> _Stored:
-    name = field.name
+def _stored(file: Any, name: str, conversion: TimeConversion | None) -> _Stored:
     leaves = _leaves(file, name)
     arrow_type = file.schema_arrow.field(name).type
     is_list = pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type)
@@ -147,12 +148,22 @@ def _planned_type(stored: _Stored | None) -> pa.DataType | None:
     return pa.large_list(stored.source_type) if stored.is_list else stored.source_type
 
 
-def _batches(file: Any, stored: Mapping[str, _Stored]) -> Iterator[Batch]:
+def _batches(
+    file: Any, stored: Mapping[str, _Stored], fields: Sequence[str], arguments: Mapping[str, bool]
+) -> Iterator[Batch]:
+    """Read batches; of each argument it is known whether it is a column of type INT."""
     try:
         with file:
             for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(stored), use_threads=False):
                 columns = {name: _as_stored(batch.column(name), kind) for name, kind in stored.items()}
-                yield Batch(columns, batch.num_rows)
+                raw = {
+                    # Converted times are Integers in such a column, as TimeConvertingRecordReader has it.
+                    name: columns[name].cast(pa.int32())
+                    if is_int and stored[name].conversion is not None
+                    else columns[name]
+                    for name, is_int in arguments.items()
+                }
+                yield Batch({name: columns[name] for name in fields}, batch.num_rows, raw)
     except (pa.ArrowException, OSError) as error:
         raise Unsuitable(f"Arrow cannot read it: {str(error).splitlines()[0][:200]}") from error
 

@@ -24,6 +24,7 @@ __all__ = [
     "CsvPlan",
     "Field",
     "TablePlan",
+    "Transform",
     "Unsuitable",
     "is_foreign",
     "plan_column",
@@ -51,6 +52,8 @@ _ALWAYS_LATE = frozenset(["JSON", "BIG_DECIMAL"])
 # default into every ingestionConfig.
 _HARMLESS_INGESTION_KEYS = frozenset(
     [
+        "transformConfigs",  # taken by columns, as the filter is
+        "filterConfig",
         "batchIngestionConfig",
         "streamIngestionConfig",
         "aggregationConfigs",
@@ -96,12 +99,40 @@ class Field:
 
 
 @dataclass(frozen=True)
+class Transform:
+    """A column that Pinot computes, and the function in Pinot's own language."""
+
+    column: str
+    function: str
+
+
+@dataclass(frozen=True)
 class TablePlan:
-    """What the table asks of every source."""
+    """What the table asks of every source.
+
+    Attributes:
+        fields: What is filled from the source's columns.
+        time_column: The table's time column.
+        with_nulls: Whether the table keeps which values are null.
+        derived: What transforms fill.
+        transforms: What is computed; columns that are no field of the table are for other transforms.
+        filter_function: True of the rows that are left out.
+        arguments: Columns that a source gives as Pinot's reader would, where it has them: those that
+            functions read, and those that transforms fill where nothing is.
+    """
 
     fields: tuple[Field, ...]
     time_column: str | None
     with_nulls: bool
+    derived: tuple[Field, ...] = ()
+    transforms: tuple[Transform, ...] = ()
+    filter_function: str | None = None
+    arguments: frozenset[str] = frozenset()
+
+    @property
+    def has_expressions(self) -> bool:
+        """Whether rows are computed or left out on their way in."""
+        return bool(self.transforms) or self.filter_function is not None
 
 
 @dataclass(frozen=True)
@@ -150,8 +181,7 @@ def plan_table(
         of_pinot_1: Whether Pinot is 1.0 or later: 0.11 cannot write some multi-values.
 
     Raises:
-        Unsuitable: Rows are transformed, filtered, unnested or derived on their way in, or a type is not
-            known.
+        Unsuitable: Rows are unnested, or derived from maps, on their way in, or a type is not known.
     """
     ingestion = table_config.get("ingestionConfig") or {}
     for key, value in ingestion.items():
@@ -168,12 +198,33 @@ def plan_table(
             raise Unsuitable(f"field {field.name} is multi-value {field.data_type}")
     segments = table_config.get("segmentsConfig") or {}
     indexing = table_config.get("tableIndexConfig") or {}
+    transforms = _transforms(ingestion, schema)
+    computed = {transform.column for transform in transforms}
     return TablePlan(
-        fields=fields,
+        fields=tuple(field for field in fields if field.name not in computed),
         time_column=segments.get("timeColumnName") or None,
         with_nulls=_true(indexing.get("nullHandlingEnabled"))
         or _true(schema.get("enableColumnBasedNullHandling")),
+        derived=tuple(field for field in fields if field.name in computed),
+        transforms=transforms,
+        filter_function=(ingestion.get("filterConfig") or {}).get("filterFunction") or None,
     )
+
+
+def _transforms(ingestion: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[Transform, ...]:
+    configs = ingestion.get("transformConfigs") or ()
+    found = [Transform(str(each.get("columnName")), str(each.get("transformFunction"))) for each in configs]
+    columns = {transform.column for transform in found}
+    if len(columns) < len(found):
+        raise Unsuitable("a column has two transforms")
+    kinds = ("dimensionFieldSpecs", "metricFieldSpecs", "dateTimeFieldSpecs")
+    of_fields = [
+        Transform(str(spec.get("name")), str(spec["transformFunction"]))
+        for spec in (spec for kind in kinds for spec in schema.get(kind) or ())
+        if spec.get("transformFunction")
+    ]
+    # The table config has the first word.
+    return (*found, *(transform for transform in of_fields if transform.column not in columns))
 
 
 def _true(value: object) -> bool:
@@ -197,8 +248,6 @@ def _fields(schema: Mapping[str, Any]) -> list[Field]:
 def _field(spec: Mapping[str, Any], steps: Mapping[str, int]) -> Field:
     name, data_type = str(spec.get("name")), str(spec.get("dataType"))
     single_value = str(spec.get("singleValueField", True)).lower() != "false"
-    if spec.get("transformFunction"):
-        raise Unsuitable(f"field {name} has a transform function")
     if name.endswith(("__KEYS", "__VALUES")):
         raise Unsuitable(f"field {name} is derived from a map")
     if data_type not in _KNOWN_TYPES or (not single_value and data_type in _SINGLE_VALUE_ONLY):

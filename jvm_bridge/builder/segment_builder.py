@@ -17,6 +17,7 @@ from jvm_bridge.builder import pinot_classes
 from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
 from jvm_bridge.builder.arrow_source import open_arrow, record_batches, write_parquet
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, pack
+from jvm_bridge.builder.expressions import with_arguments
 from jvm_bridge.builder.files_build import FilesOrder, build_files
 from jvm_bridge.builder.model import (
     BuiltSegment,
@@ -88,6 +89,7 @@ class SegmentBuilder:
         planned: TablePlan | Unsuitable
         try:
             planned = plan_table(table_config, schema, of_pinot_1=pinot_classes.is_pinot_1())
+            planned = with_arguments(planned)
         except Unsuitable as reason:
             planned = reason
         jars = running_jars()
@@ -191,8 +193,8 @@ class SegmentBuilder:
 
         Timestamps and dates are points in time: in a time column they come in its unit, in any other LONG
         column as milliseconds since the epoch.
-        Where the table config transforms or filters rows, the data goes through a Parquet file to Pinot's
-        reader.
+        Where the table config transforms or filters rows, the data goes through a Parquet file: functions
+        are given what Pinot's reader gives of it.
 
         Args:
             table_or_batches: A table, a record batch, a reader or an iterable of batches (read once).
@@ -207,19 +209,24 @@ class SegmentBuilder:
         schema, batches = record_batches(table_or_batches)
         with self._target(segment_name, custom_metadata) as target:
             reason = None
-            if self._reader != "pinot":
+            planned = self._table.planned
+            is_written = isinstance(planned, TablePlan) and planned.has_expressions
+            if self._reader != "pinot" and not is_written:
                 try:
                     source = open_arrow(schema, batches, self._table.plan())
                 except Unsuitable as refusal:
                     reason = str(refusal)
                 else:
                     return self._of_arrow_alone(source, target)
-            if self._reader == "arrow":
+            if self._reader == "arrow" and not is_written:
                 raise DataError(f"Arrow data for {segment_name}: {reason}", remedy='use reader="auto"')
             path = target.build_dir / "rows.parquet"
             write_parquet(schema, batches, path, self._table.time_steps)
-            folder = build_with_pinot(self._table, SourceFile(path, FileFormat.PARQUET), target)
-            return pack(folder, target, "pinot", reason)
+            file = SourceFile(path, FileFormat.PARQUET)
+            if is_written:
+                built = build_file(self._table, file, target, self._reader)
+                return pack(built.path, target, built.reader, built.fallback_reason)
+            return pack(build_with_pinot(self._table, file, target), target, "pinot", reason)
 
     def _of_arrow_alone(self, source: Source, target: SegmentTarget) -> BuiltSegment:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -27,23 +27,38 @@ class Batch:
         columns: Arrow arrays by field name, of the types that the plans were made for; a missing column is
             left out.
         rows: Rows in the batch.
+        arguments: Of the plan's ``arguments`` those that the source has, as Pinot's reader of that format
+            gives them to a transform: Arrow's int32 is a Java Integer, int64 a Long (but see
+            `Source.has_any_width`), float32 a Float, float64 a Double, string and bool a String, binary a
+            ``byte[]``. A time column comes converted, as an Integer where it is an INT of the table. A source
+            with others (multi-values, decimals) is :class:`~jvm_bridge.builder.planning.Unsuitable`.
     """
 
     columns: Mapping[str, Any]
     rows: int
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def slice(self, start: int, rows: int) -> Batch:
         """Return that many rows from there on, or those that there are; nothing is copied."""
         columns = {name: column.slice(start, rows) for name, column in self.columns.items()}
-        return Batch(columns, min(rows, self.rows - start))
+        arguments = {name: column.slice(start, rows) for name, column in self.arguments.items()}
+        return Batch(columns, min(rows, self.rows - start), arguments)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A planned source; ``batches`` is read once, in bounded memory."""
+    """A planned source.
+
+    Attributes:
+        plans: How the plan's ``fields`` are filled.
+        batches: The rows; read once, in bounded memory.
+        has_any_width: Whether Pinot's reader goes by each number, as in JSON: an int64 argument is an Integer
+            where it fits, and a float64 argument may be a whole number that was written without a fraction.
+    """
 
     plans: tuple[ColumnPlan, ...]
     batches: Iterator[Batch]
+    has_any_width: bool = False
 
 
 # The file object of python-isal raises what the standard library's does, and its own.

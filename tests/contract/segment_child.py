@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.ipc
+import pytest
 
 
 class SegmentChild:
@@ -52,6 +53,11 @@ class SegmentChild:
     def readers(self, path: Path) -> list[str]:
         """The readers that a file may be built by: Arrow, where it fits, and Pinot's own if any."""
         return ["auto", "pinot"] if self.reads(_format(path)) else ["auto"]
+
+    def require_reader(self, path: Path) -> None:
+        """Skip the test unless Pinot has a reader of its own for a file."""
+        if not self.reads(_format(path)):
+            pytest.skip(f"this Pinot ({self.features['version']}) lacks: a reader of {_format(path)} files")
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         if self._process is None:

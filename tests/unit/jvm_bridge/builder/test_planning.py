@@ -61,22 +61,48 @@ def test_what_pinot_1_5_adds_to_an_ingestion_config_is_no_hindrance() -> None:
     assert plan_table({"ingestionConfig": added}, SCHEMA).fields == plan_table({}, SCHEMA).fields
 
 
+def test_computed_columns_are_no_columns_of_the_source() -> None:
+    schema = {
+        "dimensionFieldSpecs": [
+            {"name": "a", "dataType": "INT", "transformFunction": "of the schema"},
+            {"name": "b", "dataType": "INT", "transformFunction": "of the schema"},
+            {"name": "c", "dataType": "INT"},
+        ]
+    }
+    ingestion = {
+        "transformConfigs": [
+            {"columnName": "b", "transformFunction": "of the config"},
+            {"columnName": "helper", "transformFunction": "c"},
+        ],
+        "filterConfig": {"filterFunction": "isNull(c)"},
+    }
+    plan = plan_table({"ingestionConfig": ingestion}, schema)
+    assert [field.name for field in plan.fields] == ["c"]
+    assert [field.name for field in plan.derived] == ["a", "b"]
+    assert {each.column: each.function for each in plan.transforms} == {
+        "a": "of the schema",
+        "b": "of the config",
+        "helper": "c",
+    }
+    assert plan.filter_function == "isNull(c)"
+    assert plan.has_expressions
+    assert not plan_table({}, SCHEMA).has_expressions
+
+
 @pytest.mark.parametrize(
     ("config", "schema", "reason"),
     [
-        ({"ingestionConfig": {"transformConfigs": [{}]}}, {}, r"ingestionConfig\.transformConfigs"),
-        ({"ingestionConfig": {"filterConfig": {"filterFunction": "x"}}}, {}, "filterConfig"),
+        (
+            {"ingestionConfig": {"transformConfigs": [{"columnName": "a"}, {"columnName": "a"}]}},
+            {},
+            "two transforms",
+        ),
         ({"ingestionConfig": {"complexTypeConfig": {"delimiter": "."}}}, {}, "complexTypeConfig"),
         ({"ingestionConfig": {"continueOnError": True}}, {}, "continueOnError"),
         ({"ingestionConfig": {"somethingOfTheFuture": 1}}, {}, "somethingOfTheFuture"),
         ({"fieldConfigList": [{"name": "t", "indexTypes": ["TIMESTAMP"]}]}, {}, "timestamp index"),
         ({}, {"complexFieldSpecs": [{"name": "x"}]}, "complex"),
         ({}, {"dimensionFieldSpecs": [{"name": "a__KEYS", "dataType": "STRING"}]}, "map"),
-        (
-            {},
-            {"dimensionFieldSpecs": [{"name": "a", "dataType": "INT", "transformFunction": "x"}]},
-            "transform",
-        ),
         ({}, {"dimensionFieldSpecs": [{"name": "a", "dataType": "VECTOR"}]}, "VECTOR"),
         (
             {},

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import gzip
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import fastavro
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from controller_client.errors import ConfigError, DataError
@@ -13,9 +15,12 @@ from jvm_bridge.builder import csv_source
 from jvm_bridge.builder.arrow_source import open_arrow, plain_type, record_batches
 from jvm_bridge.builder.avro_file import check_avro
 from jvm_bridge.builder.csv_source import QuoteGuard, check_widths, open_csv
+from jvm_bridge.builder.json_source import open_json
 from jvm_bridge.builder.model import FileFormat, check_custom_metadata, check_segment_name
+from jvm_bridge.builder.parquet_source import open_parquet
 from jvm_bridge.builder.planning import CsvPlan, Field, TablePlan, Unsuitable
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.time_conversion import TimeConversion
 
 TABLE = TablePlan((Field("s", "STRING", True, 512), Field("mv", "INT", False, 512)), None, True)
 
@@ -138,3 +143,33 @@ def test_formats_and_names() -> None:
     for custom in ({"": "x"}, {"a": "x,y"}, {"a": "\n"}, {"a": "x "}):
         with pytest.raises(ConfigError):
             check_custom_metadata(custom)
+
+
+def test_arguments_are_given_as_they_are(tmp_path: Path) -> None:
+    table = replace(TABLE, arguments=frozenset(["mv", "x", "absent"]))
+    csv_path, json_path, parquet_path = (tmp_path / f"rows.{kind}" for kind in ("csv", "json", "parquet"))
+    csv_path.write_text("mv,x\n1,\n,2\n")
+    (batch,) = open_csv(csv_path, table, CsvPlan()).batches
+    assert {name: column.to_pylist() for name, column in batch.arguments.items()} == {
+        "mv": ["1", None],
+        "x": [None, "2"],
+    }
+    assert batch.columns["mv"].to_pylist() == [["1"], None]
+    assert batch.slice(1, 5).arguments["x"].to_pylist() == ["2"]
+    json_path.write_text('{"mv": 1, "x": 0.5}\n{"mv": null}\n')
+    source = open_json(json_path, table)
+    assert source.has_any_width
+    (batch,) = source.batches
+    assert {name: column.to_pylist() for name, column in batch.arguments.items()} == {
+        "mv": [1, None],
+        "x": [0.5, None],
+        "absent": [None, None],
+    }
+    days = TimeConversion(86_400 * 10**9, 10**6)
+    pq.write_table(
+        pa.table({"mv": pa.array([1, 2], pa.int32()), "x": pa.array([3, None], pa.date32())}), parquet_path
+    )
+    (batch,) = open_parquet(parquet_path, table, {"x": days}).batches
+    assert batch.arguments["x"].to_pylist() == [3 * 86_400_000, None]
+    assert batch.arguments["mv"].type == pa.int32()
+    assert batch.columns.keys() == {"mv"}

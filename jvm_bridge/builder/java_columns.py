@@ -1,0 +1,98 @@
+"""Columns of values on their way into Java and back, for functions that take them row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jpype
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from jvm_bridge.builder.planning import Unsuitable
+from jvm_bridge.builder.stored import text_bytes
+
+__all__ = ["argument_of", "column_of"]
+
+_ARGUMENT = "io.pinotplugins.expressions.Argument"
+
+
+def argument_of(classes: Mapping[str, Any], column: Any, *, has_any_width: bool = False) -> Any:
+    """Return a column as Java's ``Argument``.
+
+    Args:
+        classes: Java's classes by name.
+        column: An Arrow array, see :class:`~jvm_bridge.builder.source.Batch`.
+        has_any_width: See :class:`~jvm_bridge.builder.source.Source`.
+
+    Raises:
+        pyarrow.ArrowInvalid: A text is no UTF-8.
+        Unsuitable: There is no such argument.
+    """
+    kind = column.type
+    nulls = _java(column.is_null().to_numpy(zero_copy_only=False)) if column.null_count else None
+    of = classes[_ARGUMENT]
+    if pa.types.is_boolean(kind):
+        column, kind = column.cast(pa.string()), pa.string()
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        column.validate(full=True)
+        return of.ofTexts(*_texts(column), nulls)
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return of.ofBytes(*_texts(column), nulls)
+    makers = {
+        pa.int32(): of.ofInts,
+        pa.int64(): of.ofWholeNumbers if has_any_width else of.ofLongs,
+        pa.float32(): of.ofFloats,
+        pa.float64(): of.ofNumbers if has_any_width else of.ofDoubles,
+    }
+    if kind not in makers:
+        raise Unsuitable(f"transforms and filters are not given {kind} values")
+    return makers[kind](_java(column.fill_null(0).to_numpy(zero_copy_only=False)), nulls)
+
+
+def _texts(column: Any) -> tuple[Any, Any]:
+    offsets, data = text_bytes(column)
+    if offsets[-1] > np.iinfo(np.int32).max:
+        raise Unsuitable("the texts of one column take more than 2 GiB in a batch")
+    return _java(data.view(np.int8)), _java(offsets[1:].astype(np.int32))
+
+
+def _java(values: Any) -> Any:
+    return jpype.JArray.of(np.ascontiguousarray(values))
+
+
+def column_of(result: Any, kind: pa.DataType, *, is_list: bool) -> Any:
+    """Return Java's ``Result`` as an Arrow array.
+
+    Args:
+        result: Filled.
+        kind: Of its values.
+        is_list: Whether a row may have several.
+
+    Raises:
+        pyarrow.ArrowInvalid: A value does not fit.
+    """
+    lengths = np.array(result.lengths(), dtype=np.int64)
+    values = _values(result, kind)
+    if is_list:
+        offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
+        np.cumsum(lengths, out=offsets[1:])
+        lists = pa.ListArray.from_arrays(pa.array(offsets), values)
+        return pc.if_else(pa.array(lengths > 0), lists, pa.scalar(None, lists.type))
+    if len(values) == len(lengths):
+        return values
+    return values.take(pa.array(np.cumsum(lengths) - 1, mask=lengths == 0))
+
+
+def _values(result: Any, kind: pa.DataType) -> Any:
+    if pa.types.is_floating(kind):
+        return pa.array(np.array(result.fractions(), dtype=np.float64).astype(kind.to_pandas_dtype()))
+    if pa.types.is_integer(kind):
+        return pa.array(np.array(result.numbers(), dtype=np.int64)).cast(kind)
+    if pa.types.is_boolean(kind):
+        return pa.array(np.array(result.numbers(), dtype=np.int64) != 0)
+    ends = np.array(result.ends(), dtype=np.int32)
+    offsets = pa.py_buffer(np.concatenate([np.zeros(1, dtype=np.int32), ends]))
+    text = pa.py_buffer(np.array(result.text(), dtype=np.int8))
+    return pa.Array.from_buffers(kind, len(ends), [None, offsets, text])

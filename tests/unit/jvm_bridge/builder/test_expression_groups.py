@@ -1,0 +1,78 @@
+"""Which transforms and filters are evaluated together."""
+
+from __future__ import annotations
+
+import pytest
+
+from jvm_bridge.builder.expression_groups import Group, groups_of
+from jvm_bridge.builder.planning import Transform
+
+ARGUMENTS = {
+    "f(x)": ["x"],
+    "f(x, y)": ["x", "y"],
+    "f(a)": ["a"],
+    "f(b)": ["b"],
+    "f(a, b)": ["a", "b"],
+    "now()": [],
+    "Groovy({x}, x)": ["x"],
+}
+
+
+def groups(filter_function: str | None = None, **functions: str) -> tuple[Group, ...]:
+    transforms = [Transform(column, function) for column, function in functions.items()]
+    return groups_of(transforms, filter_function, ARGUMENTS)
+
+
+def columns(found: tuple[Group, ...]) -> list[list[str]]:
+    return [[each.column for each in group.transforms] for group in found]
+
+
+def test_what_only_reads_the_same_stays_apart() -> None:
+    found = groups(a="f(x)", b="f(x, y)")
+    assert columns(found) == [["a"], ["b"]]
+    # What is there already stays, so that it counts.
+    assert [group.names for group in found] == [{"a", "x"}, {"b", "x", "y"}]
+
+
+@pytest.mark.parametrize(
+    "functions", [{"a": "f(x)", "c": "f(a)"}, {"c": "f(a)", "a": "f(x)"}, {"a": "f(b)", "b": "f(a)"}]
+)
+def test_what_is_made_of_another_comes_with_it(functions: dict[str, str]) -> None:
+    (group,) = groups(**functions)
+    assert {each.column for each in group.transforms} == functions.keys()
+
+
+def test_one_may_bring_others_together() -> None:
+    found = groups(a="f(x)", b="f(x, y)", d="f(x)", c="f(a, b)")
+    assert columns(found) == [["d"], ["a", "b", "c"]]
+    assert found[1].names == {"a", "b", "c", "x", "y"}
+
+
+def test_a_filter_is_with_what_it_reads() -> None:
+    found = groups("f(a)", a="f(x)", b="f(x)")
+    assert [(columns((each,)), each.filter_function) for each in found] == [
+        ([["b"]], None),
+        ([["a"]], "f(a)"),
+    ]
+    (group,) = groups("f(x)")
+    assert group == Group((), "f(x)", frozenset(["x"]), by_row=False)
+
+
+@pytest.mark.parametrize(
+    ("function", "by_row"),
+    [
+        ("f(x)", False),
+        ("Groovy({x}, x)", True),
+        ("now()", True),
+        ("toEpochDays(ago('P1D'))", True),
+        ("plus(NOW (), x)", True),
+        ("snow(x)", False),
+        ("upper(now)", False),
+        ("rand()", True),
+    ],
+)
+def test_what_may_differ_each_time_is_not_shared_among_rows(function: str, by_row: bool) -> None:
+    (group,) = groups_of([Transform("a", function)], None, {function: ["x"]})
+    assert group.by_row is by_row
+    (group,) = groups_of([Transform("a", "f(x)")], function, {"f(x)": ["x"], function: ["a"]})
+    assert group.by_row is by_row
