@@ -38,7 +38,7 @@ from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.jvm import start_jvm
 from tests.support.offline_tables import offline_table
 
-_TYPES = {pa.int32(): "INT", pa.int64(): "LONG", pa.float64(): "DOUBLE", pa.string(): "STRING"}
+TYPES = {pa.int32(): "INT", pa.int64(): "LONG", pa.float64(): "DOUBLE", pa.string(): "STRING"}
 _SYSTEMS = ("columns", "pinot", "duckdb")
 
 
@@ -70,7 +70,7 @@ def _build(
     start_jvm(max_heap_mb=4_000)
     file_format = FileFormat.parse(path.suffix[1:])
     with tempfile.TemporaryDirectory() as folder:
-        fields = [{"name": field.name, "dataType": _TYPES[field.type]} for field in like]
+        fields = [{"name": field.name, "dataType": TYPES[field.type]} for field in like]
         schema = {"schemaName": "t", "dimensionFieldSpecs": fields}
         table = SegmentBuilder(offline_table("t"), schema, Path(folder), reader).table
 
