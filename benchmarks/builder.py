@@ -41,7 +41,7 @@ from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.jvm import start_jvm
 from tests.support.offline_tables import offline_table
 
-_TYPES = {pa.int32(): "INT", pa.int64(): "LONG", pa.float64(): "DOUBLE", pa.string(): "STRING"}
+TYPES = {pa.int32(): "INT", pa.int64(): "LONG", pa.float64(): "DOUBLE", pa.string(): "STRING"}
 _WIDE = "wide parquet"
 _SYSTEMS = ("columns", "pinot", "duckdb")
 _FORMATS = ("parquet", "csv", "json", "avro")
@@ -81,7 +81,7 @@ def _build(
     start_jvm(max_heap_mb=4_000)
     file_format = FileFormat.parse(path.suffix[1:])
     with tempfile.TemporaryDirectory() as folder:
-        fields = [{"name": field.name, "dataType": _TYPES[field.type]} for field in like]
+        fields = [{"name": field.name, "dataType": TYPES[field.type]} for field in like]
         ingestion: dict[str, Any] = {}
         if transform is not None:
             fields.append({"name": "computed", "dataType": "INT"})

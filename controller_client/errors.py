@@ -8,7 +8,8 @@
     │   ├── DataError             a file, row or field of the source data
     │   └── SourceError           where the data comes from: missing folder or bucket, refused credentials
     ├── SetupError                this machine or process: no JDK, jars that do not fit, a port in use ...
-    │   └── DiskFullError         no room is left on a disk: make room, the data are not at fault
+    │   ├── DiskFullError         no room is left on a disk: make room, the data are not at fault
+    │   └── HeapFullError         Java's heap is too small for what is built: the data are not at fault
     ├── NotAppliedError           the cluster certainly did not apply the call: it may be made again
     │   ├── UnreachableError      no connection could be made, nothing was sent
     │   ├── AuthError             the cluster refused the credentials
@@ -38,6 +39,7 @@ __all__ = [
     "ConflictError",
     "DataError",
     "DiskFullError",
+    "HeapFullError",
     "InputError",
     "LockHeldError",
     "NotAppliedError",
@@ -130,6 +132,10 @@ class SetupError(PinotPluginError):
 
 class DiskFullError(SetupError):
     """No room is left on a disk, or under a limit of it; the message names the folder and the bytes."""
+
+
+class HeapFullError(SetupError):
+    """Java's heap was full while a segment was built; the message names its size and what to set."""
 
 
 class NotAppliedError(PinotPluginError):

@@ -22,6 +22,7 @@ from controller_client.errors import ConfigError, DataError
 from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, pack, run_driver
 from jvm_bridge.builder.files import open_file
+from jvm_bridge.builder.heap import heap_full
 from jvm_bridge.builder.mapped_rows import MappedRows, Mapper, MappingError, RowsTooLargeError
 from jvm_bridge.builder.model import (
     BuiltSegment,
@@ -81,6 +82,7 @@ def build_files(table: PinotTable, order: FilesOrder) -> FilesBuilt:
 
     Raises:
         DiskFullError: No room is left for the segments: no file is to blame.
+        HeapFullError: Nor is one where Java's heap is full.
         ConfigError: A wrong segment name, custom metadata or reader property.
     """
     for file in order.files[:1]:
@@ -124,7 +126,7 @@ class _FilesBuild:
             try:
                 return self.together(good)
             except _AttemptError as failed:
-                full = disk_full(failed, self._order.work_dir)
+                full = disk_full(failed, self._order.work_dir) or heap_full(failed)
                 if full is not None:
                     raise full from failed
                 found = self.failures_of(failed.suspects) or self.failures_of(good)
@@ -144,7 +146,7 @@ class _FilesBuild:
             try:
                 return self._packed(indexes, self._by_arrow)
             except (Unsuitable, jpype.JException) as refusal:
-                if choice == "arrow":
+                if choice == "arrow" or heap_full(refusal):
                     raise _AttemptError(indexes) from refusal
                 reason = refusal_reason(refusal)
         with build_dir(self._order.work_dir) as folder:

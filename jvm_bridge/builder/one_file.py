@@ -19,6 +19,7 @@ from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
 from jvm_bridge.builder.bad_row import find_bad_row
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, run_driver
 from jvm_bridge.builder.files import open_file
+from jvm_bridge.builder.heap import heap_full
 from jvm_bridge.builder.model import Reader
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.record_reader import open_reader
@@ -64,6 +65,7 @@ def build_file(
 
     Raises:
         DataError: The file is unreadable, a row does not fit, or (choice "arrow") Arrow must not read it.
+        HeapFullError: Java's heap is full.
     """
     reason = None
     if choice != "pinot":
@@ -74,6 +76,8 @@ def build_file(
         except EmptySource:
             return BuiltFolder(build_without_rows(table, target), "arrow", None)
         except (Unsuitable, jpype.JException) as refusal:
+            if full := heap_full(refusal):
+                raise full from refusal
             # Pinot's reader has the last word, on the result as on the error.
             reason = refusal_reason(refusal)
     if choice == "arrow":
@@ -113,6 +117,7 @@ def build_with_pinot(table: PinotTable, file: SourceFile, target: SegmentTarget)
 
     Raises:
         DataError: The file is unreadable or a row does not fit.
+        HeapFullError: Java's heap is full.
         ConfigError: Pinot's reader does not know a property of the reader config.
     """
     config = generator_config(table.config, table.schema, target)
@@ -123,4 +128,6 @@ def build_with_pinot(table: PinotTable, file: SourceFile, target: SegmentTarget)
             opened.callback(reader.close)
             return run_driver(config, reader)
         except jpype.JException as error:
+            if full := heap_full(error):
+                raise full from error
             raise find_bad_row(file, config, error) from error

@@ -24,6 +24,7 @@ from jvm_bridge.time_conversion import MILLI_NS, TimeConversion
 __all__ = ["open_parquet", "read_columns"]
 
 _BATCH_ROWS = 65_536
+_BUFFER_BYTES = 128 << 10  # of each column
 # A schema of Avro's own in the file decides how parquet-avro reads it.
 _AVRO_SCHEMA_KEYS = (b"parquet.avro.schema", b"avro.schema")
 
@@ -95,7 +96,10 @@ def open_parquet(path: Path, table: TablePlan, times: Mapping[str, TimeConversio
         Unsuitable: Arrow would not certainly read what parquet-avro reads; also while batches are read.
     """
     try:
-        file = pq.ParquetFile(path, coerce_int96_timestamp_unit="ms")
+        # Else each row group is read as a whole, and how large these are is up to the file.
+        file = pq.ParquetFile(
+            path, coerce_int96_timestamp_unit="ms", buffer_size=_BUFFER_BYTES, pre_buffer=False
+        )
     except (pa.ArrowException, OSError) as error:
         raise Unsuitable(f"Arrow cannot read it: {str(error).splitlines()[0][:200]}") from error
     names = file.schema_arrow.names

@@ -19,6 +19,7 @@ from jvm_bridge.builder.arrow_source import open_arrow, record_batches, write_pa
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, pack
 from jvm_bridge.builder.expressions import with_arguments
 from jvm_bridge.builder.files_build import FilesOrder, build_files
+from jvm_bridge.builder.heap import heap_full
 from jvm_bridge.builder.model import (
     BuiltSegment,
     FileFormat,
@@ -132,6 +133,7 @@ class SegmentBuilder:
             DataError: Bytes are not of the encoding, a row cannot be read or does not fit the schema, or
                 (reader "arrow") Arrow would not certainly give what Pinot's reader gives.
             DiskFullError: No room is left in the work folder.
+            HeapFullError: Java's heap is full.
             ConfigError: A wrong segment name, custom metadata or reader property.
         """
         given = SourceFile(path, file_format, reader_config)
@@ -171,6 +173,7 @@ class SegmentBuilder:
 
         Raises:
             DiskFullError: No room is left in the work folder.
+            HeapFullError: Java's heap is full.
             ConfigError: A wrong segment name, custom metadata, reader property or ``max_rows``.
         """
         if max_rows < 1:
@@ -204,6 +207,7 @@ class SegmentBuilder:
         Raises:
             DataError: A column or a value does not fit the schema.
             DiskFullError: No room is left in the work folder.
+            HeapFullError: Java's heap is full.
             ConfigError: A wrong segment name or custom metadata.
         """
         schema, batches = record_batches(table_or_batches)
@@ -236,6 +240,8 @@ class SegmentBuilder:
         except Unsuitable as refusal:
             raise DataError(f"Arrow data for {target.segment_name}: {refusal}") from refusal
         except jpype.JException as error:
+            if full := heap_full(error):
+                raise full from error
             causes = pinot_classes.root_causes(error)
             raise DataError(f"No segment could be built from Arrow data: {causes}") from error
         return pack(folder, target, "arrow", None)

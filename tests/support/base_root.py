@@ -12,8 +12,8 @@ from pathlib import Path
 
 from jvm_bridge.jdk import find_java
 
-# Not named by ldd: native code inside jars wants them.
-_LOADED_LATER = ("libstdc++.so.6", "libgcc_s.so.1", "libz.so.1")
+# Not named by ldd: native code inside jars wants them (Zstandard's the one of threads, empty in a new glibc).
+_LOADED_LATER = ("libstdc++.so.6", "libgcc_s.so.1", "libz.so.1", "libpthread.so.0")
 _ARROW = re.compile(r"(?:=>\s*)?(/\S+)\s+\(0x")
 
 

@@ -1,0 +1,111 @@
+"""Stock servers load segments that were built column by column, and answer from each of their indexes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from controller_client.broker.client import BrokerClient
+from controller_client.client import ControllerClient
+from controller_client.errors import PinotPluginError, RejectedError
+from controller_client.models import Schema, TableConfig
+from tests.contract.random_tables import random_table
+from tests.contract.segment_child import SegmentChild
+from tests.integration.jvm_bridge.served.checks import Checks, ServedTable
+from tests.integration.jvm_bridge.served.questions import KINDS
+from tests.integration.jvm_bridge.served.stored_rows import stored_columns
+from tests.support.cluster import PinotCluster
+from tests.support.wait import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
+
+_EACH_RUN, _FULL = 36, 400
+_FARTHEST = 4_000
+
+
+def _is_whole(broker: BrokerClient, table: ServedTable) -> bool:
+    result = broker.query(f"SELECT COUNT(*) FROM {table.name}")
+    return bool(result.rows) and result.scalar() == table.random_table.rows.num_rows
+
+
+@pytest.fixture
+def child(tmp_path: Path) -> Iterator[SegmentChild]:
+    with SegmentChild(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def client(pinot: PinotCluster) -> Iterator[ControllerClient]:
+    with pinot.client() as client:
+        yield client
+
+
+@pytest.fixture
+def served(
+    client: ControllerClient, unique_table: str, child: SegmentChild, full: bool, random_seed: int
+) -> Iterator[list[ServedTable]]:
+    """Random tables whose segments are on their way to the servers; dropped after the test.
+
+    They are so many in a row, and of the next ones those with kinds of index that are still missing.
+    """
+    tables: list[ServedTable] = []
+    refused: Counter[str] = Counter()
+    missing = set(KINDS)
+    first, count = random_seed * _FULL, _FULL if full else _EACH_RUN
+    try:
+        for number in range(first, first + _FARTHEST):
+            if number >= first + count and not missing:
+                break
+            random = random_table(number, of_pinot_1=child.features["is_pinot_1"])
+            columns = stored_columns(random, replaces_special_values=child.features["special_values"])
+            table = ServedTable(f"{unique_table}_{number}", number, random, columns)
+            if number >= first + count and missing.isdisjoint(table.kinds):
+                continue
+            refusal = _push(client, child, table)
+            if refusal:
+                refused[refusal] += 1
+            else:
+                tables.append(table)
+                missing -= table.kinds
+        assert not missing
+        assert refused.total() < len(tables) / 2, refused
+        yield tables
+    finally:
+        for made in tables:
+            with suppress(PinotPluginError):
+                client.tables.delete(f"{made.name}_OFFLINE")
+
+
+def _push(client: ControllerClient, child: SegmentChild, table: ServedTable) -> str | None:
+    """Make a table and upload its segment; returns who refuses it."""
+    config = {**table.random_table.config, "tableName": f"{table.name}_OFFLINE"}
+    schema = {**table.random_table.schema, "schemaName": table.name}
+    built = child.build(config, schema, table.random_table.rows, "arrow", name=f"{table.name}_0")
+    if "error" in built:
+        return "the builder"
+    client.schemas.create(Schema.from_json(schema))
+    try:
+        client.tables.create(TableConfig.from_json(config))
+    except RejectedError:
+        return "the controller"
+    client.segments.upload_tar(f"{table.name}_OFFLINE", Path(built["tar"]))
+    return None
+
+
+def test_random_tables(served: list[ServedTable], pinot: PinotCluster) -> None:
+    zone = UTC if pinot.backend == "containers" else None
+    with pinot.broker() as broker:
+        for table in served:
+            wait_for(partial(_is_whole, broker, table), f"table {table.number} to be served")
+            checks = Checks(broker, table, zone)
+            checks.rows()
+            checks.statistics()
+            checks.star_tree()
+            for each in table.filters:
+                checks.rows(each)
