@@ -14,8 +14,11 @@ from typing import Any
 import jpype
 import pyarrow as pa
 
+from controller_client.errors import DataError
 from jvm_bridge.builder.avro_types import AvroColumn, AvroType, planned_column
+from jvm_bridge.builder.heap import max_heap_mib, of_full_heap
 from jvm_bridge.builder.java_classes import classes_of
+from jvm_bridge.builder.model import FileFormat
 from jvm_bridge.builder.pinot_classes import has_class, is_pinot_1, java_class, root_causes
 from jvm_bridge.builder.planning import TablePlan, Unsuitable, plan_column
 from jvm_bridge.builder.source import Batch, Source, is_gzipped
@@ -38,6 +41,7 @@ def open_avro(file: SourceFile, table: TablePlan) -> Source:
 
     Raises:
         Unsuitable: Pinot's reader would not certainly read the same; also while batches are read.
+        DataError: While batches are read: a value or a block does not fit into the heap.
     """
     # Pinot 0.11 goes by the name here, later ones by the content.
     if not is_pinot_1() and is_gzipped(file.path) != file.path.name.endswith(".gz"):
@@ -94,6 +98,7 @@ def _batches(file: SourceFile, columns: Mapping[str, AvroColumn], table: TablePl
     ints = {field.name for field in (*table.fields, *table.derived) if field.data_type == "INT"}
     # Converted times are Integers in such a column, as TimeConvertingRecordReader has it.
     arguments = {name: name in ints and name in file.times for name in table.arguments.intersection(columns)}
+    full = None
     try:
         with closing(_open(file)) as opened:
             values = {name: opened.select(name) for name in columns}
@@ -105,9 +110,19 @@ def _batches(file: SourceFile, columns: Mapping[str, AvroColumn], table: TablePl
                 }
                 yield Batch({name: found[name] for name in fields}, rows, raw)
     except jpype.JException as error:
-        raise _unreadable(error) from error
+        full = of_full_heap(error)
+        if full is None:
+            raise _unreadable(error) from error
     except pa.ArrowException as error:
         raise Unsuitable(f"Arrow cannot take it: {str(error).splitlines()[0][:200]}") from error
+
+    if full is not None:  # not in the handler: it must have no cause that shows a heap that is too small
+        raise DataError(
+            f"{file.name} cannot be read as {FileFormat.AVRO}: a value or a block of it did not fit into what"
+            f" was free of Java's heap of {max_heap_mib()} MiB",
+            expected="values and blocks that are much smaller than the heap",
+            where=file.where,
+        )
 
 
 def _unreadable(error: Any) -> Unsuitable:

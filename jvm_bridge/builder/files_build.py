@@ -18,7 +18,7 @@ from pathlib import Path
 import jpype
 
 from controller_client.common.disk import disk_full
-from controller_client.errors import ConfigError, DataError
+from controller_client.errors import ConfigError, DataError, DiskFullError, HeapFullError
 from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, pack, run_driver
 from jvm_bridge.builder.files import open_file
@@ -26,6 +26,7 @@ from jvm_bridge.builder.heap import heap_full
 from jvm_bridge.builder.mapped_rows import MappedRows, Mapper, MappingError, RowsTooLargeError
 from jvm_bridge.builder.model import (
     BuiltSegment,
+    FileFormat,
     FilesBuilt,
     check_custom_metadata,
     check_segment_name,
@@ -126,7 +127,9 @@ class _FilesBuild:
             try:
                 return self.together(good)
             except _AttemptError as failed:
-                full = disk_full(failed, self._order.work_dir) or heap_full(failed)
+                full: DiskFullError | HeapFullError | None = disk_full(failed, self._order.work_dir)
+                if full is None and self._files[good[0]].file_format is not FileFormat.AVRO:
+                    full = heap_full(failed)
                 if full is not None:
                     raise full from failed
                 found = self.failures_of(failed.suspects) or self.failures_of(good)
@@ -145,8 +148,12 @@ class _FilesBuild:
         if choice != "pinot":
             try:
                 return self._packed(indexes, self._by_arrow)
+            except DataError as error:
+                raise _AttemptError(indexes) from error
             except (Unsuitable, jpype.JException) as refusal:
-                if choice == "arrow" or heap_full(refusal):
+                if full := heap_full(refusal):
+                    raise full from refusal
+                if choice == "arrow":
                     raise _AttemptError(indexes) from refusal
                 reason = refusal_reason(refusal)
         with build_dir(self._order.work_dir) as folder:

@@ -1,6 +1,7 @@
 """A full Java heap: recognised in whatever error it ends in, and reported as such.
 
-What the heap was full of is free again when the build has ended with the error: the JVM goes on.
+What the heap was full of is free again when the build has ended with the error: the JVM goes on. An Avro file
+can name any size for a value or a block: a heap that is full while one is read says nothing of the heap.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import jpype
 from controller_client.errors import HeapFullError
 from jvm_bridge.builder.pinot_classes import java_class
 
-__all__ = ["heap_full"]
+__all__ = ["heap_full", "max_heap_mib", "of_full_heap"]
 
 _MIB = 1 << 20
 
@@ -29,10 +30,9 @@ def heap_full(error: BaseException) -> HeapFullError | None:
         seen.add(id(cause))
         if isinstance(cause, HeapFullError):
             return cause
-        if isinstance(cause, jpype.JException) and (text := _text_of_java(cause)):
-            heap_mib = int(java_class("java.lang.Runtime").getRuntime().maxMemory()) // _MIB
+        if isinstance(cause, jpype.JException) and (text := of_full_heap(cause)):
             return HeapFullError(
-                f"Java's heap of {heap_mib} MiB was full while a segment was built: {text}",
+                f"Java's heap of {max_heap_mib()} MiB was full while a segment was built: {text}",
                 expected="room for the distinct values of all segments that are built at the same time",
                 remedy="give it a larger heap (a minion: --max-heap-mb; else max_heap_mb of start_jvm), build"
                 " fewer segments at once (a minion: --concurrency), or smaller ones"
@@ -42,7 +42,13 @@ def heap_full(error: BaseException) -> HeapFullError | None:
     return None
 
 
-def _text_of_java(error: Any) -> str | None:
+def max_heap_mib() -> int:
+    """Return the size of this JVM's heap, MiB."""
+    return int(java_class("java.lang.Runtime").getRuntime().maxMemory()) // _MIB
+
+
+def of_full_heap(error: Any) -> str | None:
+    """Return what Java says of its full heap, where that is the cause of an exception of Java."""
     full = java_class("java.lang.OutOfMemoryError")
     seen = 0
     cause: Any = error
