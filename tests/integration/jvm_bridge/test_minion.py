@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -41,8 +42,12 @@ class Minion:
         self.log = folder / f"{port}.log"
         command = [sys.executable, "-m", f"{PROGRAMS}.minion_program", pinot.controller_url]
         command += [pinot.zookeeper_address, pinot.cluster_name, str(port), str(folder / str(port)), tag, "2"]
+        self.classes = folder / f"{port}.classes"
+        options = {"PINOT_PLUGINS_JAVA_OPTS": f"-Xlog:class+load:file={self.classes}"}
         with self.log.open("w") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **options}
+            )
 
     def wait_ready(self) -> None:
         def ready() -> bool:
@@ -109,6 +114,15 @@ def wait_done(client: ControllerClient, name: str) -> None:
 
 def test_it_has_exactly_its_own_tag(client: ControllerClient, minion: Minion) -> None:
     assert client.instances.get(minion.instance).tags == (minion.tag,)
+
+
+def test_it_loads_what_builds_segments_before_there_is_work(minion: Minion) -> None:
+    # None of its executors builds one.
+    wait_for(
+        lambda: "creator.impl.SegmentIndexCreationDriverImpl " in minion.classes.read_text(),
+        "the classes to be loaded",
+        timeout_s=300,
+    )
 
 
 def test_a_job_runs_in_python_and_the_controller_shows_it(
