@@ -10,6 +10,8 @@ from controller_client.errors import WaitTimeoutError
 __all__ = ["wait_until"]
 
 _GROWTH = 1.25
+_LEAST_PAUSE_S = 0.001
+"""After less, a clock may show the same time as before."""
 
 
 def wait_until(
@@ -46,5 +48,5 @@ def wait_until(
             raise WaitTimeoutError(
                 f"waited {timeout_s:g} s for {what}; last seen: {seen}", expected=what, remedy=remedy
             )
-        clock.sleep(min(pause_s, left_s))
+        clock.sleep(max(min(pause_s, left_s), _LEAST_PAUSE_S))
         pause_s = min(pause_s * _GROWTH, longest_poll_s)

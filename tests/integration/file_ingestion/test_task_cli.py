@@ -185,7 +185,7 @@ def test_a_run_without_a_fitting_minion_says_which_tag_and_what_to_start(
 
 
 def test_ctrl_c_leaves_the_table_as_it_was_and_the_next_run_takes_all(
-    pinotctl: Pinotctl, ingestion_table: IngestionTable, tmp_path: Path
+    pinotctl: Pinotctl, pinot: PinotCluster, ingestion_table: IngestionTable, tmp_path: Path
 ) -> None:
     for n in range(16):
         write_numbers(tmp_path / "in", f"{n}.csv", n * 5_000, 5_000)
@@ -193,14 +193,17 @@ def test_ctrl_c_leaves_the_table_as_it_was_and_the_next_run_takes_all(
     table = ingestion_table.create().register(
         tmp_path / "in", "csv", outputDirURI=f"file://{staging}", taskMaxNumFilesPerTask="1"
     )
-    running = table.start()
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        sessions = SessionStore(store, TableName(table.with_type))
+        running = table.start()
 
-    def under_way() -> bool:
-        shown = pinotctl("task", "watch", table.name, "--once", code=None)
-        return "IN_PROGRESS" in shown.stderr
+        def under_way() -> bool:
+            latest = sessions.latest()
+            return latest is not None and latest.task_name is not None
 
-    wait_for(under_way, "subtasks to run", 60, interval_s=0.05)
-    running.send_signal(signal.SIGINT)
+        # A look at ZooKeeper takes a millisecond; the 16 subtasks take a second.
+        wait_for(under_way, "subtasks to run", 60, interval_s=0.01)
+        running.send_signal(signal.SIGINT)
     ran = ended(running)
     assert ran.code == 130, ran
     assert "abandoned" in pinotctl("task", "watch", table.name, "--once").stderr
