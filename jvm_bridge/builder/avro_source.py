@@ -59,7 +59,7 @@ def open_avro(file: SourceFile, table: TablePlan) -> Source:
         if found is not None
     }
     for name in table.arguments.intersection(columns):
-        _check_argument(name, types[name], heeds_logical=heeds_logical)
+        _check_argument(name, columns[name])
     plans = tuple(
         plan_column(field, columns[field.name].planned if field.name in columns else None)
         for field in table.fields
@@ -67,11 +67,15 @@ def open_avro(file: SourceFile, table: TablePlan) -> Source:
     return Source(plans, _batches(file, columns, table))
 
 
-def _check_argument(name: str, found: AvroType | None, *, heeds_logical: bool | None) -> None:
-    """Refuse what a transform or filter gets from Pinot's reader in another form than the stored one."""
-    if found is not None and (found.is_array or (found.logical is not None and heeds_logical)):
-        kind = "an array" if found.is_array else f"a {found.logical}"
-        raise Unsuitable(f"column {name} is {kind}, and is taken by a transform or filter")
+def _check_argument(name: str, column: AvroColumn) -> None:
+    """Refuse what a transform or filter gets from Pinot's reader in another form than here.
+
+    Times of the table's time columns are no such thing: behind either reader they are numbers of its unit.
+    """
+    if pa.types.is_list(column.stored):
+        raise Unsuitable(f"column {name} has arrays, and is taken by a transform or filter")
+    if column.millis_of is not None and column.conversion is None:
+        raise Unsuitable(f"column {name} is a time for Pinot's reader, and is taken by a transform or filter")
 
 
 def _open(file: SourceFile) -> Any:
