@@ -29,6 +29,7 @@ __all__ = [
     "check_jars_fit",
     "class_folder",
     "logging_options",
+    "options_of_environment",
     "running_jars",
     "start_jvm",
     "start_jvm_with",
@@ -65,8 +66,9 @@ def start_jvm(
         max_heap_mb: Largest heap, MiB; 1024 by default.
         system_properties: Java system properties.
         log_dir: Folder for the JVM's log file ``jvm.log``; without it the log goes to stderr, warnings only.
-        is_short_lived: Only the quicker of Java's two compilers: what it compiles takes up to half as much
-            time again, but it needs some two seconds less to get there. It pays below some 75 million rows.
+        is_short_lived: Whether this process ends soon. It then takes only the quicker of Java's two
+            compilers: some two seconds less at the start, up to half as much time again for what is compiled.
+            That pays below some 75 million rows.
 
     Raises:
         SetupError: No fitting Java, no jars, or the JVM refuses to start.
@@ -85,7 +87,7 @@ def start_jvm(
             *archive_options(java, jars),
             *logging_options(log_dir / "jvm.log" if log_dir else None),
             *(f"-D{name}={value}" for name, value in (system_properties or {}).items()),
-            *_options_of_environment(),
+            *options_of_environment(),
         ]
 
     _start(flags)
@@ -224,7 +226,12 @@ def _major_minor(version: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def _options_of_environment() -> list[str]:
+def options_of_environment() -> list[str]:
+    """The options of Java in ``PINOT_PLUGINS_JAVA_OPTS``.
+
+    Raises:
+        ConfigError: Its quotes do not match.
+    """
     try:
         return shlex.split(os.environ.get(OPTIONS_VARIABLE, ""))
     except ValueError as error:

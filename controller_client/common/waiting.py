@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from controller_client.clock import Clock
 from controller_client.errors import WaitTimeoutError
 
-__all__ = ["wait_until"]
+__all__ = ["growing_pauses", "wait_until"]
 
 _GROWTH = 1.25
 _LEAST_PAUSE_S = 0.001
 """After less, a clock may show the same time as before."""
+
+
+def growing_pauses(first_s: float, longest_s: float) -> Iterator[float]:
+    """Yield pauses between looks, each a quarter longer than the one before, so that at most that is in vain.
+
+    Args:
+        first_s: The first pause, seconds.
+        longest_s: The longest, seconds.
+    """
+    pause_s = first_s
+    while True:
+        yield pause_s
+        pause_s = min(pause_s * _GROWTH, longest_s)
 
 
 def wait_until(
@@ -32,8 +45,7 @@ def wait_until(
         what: The state, for the error: "segments ONLINE in flights_OFFLINE".
         timeout_s: Seconds until the last check.
         clock: Time and sleep.
-        first_poll_s: Pause after the first check; each one is a quarter longer than the one before, so that
-            at most a quarter of a wait is for nothing.
+        first_poll_s: Pause after the first check; for those that follow see :func:`growing_pauses`.
         longest_poll_s: Longest pause between two looks.
         remedy: What the reader of the error should do.
 
@@ -41,12 +53,11 @@ def wait_until(
         WaitTimeoutError: Something is still missing at the last check; the error reports what.
     """
     started = clock.monotonic()
-    pause_s = first_poll_s
+    pauses_s = growing_pauses(first_poll_s, longest_poll_s)
     while (seen := missing()) is not None:
         left_s = timeout_s - (clock.monotonic() - started)
         if left_s <= 0:
             raise WaitTimeoutError(
                 f"waited {timeout_s:g} s for {what}; last seen: {seen}", expected=what, remedy=remedy
             )
-        clock.sleep(max(min(pause_s, left_s), _LEAST_PAUSE_S))
-        pause_s = min(pause_s * _GROWTH, longest_poll_s)
+        clock.sleep(max(min(next(pauses_s), left_s), _LEAST_PAUSE_S))

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from controller_client.clock import Clock, SystemClock
+from controller_client.common.waiting import growing_pauses
 from controller_client.errors import ConflictError, DataError, NotFoundError, OutcomeUnknownError
 from controller_client.zookeeper.property_store import PropertyStore
 from controller_client.zookeeper.record import ZNRecord
@@ -31,7 +32,7 @@ logger = logging.getLogger(__name__)
 _ATTEMPTS_PER_TASK = 3
 _NO_LIMIT = str(2**31 - 1)
 _DAY_MS = str(24 * 3600 * 1000)
-_FIRST_POLL_S, _LONGEST_POLL_S, _POLL_GROWTH = 0.02, 0.1, 1.5
+_FIRST_POLL_S, _LONGEST_POLL_S = 0.02, 0.1
 _VISIBLE_TIMEOUT_S = 30.0
 
 
@@ -143,7 +144,7 @@ class TaskQueues:
         """Wait until the controller's Helix has noted it in the queue's context."""
         path = f"/TaskRebalancer/{queue}/Context"
         deadline = self._clock.monotonic() + _VISIBLE_TIMEOUT_S
-        pause_s = _FIRST_POLL_S
+        pauses_s = growing_pauses(_FIRST_POLL_S, _LONGEST_POLL_S)
         while True:
             context = self._store.get(path)
             if context is not None and condition(context.record):
@@ -154,8 +155,7 @@ class TaskQueues:
                     where=path,
                     remedy="check that a controller is running; what is enqueued starts once one does",
                 )
-            self._clock.sleep(pause_s)
-            pause_s = min(pause_s * _POLL_GROWTH, _LONGEST_POLL_S)
+            self._clock.sleep(next(pauses_s))
 
     def _config_path(self, resource: str) -> str:
         return f"/{self._store.cluster_name}/CONFIGS/RESOURCE/{resource}"

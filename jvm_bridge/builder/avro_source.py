@@ -48,8 +48,7 @@ def open_avro(file: SourceFile, table: TablePlan) -> Source:
         raise Unsuitable("its name does not say whether it is gzip")
     try:
         with closing(_open(file)) as opened:
-            fields = [field.name for field in table.fields]
-            types = {name: _type(opened, name) for name in dict.fromkeys([*fields, *sorted(table.arguments)])}
+            types = {name: _type(opened, name) for name in table.columns}
     except jpype.JException as error:
         raise _unreadable(error) from error
     heeds_logical = _heeds_logical_types()
@@ -98,21 +97,13 @@ def _heeds_logical_types() -> bool | None:
 
 
 def _batches(file: SourceFile, columns: Mapping[str, AvroColumn], table: TablePlan) -> Iterator[Batch]:
-    fields = [field.name for field in table.fields if field.name in columns]
-    ints = {field.name for field in (*table.fields, *table.derived) if field.data_type == "INT"}
-    # Converted times are Integers in such a column, as TimeConvertingRecordReader has it.
-    arguments = {name: name in ints and name in file.times for name in table.arguments.intersection(columns)}
     full = None
     try:
         with closing(_open(file)) as opened:
             values = {name: opened.select(name) for name in columns}
             while rows := int(opened.next(_BATCH_ROWS, _BATCH_BYTES)):
                 found = {name: _column(values[name], columns[name]) for name in columns}
-                raw = {
-                    name: found[name].cast(pa.int32()) if is_int else found[name]
-                    for name, is_int in arguments.items()
-                }
-                yield Batch({name: found[name] for name in fields}, rows, raw)
+                yield Batch.of(found, rows, table, file.times)
     except jpype.JException as error:
         full = of_full_heap(error)
         if full is None:

@@ -16,7 +16,7 @@ from jvm_bridge.builder.expression_groups import Group
 from jvm_bridge.builder.java_classes import classes_of
 from jvm_bridge.builder.java_columns import argument_of, column_of
 from jvm_bridge.builder.pinot_classes import is_pinot_1, java_class, parse_table_config, root_causes
-from jvm_bridge.builder.planning import Field, TablePlan, Transform, Unsuitable, plan_column
+from jvm_bridge.builder.planning import ARROW_TYPES, Field, TablePlan, Transform, Unsuitable, plan_column
 from jvm_bridge.builder.source import Batch
 from jvm_bridge.builder.transformers import late_transformers
 
@@ -25,10 +25,7 @@ __all__ = ["EvaluatedGroup", "Mask", "arrow_type", "evaluator", "java_classes"]
 _PACKAGE = "io.pinotplugins.expressions"
 _LOCAL = "org.apache.pinot.segment.local."
 _TYPES: Mapping[str, pa.DataType] = {
-    "INT": pa.int32(),
-    "LONG": pa.int64(),
-    "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(),
+    **ARROW_TYPES,
     "BOOLEAN": pa.bool_(),
     "TIMESTAMP": pa.int64(),
     "STRING": pa.string(),

@@ -18,15 +18,14 @@ from pathlib import Path
 import jpype
 
 from controller_client.common.disk import disk_full
-from controller_client.errors import ConfigError, DataError, DiskFullError, HeapFullError
+from controller_client.errors import ConfigError, DataError
 from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, pack, run_driver
 from jvm_bridge.builder.files import open_file
-from jvm_bridge.builder.heap import heap_full
+from jvm_bridge.builder.heap import heap_full, heap_full_by_rows
 from jvm_bridge.builder.mapped_rows import MappedRows, Mapper, MappingError, RowsTooLargeError
 from jvm_bridge.builder.model import (
     BuiltSegment,
-    FileFormat,
     FilesBuilt,
     check_custom_metadata,
     check_segment_name,
@@ -127,9 +126,9 @@ class _FilesBuild:
             try:
                 return self.together(good)
             except _AttemptError as failed:
-                full: DiskFullError | HeapFullError | None = disk_full(failed, self._order.work_dir)
-                if full is None and self._files[good[0]].file_format is not FileFormat.AVRO:
-                    full = heap_full(failed)
+                full = disk_full(failed, self._order.work_dir) or heap_full_by_rows(
+                    failed, self._files[good[0]].file_format
+                )
                 if full is not None:
                     raise full from failed
                 found = self.failures_of(failed.suspects) or self.failures_of(good)
@@ -148,7 +147,7 @@ class _FilesBuild:
         if choice != "pinot":
             try:
                 return self._packed(indexes, self._by_arrow)
-            except DataError as error:
+            except DataError as error:  # of one file, for which Pinot's reader would do no better
                 raise _AttemptError(indexes) from error
             except (Unsuitable, jpype.JException) as refusal:
                 if full := heap_full(refusal):

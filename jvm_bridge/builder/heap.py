@@ -1,7 +1,6 @@
 """A full Java heap: recognised in whatever error it ends in, and reported as such.
 
-What the heap was full of is free again when the build has ended with the error: the JVM goes on. An Avro file
-can name any size for a value or a block: a heap that is full while one is read says nothing of the heap.
+What the heap was full of is free again when the build has ended with the error: the JVM goes on.
 """
 
 from __future__ import annotations
@@ -11,9 +10,10 @@ from typing import Any
 import jpype
 
 from controller_client.errors import HeapFullError
+from jvm_bridge.builder.model import FileFormat
 from jvm_bridge.builder.pinot_classes import java_class
 
-__all__ = ["heap_full", "max_heap_mib", "of_full_heap"]
+__all__ = ["heap_full", "heap_full_by_rows", "max_heap_mib", "of_full_heap"]
 
 _MIB = 1 << 20
 
@@ -40,6 +40,15 @@ def heap_full(error: BaseException) -> HeapFullError | None:
             )
         cause = cause.__cause__ or cause.__context__
     return None
+
+
+def heap_full_by_rows(error: BaseException, file_format: FileFormat) -> HeapFullError | None:
+    """As :func:`heap_full`, where Pinot's reader has read the rows; always None of Avro.
+
+    An Avro file can name any size for a value or a block: a heap that is full while Pinot reads one says
+    nothing of the heap.
+    """
+    return None if file_format is FileFormat.AVRO else heap_full(error)
 
 
 def max_heap_mib() -> int:

@@ -115,7 +115,6 @@ def _argument_type(name: str, sample: Any) -> pa.DataType:
 
 
 def _batches(path: Path, table: TablePlan, types: Mapping[str, pa.DataType]) -> Iterator[Batch]:
-    fields = [field.name for field in table.fields]
     whole = [name for name in sorted(table.arguments) if types[name] == pa.float64()]
     millis = [f.name for f in table.fields if f.data_type == "TIMESTAMP" and types[f.name] == pa.int64()]
     floats = [name for name, kind in types.items() if _values_type(kind) == pa.float64()]
@@ -129,8 +128,7 @@ def _batches(path: Path, table: TablePlan, types: Mapping[str, pa.DataType]) -> 
                     _refuse_odd_floats(name, columns[name])
                 for name in whole:
                     _refuse_large_whole_numbers(name, columns[name])
-                raw = {name: columns[name] for name in table.arguments}
-                yield Batch({name: columns[name] for name in fields}, batch.num_rows, raw)
+                yield Batch.of(columns, batch.num_rows, table)
     except _UNREADABLE as error:
         raise Unsuitable(f"Arrow cannot read it: {str(error).splitlines()[0][:200]}") from error
 

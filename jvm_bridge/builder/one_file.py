@@ -19,8 +19,8 @@ from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
 from jvm_bridge.builder.bad_row import find_bad_row
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, run_driver
 from jvm_bridge.builder.files import open_file
-from jvm_bridge.builder.heap import heap_full
-from jvm_bridge.builder.model import FileFormat, Reader
+from jvm_bridge.builder.heap import heap_full, heap_full_by_rows
+from jvm_bridge.builder.model import Reader
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.record_reader import open_reader
 from jvm_bridge.builder.source_file import SourceFile
@@ -128,6 +128,6 @@ def build_with_pinot(table: PinotTable, file: SourceFile, target: SegmentTarget)
             opened.callback(reader.close)
             return run_driver(config, reader)
         except jpype.JException as error:
-            if file.file_format is not FileFormat.AVRO and (full := heap_full(error)):
+            if full := heap_full_by_rows(error, file.file_format):
                 raise full from error
             raise find_bad_row(file, config, error) from error

@@ -7,7 +7,7 @@ unit. Columns that the table declares as times are converted behind either reade
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -108,15 +108,12 @@ def open_parquet(path: Path, table: TablePlan, times: Mapping[str, TimeConversio
         raise Unsuitable("the file brings an Avro schema")
     if len(set(names)) != len(names):
         raise Unsuitable("a column name comes twice")
-    fields = [field.name for field in table.fields if field.name in names]
-    arguments = sorted(table.arguments.intersection(names))
-    stored = {name: _stored(file, name, times.get(name)) for name in dict.fromkeys([*fields, *arguments])}
-    for name in arguments:
+    stored = {name: _stored(file, name, times.get(name)) for name in table.columns if name in names}
+    for name in sorted(table.arguments.intersection(stored)):
         if stored[name].is_list:
             raise Unsuitable(f"column {name} has lists, and is taken by a transform or filter")
     plans = tuple(plan_column(field, _planned_type(stored.get(field.name))) for field in table.fields)
-    ints = {field.name for field in (*table.fields, *table.derived) if field.data_type == "INT"}
-    return Source(plans, _batches(file, stored, fields, {name: name in ints for name in arguments}))
+    return Source(plans, _batches(file, stored, table))
 
 
 def _stored(file: Any, name: str, conversion: TimeConversion | None) -> _Stored:
@@ -152,22 +149,13 @@ def _planned_type(stored: _Stored | None) -> pa.DataType | None:
     return pa.large_list(stored.source_type) if stored.is_list else stored.source_type
 
 
-def _batches(
-    file: Any, stored: Mapping[str, _Stored], fields: Sequence[str], arguments: Mapping[str, bool]
-) -> Iterator[Batch]:
-    """Read batches; of each argument it is known whether it is a column of type INT."""
+def _batches(file: Any, stored: Mapping[str, _Stored], table: TablePlan) -> Iterator[Batch]:
+    converted = {name for name, kind in stored.items() if kind.conversion is not None}
     try:
         with file:
             for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(stored), use_threads=False):
                 columns = {name: _as_stored(batch.column(name), kind) for name, kind in stored.items()}
-                raw = {
-                    # Converted times are Integers in such a column, as TimeConvertingRecordReader has it.
-                    name: columns[name].cast(pa.int32())
-                    if is_int and stored[name].conversion is not None
-                    else columns[name]
-                    for name, is_int in arguments.items()
-                }
-                yield Batch({name: columns[name] for name in fields}, batch.num_rows, raw)
+                yield Batch.of(columns, batch.num_rows, table, converted)
     except (pa.ArrowException, OSError) as error:
         raise Unsuitable(f"Arrow cannot read it: {str(error).splitlines()[0][:200]}") from error
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 from jvm_bridge.time_conversion import time_steps
 
 __all__ = [
+    "ARROW_TYPES",
     "FIXED_WIDTH",
     "ColumnPlan",
     "Conversion",
@@ -128,6 +129,16 @@ class TablePlan:
     transforms: tuple[Transform, ...] = ()
     filter_function: str | None = None
     arguments: frozenset[str] = frozenset()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What is read of a source: the columns of the fields and the arguments."""
+        return tuple(dict.fromkeys([*(field.name for field in self.fields), *sorted(self.arguments)]))
+
+    @property
+    def int_columns(self) -> frozenset[str]:
+        """The table's columns of type INT, whatever fills them."""
+        return frozenset(field.name for field in (*self.fields, *self.derived) if field.data_type == "INT")
 
     @property
     def has_expressions(self) -> bool:
@@ -321,9 +332,9 @@ def _conversion(field: Field, source: pa.DataType) -> Conversion | None:
     if pa.types.is_integer(source):
         return _integer_conversion(field, source)
     if pa.types.is_float32(source) or pa.types.is_float64(source):
-        if field.data_type not in _ARROW_TYPES:
+        if field.data_type not in ARROW_TYPES:
             return None
-        return Conversion.SAME if _ARROW_TYPES[field.data_type] == source else Conversion.NUMBER
+        return Conversion.SAME if ARROW_TYPES[field.data_type] == source else Conversion.NUMBER
     if pa.types.is_timestamp(source) or pa.types.is_date(source):
         takes_times = field.step_ns is not None or field.data_type in {"LONG", "TIMESTAMP"}
         return Conversion.TO_STEPS if takes_times else None
@@ -332,7 +343,8 @@ def _conversion(field: Field, source: pa.DataType) -> Conversion | None:
     return None
 
 
-_ARROW_TYPES = {"INT": pa.int32(), "LONG": pa.int64(), "FLOAT": pa.float32(), "DOUBLE": pa.float64()}
+ARROW_TYPES = {"INT": pa.int32(), "LONG": pa.int64(), "FLOAT": pa.float32(), "DOUBLE": pa.float64()}
+"""Data types that Pinot stores as Arrow does."""
 
 _TEXT: Mapping[str, Conversion] = {
     "INT": Conversion.TEXT_TO_NUMBER,
@@ -349,8 +361,8 @@ _TEXT: Mapping[str, Conversion] = {
 
 
 def _integer_conversion(field: Field, source: pa.DataType) -> Conversion | None:
-    if field.data_type in _ARROW_TYPES:
-        return Conversion.SAME if _ARROW_TYPES[field.data_type] == source else Conversion.NUMBER
+    if field.data_type in ARROW_TYPES:
+        return Conversion.SAME if ARROW_TYPES[field.data_type] == source else Conversion.NUMBER
     if field.data_type == "TIMESTAMP":
         # Pinot refuses a Java Integer here, which a narrower column and a small JSON number are.
         return Conversion.SAME if source == pa.int64() else None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, cast
 
+import pyarrow as pa
 from isal import igzip, isal_zlib
 
-from jvm_bridge.builder.planning import ColumnPlan
+from jvm_bridge.builder.planning import ColumnPlan, TablePlan
 
 __all__ = ["CORRUPT_GZIP", "GZIP_MAGIC", "Batch", "Source", "is_gzipped", "open_bytes"]
 
@@ -37,6 +38,28 @@ class Batch:
     columns: Mapping[str, Any]
     rows: int
     arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, columns: Mapping[str, Any], rows: int, table: TablePlan, converted: Container[str] = ()
+    ) -> Batch:
+        """Return what was read of a source, as the plan wants it.
+
+        Args:
+            columns: Arrow arrays by name, as they are both stored and given to functions.
+            rows: Rows in each.
+            table: The plan.
+            converted: Columns whose numbers were converted to a time column's.
+        """
+        fields = {field.name: columns[field.name] for field in table.fields if field.name in columns}
+        ints = table.int_columns
+        arguments = {
+            # As TimeConvertingRecordReader has it.
+            name: columns[name].cast(pa.int32()) if name in converted and name in ints else columns[name]
+            for name in table.arguments
+            if name in columns
+        }
+        return cls(fields, rows, arguments)
 
     def slice(self, start: int, rows: int) -> Batch:
         """Return that many rows from there on, or those that there are; nothing is copied."""

@@ -22,7 +22,7 @@ from jvm_bridge.builder.segment_builder import SegmentBuilder
 from jvm_bridge.class_archive import MINIMUM_JAVA_OF_ARCHIVES, archive_path, writing_options
 from jvm_bridge.jars import pinot_jars
 from jvm_bridge.jdk import find_java
-from jvm_bridge.jvm import OPTIONS_VARIABLE, start_jvm
+from jvm_bridge.jvm import OPTIONS_VARIABLE, options_of_environment, start_jvm
 
 __all__ = ["WarmedUp", "build_small_segments", "warm_up"]
 
@@ -51,6 +51,7 @@ def warm_up() -> WarmedUp:
 
     Raises:
         SetupError: This Java writes no archives, or the process failed; its last words are in the error.
+        ConfigError: The quotes in ``PINOT_PLUGINS_JAVA_OPTS`` do not match.
     """
     java, jars = find_java(), pinot_jars()
     if java.version < MINIMUM_JAVA_OF_ARCHIVES:
@@ -74,7 +75,7 @@ def warm_up() -> WarmedUp:
 
 
 def _build_somewhere(archive: Path) -> None:
-    options = [*shlex.split(os.environ.get(OPTIONS_VARIABLE, "")), *writing_options(archive)]
+    options = [*options_of_environment(), *writing_options(archive)]
     done = subprocess.run(
         [sys.executable, "-m", "jvm_bridge.builder.warm_up"],
         env={**os.environ, OPTIONS_VARIABLE: shlex.join(options)},
@@ -85,7 +86,8 @@ def _build_somewhere(archive: Path) -> None:
     )
     if done.returncode or not archive.is_file():
         raise SetupError(
-            f"A segment to learn the classes from could not be built: {done.stderr[-_SHOWN_CHARACTERS:]}",
+            "The segments that show which classes to archive could not be built:"
+            f" {done.stderr[-_SHOWN_CHARACTERS:]}",
             where=str(archive),
             remedy="see whether 'pinotctl jars fetch' works, and whether the disk is full",
         )

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from controller_client.client import ControllerClient
 from controller_client.clock import Clock
+from controller_client.common.waiting import growing_pauses
 from controller_client.errors import NotAppliedError, NotFoundError, OutcomeUnknownError
 from controller_client.helix import TaskQueues
 from controller_client.rest.instances import DRAINED
@@ -23,7 +24,7 @@ from minion_tasks.file_ingestion.session.model import Session
 
 logger = logging.getLogger(__name__)
 
-_FIRST_PAUSE_S, _PAUSE_GROWTH = 0.05, 1.25
+_FIRST_PAUSE_S = 0.05
 _RUNNING = frozenset({"NOT_STARTED", "IN_PROGRESS"})
 _ENDED = frozenset({"COMPLETED", "DROPPED", "ERROR", "STOPPED", "TASK_ABORTED", "TASK_ERROR", "TIMED_OUT"})
 
@@ -161,7 +162,7 @@ class MinionEngine:
             NoMinionError: No matching minion has been live within the grace time.
         """
         minion_seen_s = work_seen_s = self._clock.monotonic()
-        pause_s = min(_FIRST_PAUSE_S, self._poll_interval_s)
+        pauses_s = growing_pauses(min(_FIRST_PAUSE_S, self._poll_interval_s), self._poll_interval_s)
         while True:
             if on_poll():
                 return
@@ -182,8 +183,7 @@ class MinionEngine:
                     where=task_name,
                     remedy="start one with 'pinotctl serve minion', then run the task again",
                 )
-            self._clock.sleep(pause_s)
-            pause_s = min(pause_s * _PAUSE_GROWTH, self._poll_interval_s)
+            self._clock.sleep(next(pauses_s))
 
     def explain(self, task_name: str) -> Mapping[int, str]:
         """Read how the subtasks ended from the controller: minion, Helix' state, the minion's report."""

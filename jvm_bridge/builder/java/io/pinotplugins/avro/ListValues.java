@@ -1,14 +1,12 @@
 package io.pinotplugins.avro;
 
 import java.io.IOException;
-import java.util.Arrays;
 import org.apache.avro.Schema;
 import org.apache.avro.io.BinaryDecoder;
 
 /** Arrays of values: all their items, with the places where each array begins. */
-final class ListValues extends Values {
+final class ListValues extends VariableValues {
   private final Values _items;
-  private int[] _offsets;
 
   ListValues(Schema schema, Values items) {
     super(schema);
@@ -17,7 +15,7 @@ final class ListValues extends Values {
 
   @Override
   public Object[] buffers() {
-    return new Object[]{_offsets};
+    return new Object[]{offsets()};
   }
 
   @Override
@@ -32,13 +30,8 @@ final class ListValues extends Values {
   }
 
   @Override
-  void allocate(int capacity) {
-    _offsets = new int[capacity + 1];
-  }
-
-  @Override
-  void grow(int capacity) {
-    _offsets = Arrays.copyOf(_offsets, capacity + 1);
+  int size() {
+    return _items.count();
   }
 
   @Override
@@ -50,12 +43,7 @@ final class ListValues extends Values {
         bytes += _items.read(decoder);
       }
     }
-    _offsets[place + 1] = _items.count();
+    end(place);
     return bytes;
-  }
-
-  @Override
-  void addNull(int place) {
-    _offsets[place + 1] = _items.count();
   }
 }

@@ -1,68 +1,67 @@
 package io.pinotplugins.avro;
 
 import java.io.IOException;
-import java.util.Arrays;
+import java.lang.reflect.Array;
 import org.apache.avro.Schema;
 import org.apache.avro.io.BinaryDecoder;
 
-/** Values of a fixed width. */
-final class NumberValues {
-  private NumberValues() {
+/** Values of a fixed width, in an array of a primitive type. */
+abstract class NumberValues<A> extends Values {
+  A _numbers;
+
+  NumberValues(Schema schema) {
+    super(schema);
+  }
+
+  /** Makes an array for that many values. */
+  abstract A array(int capacity);
+
+  @Override
+  public final Object[] buffers() {
+    return new Object[]{_numbers};
+  }
+
+  @Override
+  final void allocate(int capacity) {
+    _numbers = array(capacity);
+  }
+
+  @Override
+  final void grow(int capacity) {
+    A grown = array(capacity);
+    System.arraycopy(_numbers, 0, grown, 0, Array.getLength(_numbers));
+    _numbers = grown;
   }
 
   /** A bit a value. */
-  static final class Booleans extends Values {
-    private byte[] _bits;
-
+  static final class Booleans extends NumberValues<byte[]> {
     Booleans(Schema schema) {
       super(schema);
     }
 
     @Override
-    public Object[] buffers() {
-      return new Object[]{_bits};
-    }
-
-    @Override
-    void allocate(int capacity) {
-      _bits = new byte[bytesOfBits(capacity)];
-    }
-
-    @Override
-    void grow(int capacity) {
-      _bits = Arrays.copyOf(_bits, bytesOfBits(capacity));
+    byte[] array(int capacity) {
+      return new byte[bytesOfBits(capacity)];
     }
 
     @Override
     long add(BinaryDecoder decoder, int place)
         throws IOException {
       if (decoder.readBoolean()) {
-        setBit(_bits, place);
+        setBit(_numbers, place);
       }
       return 1;
     }
   }
 
-  static final class Ints extends Values {
-    private int[] _numbers;
-
+  static final class Ints extends NumberValues<int[]> {
     Ints(Schema schema) {
       super(schema);
     }
 
     @Override
-    public Object[] buffers() {
-      return new Object[]{_numbers};
-    }
-
-    @Override
-    void allocate(int capacity) {
-      _numbers = new int[capacity];
-    }
-
-    @Override
-    void grow(int capacity) {
-      _numbers = Arrays.copyOf(_numbers, capacity);
+    int[] array(int capacity) {
+      return new int[capacity];
     }
 
     @Override
@@ -73,26 +72,14 @@ final class NumberValues {
     }
   }
 
-  static final class Longs extends Values {
-    private long[] _numbers;
-
+  static final class Longs extends NumberValues<long[]> {
     Longs(Schema schema) {
       super(schema);
     }
 
     @Override
-    public Object[] buffers() {
-      return new Object[]{_numbers};
-    }
-
-    @Override
-    void allocate(int capacity) {
-      _numbers = new long[capacity];
-    }
-
-    @Override
-    void grow(int capacity) {
-      _numbers = Arrays.copyOf(_numbers, capacity);
+    long[] array(int capacity) {
+      return new long[capacity];
     }
 
     @Override
@@ -103,26 +90,14 @@ final class NumberValues {
     }
   }
 
-  static final class Floats extends Values {
-    private float[] _numbers;
-
+  static final class Floats extends NumberValues<float[]> {
     Floats(Schema schema) {
       super(schema);
     }
 
     @Override
-    public Object[] buffers() {
-      return new Object[]{_numbers};
-    }
-
-    @Override
-    void allocate(int capacity) {
-      _numbers = new float[capacity];
-    }
-
-    @Override
-    void grow(int capacity) {
-      _numbers = Arrays.copyOf(_numbers, capacity);
+    float[] array(int capacity) {
+      return new float[capacity];
     }
 
     @Override
@@ -133,26 +108,14 @@ final class NumberValues {
     }
   }
 
-  static final class Doubles extends Values {
-    private double[] _numbers;
-
+  static final class Doubles extends NumberValues<double[]> {
     Doubles(Schema schema) {
       super(schema);
     }
 
     @Override
-    public Object[] buffers() {
-      return new Object[]{_numbers};
-    }
-
-    @Override
-    void allocate(int capacity) {
-      _numbers = new double[capacity];
-    }
-
-    @Override
-    void grow(int capacity) {
-      _numbers = Arrays.copyOf(_numbers, capacity);
+    double[] array(int capacity) {
+      return new double[capacity];
     }
 
     @Override

@@ -9,11 +9,10 @@ import org.apache.avro.Schema;
 import org.apache.avro.io.BinaryDecoder;
 
 /** Texts and byte strings, which Avro writes alike: one behind the other, with the places where they begin. */
-class TextValues extends Values {
+class TextValues extends VariableValues {
   /** A length is not believed before as many bytes were there. */
   private static final int TRUSTED_BYTES = 1 << 20;
 
-  private int[] _offsets;
   private byte[] _bytes;
   private int _size;
 
@@ -23,19 +22,19 @@ class TextValues extends Values {
 
   @Override
   public Object[] buffers() {
-    return new Object[]{_offsets, _bytes};
+    return new Object[]{offsets(), _bytes};
+  }
+
+  @Override
+  int size() {
+    return _size;
   }
 
   @Override
   void allocate(int capacity) {
-    _offsets = new int[capacity + 1];
+    super.allocate(capacity);
     _bytes = new byte[Math.max(TRUSTED_BYTES >> 6, _size)];
     _size = 0;
-  }
-
-  @Override
-  void grow(int capacity) {
-    _offsets = Arrays.copyOf(_offsets, capacity + 1);
   }
 
   @Override
@@ -49,13 +48,8 @@ class TextValues extends Values {
       _size += part;
       left -= part;
     }
-    _offsets[place + 1] = _size;
+    end(place);
     return Integer.BYTES + (long) length;
-  }
-
-  @Override
-  void addNull(int place) {
-    _offsets[place + 1] = _size;
   }
 
   static int length(BinaryDecoder decoder)
@@ -77,7 +71,7 @@ class TextValues extends Values {
     makeRoom(bytes.length);
     System.arraycopy(bytes, 0, _bytes, _size, bytes.length);
     _size += bytes.length;
-    _offsets[place + 1] = _size;
+    end(place);
     return Integer.BYTES + (long) bytes.length;
   }
 
