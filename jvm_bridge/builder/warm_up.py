@@ -62,20 +62,21 @@ def warm_up() -> WarmedUp:
         )
     archive = archive_path(java, jars)
     if archive.is_file():
+        _build_elsewhere()  # the archive outlives this package's classes, which are compiled then
         return WarmedUp(archive, archive.stat().st_size, was_there=True)
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)
         with scratch_folder("incoming-", archive.parent) as folder:
             made = folder / archive.name
-            _build_somewhere(made)
+            _build_elsewhere(*writing_options(made))
             made.replace(archive)
     except OSError as error:
         raise SetupError(f"The archive cannot be kept: {error}", where=str(archive)) from error
     return WarmedUp(archive, archive.stat().st_size, was_there=False)
 
 
-def _build_somewhere(archive: Path) -> None:
-    options = [*options_of_environment(), *writing_options(archive)]
+def _build_elsewhere(*further_options: str) -> None:
+    options = [*options_of_environment(), *further_options]
     done = subprocess.run(
         [sys.executable, "-m", "jvm_bridge.builder.warm_up"],
         env={**os.environ, OPTIONS_VARIABLE: shlex.join(options)},
@@ -84,11 +85,10 @@ def _build_somewhere(archive: Path) -> None:
         timeout=_TIMEOUT_S,
         check=False,
     )
-    if done.returncode or not archive.is_file():
+    if done.returncode:
         raise SetupError(
             "The segments that show which classes to archive could not be built:"
             f" {done.stderr[-_SHOWN_CHARACTERS:]}",
-            where=str(archive),
             remedy="see whether 'pinotctl jars fetch' works, and whether the disk is full",
         )
 

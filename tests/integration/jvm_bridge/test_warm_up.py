@@ -71,5 +71,12 @@ def test_later_jvms_take_the_archive(cache: dict[str, str], tmp_path: Path) -> N
     assert Path(first["archive"]).stat().st_size > 1_000_000
     assert warm(cache) == {**first, "was_there": True}
 
+    # As after an upgrade of this package, whose classes are others: they are compiled then.
+    compiled = list(Path(first["archive"]).parent.glob("io.pinotplugins.columns-*.jar"))
+    assert len(compiled) == 1
+    compiled[0].unlink()
+    assert warm(cache)["was_there"]
+    assert compiled[0].is_file()
+
     Path(first["archive"]).write_bytes(b"not an archive")
     assert "shared objects file" not in source_of_table_config(cache, tmp_path / "damaged.log")
