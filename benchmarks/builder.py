@@ -30,18 +30,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.data_types import dimensions
 from benchmarks.ingestion import read_data, write_files
 from benchmarks.tables import save, show
 from benchmarks.wide_table import wide_table
 from jvm_bridge.builder import FileFormat, InputRules, SegmentBuilder
 from jvm_bridge.builder.driver import SegmentTarget
 from jvm_bridge.builder.one_file import ReaderChoice, build_dir, build_file
-from jvm_bridge.builder.prepare import prepare
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.prepare import prepare
 from jvm_bridge.jvm import start_jvm
 from tests.support.offline_tables import offline_table
 
-TYPES = {pa.int32(): "INT", pa.int64(): "LONG", pa.float64(): "DOUBLE", pa.string(): "STRING"}
 _WIDE = "wide parquet"
 _SYSTEMS = ("columns", "pinot", "duckdb")
 _FORMATS = ("parquet", "csv", "json", "avro")
@@ -81,7 +81,7 @@ def _build(
     start_jvm(max_heap_mb=4_000)
     file_format = FileFormat.parse(path.suffix[1:])
     with tempfile.TemporaryDirectory() as folder:
-        fields = [{"name": field.name, "dataType": TYPES[field.type]} for field in like]
+        fields = dimensions(like)
         ingestion: dict[str, Any] = {}
         if transform is not None:
             fields.append({"name": "computed", "dataType": "INT"})

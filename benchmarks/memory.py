@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.builder import TYPES
+from benchmarks.data_types import dimensions
 from benchmarks.ingestion import read_data, write_files
 from benchmarks.tables import save, show
 from benchmarks.wide_table import wide_table
@@ -96,7 +96,7 @@ def _measured(shape: Shape, slots: int, heap_mib: int) -> dict[str, float]:
     start_jvm(max_heap_mb=heap_mib)
     paths = sorted(path for path in shape.folder.iterdir())
     file_format = FileFormat.parse(paths[0].suffix[1:])
-    fields = [{"name": field.name, "dataType": TYPES[field.type]} for field in pq.read_schema(shape.like)]
+    fields = dimensions(pq.read_schema(shape.like))
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(slots) as pool:
         builder = SegmentBuilder(
             offline_table("t"), {"schemaName": "t", "dimensionFieldSpecs": fields}, Path(folder), "arrow"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from benchmarks.data_types import dimensions
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.config import BrokerConfig, ControllerConfig
@@ -17,14 +18,6 @@ from controller_client.errors import QueryError
 from controller_client.models import Schema, TableConfig
 from jvm_bridge.local_cluster import ClusterPorts, LocalCluster
 from tests.support.offline_tables import offline_table
-
-_TYPES = {
-    pa.int32(): "INT",
-    pa.int64(): "LONG",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-    pa.string(): "STRING",
-}
 
 
 @dataclass(frozen=True)
@@ -37,7 +30,7 @@ class Place:
 
     def create_table(self, name: str, schema: pa.Schema) -> str:
         """Make a table of these columns, with inverted indexes on the first two strings."""
-        fields = [{"name": field.name, "dataType": _TYPES[field.type]} for field in schema]
+        fields = dimensions(schema)
         self.client.schemas.create(Schema.from_json({"schemaName": name, "dimensionFieldSpecs": fields}))
         strings = [field.name for field in schema if field.type == pa.string()]
         config = offline_table(name, indexing={"invertedIndexColumns": strings[:2]})

@@ -1,8 +1,12 @@
 """Builds Pinot segments from files and Arrow tables with Pinot's own segment writer.
 
 The writer is ``SegmentIndexCreationDriverImpl``. What it reads comes from Pinot's own record reader (path
-"pinot") or from a file of rows that Arrow wrote (path "arrow", several times faster); ``docs/segments.md``
-describes when which is used.
+"pinot") or it gets whole columns, or rows, that Arrow read (path "arrow", several times faster);
+``docs/segments.md`` describes when which is used.
+
+Rooms: ``sources`` reads the formats, ``expressions`` evaluates transforms and filters, ``columnar`` hands
+whole columns to Pinot's driver. ``segment_builder`` is the front; ``planning`` chooses the path;
+``files_build`` and ``one_file`` put the parts together.
 """
 
 from jvm_bridge.builder.model import BuiltSegment, FileFormat, FilesBuilt, UnreadableFileError

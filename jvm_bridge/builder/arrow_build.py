@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from jvm_bridge.builder import column_file
-from jvm_bridge.builder.column_file import ColumnFileWriter
-from jvm_bridge.builder.columnar_source import build_columns
+from jvm_bridge.builder.columnar import column_file
+from jvm_bridge.builder.columnar.column_file import ColumnFileWriter
+from jvm_bridge.builder.columnar.columnar_source import build_columns
+from jvm_bridge.builder.columnar.special_values import nan_as_null, without_negative_zeros
+from jvm_bridge.builder.columnar.stored import StoredColumn, store
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config
-from jvm_bridge.builder.expressions import Expressions
+from jvm_bridge.builder.expressions.evaluation import Expressions
 from jvm_bridge.builder.planning import ColumnPlan, Conversion, Unsuitable
-from jvm_bridge.builder.source import Batch, Source
-from jvm_bridge.builder.special_values import nan_as_null, without_negative_zeros
-from jvm_bridge.builder.stored import StoredColumn, store
+from jvm_bridge.builder.sources.source import Batch, Source
 from jvm_bridge.builder.transformers import null_defaults, replaces_special_values
 
 __all__ = ["EmptySource", "build_with_arrow"]

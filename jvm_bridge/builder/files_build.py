@@ -21,7 +21,6 @@ from controller_client.common.disk import disk_full
 from controller_client.errors import ConfigError, DataError
 from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, pack, run_driver
-from jvm_bridge.builder.files import open_file
 from jvm_bridge.builder.heap import heap_full, heap_full_by_rows
 from jvm_bridge.builder.mapped_rows import MappedRows, Mapper, MappingError, RowsTooLargeError
 from jvm_bridge.builder.model import (
@@ -40,10 +39,11 @@ from jvm_bridge.builder.one_file import (
 )
 from jvm_bridge.builder.pinot_classes import java_class
 from jvm_bridge.builder.planning import Unsuitable
-from jvm_bridge.builder.prepare import Prepared, prepare
 from jvm_bridge.builder.record_reader import reader_config
-from jvm_bridge.builder.source import Source
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.files import open_file
+from jvm_bridge.builder.sources.prepare import Prepared, prepare
+from jvm_bridge.builder.sources.source import Source
 from jvm_bridge.builder.transformers import pipeline_for
 from jvm_bridge.input_rules import InputRules
 

@@ -18,12 +18,12 @@ from jvm_bridge.builder import pinot_classes
 from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
 from jvm_bridge.builder.bad_row import find_bad_row
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, run_driver
-from jvm_bridge.builder.files import open_file
 from jvm_bridge.builder.heap import heap_full, heap_full_by_rows
 from jvm_bridge.builder.model import Reader
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.record_reader import open_reader
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.files import open_file
 
 __all__ = [
     "BuiltFolder",

@@ -13,7 +13,6 @@ from typing import Any
 import jpype
 
 from controller_client.errors import ConfigError
-from jvm_bridge.builder.csv_source import check_widths
 from jvm_bridge.builder.model import FileFormat
 from jvm_bridge.builder.pinot_classes import (
     has_class,
@@ -24,6 +23,7 @@ from jvm_bridge.builder.pinot_classes import (
     source_fields,
 )
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.csv_source import check_widths
 from jvm_bridge.changed_classes import changing
 from jvm_bridge.java import JavaSources, load_java_apart
 from jvm_bridge.time_conversion import MILLI_NS

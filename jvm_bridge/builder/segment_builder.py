@@ -15,9 +15,8 @@ from controller_client.errors import ConfigError, DataError
 from controller_client.models import Schema, TableConfig
 from jvm_bridge.builder import pinot_classes
 from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
-from jvm_bridge.builder.arrow_source import open_arrow, record_batches, write_parquet
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, pack
-from jvm_bridge.builder.expressions import with_arguments
+from jvm_bridge.builder.expressions.evaluation import with_arguments
 from jvm_bridge.builder.files_build import FilesOrder, build_files
 from jvm_bridge.builder.heap import heap_full
 from jvm_bridge.builder.model import (
@@ -35,9 +34,10 @@ from jvm_bridge.builder.one_file import (
     build_without_rows,
 )
 from jvm_bridge.builder.planning import TablePlan, Unsuitable, plan_table
-from jvm_bridge.builder.prepare import prepare
-from jvm_bridge.builder.source import Source
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.arrow_source import open_arrow, record_batches, write_parquet
+from jvm_bridge.builder.sources.prepare import prepare
+from jvm_bridge.builder.sources.source import Source
 from jvm_bridge.input_rules import InputRules, text_encoding
 from jvm_bridge.jvm import running_jars
 from jvm_bridge.time_conversion import time_steps

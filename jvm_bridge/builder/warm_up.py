@@ -77,14 +77,20 @@ def warm_up() -> WarmedUp:
 
 def _build_elsewhere(*further_options: str) -> None:
     options = [*options_of_environment(), *further_options]
-    done = subprocess.run(
-        [sys.executable, "-m", "jvm_bridge.builder.warm_up"],
-        env={**os.environ, OPTIONS_VARIABLE: shlex.join(options)},
-        capture_output=True,
-        text=True,
-        timeout=_TIMEOUT_S,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "jvm_bridge.builder.warm_up"],
+            env={**os.environ, OPTIONS_VARIABLE: shlex.join(options)},
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SetupError(
+            f"The segments that show which classes to archive were not built within {_TIMEOUT_S} s.",
+            remedy="run it again when the machine is less busy; segments are built without the archive, too",
+        ) from error
     if done.returncode:
         raise SetupError(
             "The segments that show which classes to archive could not be built:"

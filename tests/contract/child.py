@@ -30,9 +30,9 @@ from jvm_bridge.builder import (
     InputRules,
     MissingLimit,
     SegmentBuilder,
-    column_file,
     mapped_rows,
 )
+from jvm_bridge.builder.columnar import column_file
 from jvm_bridge.builder.pinot_classes import (
     has_class,
     has_constructor,

@@ -25,10 +25,10 @@ from controller_client.filestore.s3 import _split
 from jvm_bridge.builder import BuiltSegment, FileFormat, FilesBuilt, InputRules
 from jvm_bridge.builder.columns import SourceColumns
 from jvm_bridge.builder.driver import PinotTable
-from jvm_bridge.builder.files import open_file
 from jvm_bridge.builder.planning import Field, TablePlan
-from jvm_bridge.builder.prepare import prepare
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.files import open_file
+from jvm_bridge.builder.sources.prepare import prepare
 from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError
 from minion_tasks.file_ingestion.engine.staging_builder import StagingBuilder
 from minion_tasks.file_ingestion.params.patterns import PathMatcher

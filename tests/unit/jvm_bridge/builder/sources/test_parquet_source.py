@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from jvm_bridge.builder.parquet_source import open_parquet
 from jvm_bridge.builder.planning import Field, TablePlan
+from jvm_bridge.builder.sources.parquet_source import open_parquet
 
 _COLUMNS, _ROWS = 8, 1_000_000
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
+from jvm_bridge.builder.columnar.special_values import nan_as_null, without_negative_zeros
+from jvm_bridge.builder.columnar.stored import FixedColumn, ListColumn, store
 from jvm_bridge.builder.planning import Field, Unsuitable, plan_column
-from jvm_bridge.builder.special_values import nan_as_null, without_negative_zeros
-from jvm_bridge.builder.stored import FixedColumn, ListColumn, store
 
 NAN = math.nan
 SINGLE = Field("d", "DOUBLE", True, 512)

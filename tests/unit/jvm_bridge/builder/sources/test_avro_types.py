@@ -5,8 +5,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from jvm_bridge.builder.avro_types import AvroColumn, AvroType, planned_column
 from jvm_bridge.builder.planning import Unsuitable
+from jvm_bridge.builder.sources.avro_types import AvroColumn, AvroType, planned_column
 from jvm_bridge.time_conversion import TimeConversion
 
 MILLIS, MICROS = AvroType("LONG", "timestamp-millis"), AvroType("LONG", "timestamp-micros")

@@ -16,8 +16,8 @@ from typing import IO
 
 from controller_client.errors import DataError
 from jvm_bridge.builder.model import FileFormat, UnreadableFileError
-from jvm_bridge.builder.source import CORRUPT_GZIP, open_bytes
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.source import CORRUPT_GZIP, open_bytes
 
 __all__ = ["TextFound", "check_text"]
 

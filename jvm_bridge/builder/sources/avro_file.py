@@ -13,8 +13,8 @@ from typing import IO, Any
 
 from controller_client.models.epoch_format import UNIT_NS
 from jvm_bridge.builder.model import FileFormat, UnreadableFileError
-from jvm_bridge.builder.source import CORRUPT_GZIP, open_bytes
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.source import CORRUPT_GZIP, open_bytes
 
 __all__ = ["check_avro"]
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.json as pajson
 
 from jvm_bridge.builder.planning import Field, TablePlan, Unsuitable, plan_column
-from jvm_bridge.builder.source import CORRUPT_GZIP, Batch, Source, open_bytes
+from jvm_bridge.builder.sources.source import CORRUPT_GZIP, Batch, Source, open_bytes
 
 __all__ = ["NullRowGuard", "first_keys", "open_json"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jvm_bridge.builder.expression_groups import Group, groups_of
+from jvm_bridge.builder.expressions.groups import Group, groups_of
 from jvm_bridge.builder.planning import Transform
 
 ARGUMENTS = {

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from jvm_bridge.builder.columnar.stored import FixedColumn, ListColumn, TextColumn, store
 from jvm_bridge.builder.planning import Field, Unsuitable, plan_column
-from jvm_bridge.builder.stored import FixedColumn, ListColumn, TextColumn, store
 
 
 def stored(

@@ -11,15 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from controller_client.errors import ConfigError, DataError
-from jvm_bridge.builder import csv_source
-from jvm_bridge.builder.arrow_source import open_arrow, plain_type, record_batches
-from jvm_bridge.builder.avro_file import check_avro
-from jvm_bridge.builder.csv_source import QuoteGuard, check_widths, open_csv
-from jvm_bridge.builder.json_source import open_json
 from jvm_bridge.builder.model import FileFormat, check_custom_metadata, check_segment_name
-from jvm_bridge.builder.parquet_source import open_parquet
 from jvm_bridge.builder.planning import CsvPlan, Field, TablePlan, Unsuitable
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources import csv_source
+from jvm_bridge.builder.sources.arrow_source import open_arrow, plain_type, record_batches
+from jvm_bridge.builder.sources.avro_file import check_avro
+from jvm_bridge.builder.sources.csv_source import QuoteGuard, check_widths, open_csv
+from jvm_bridge.builder.sources.json_source import open_json
+from jvm_bridge.builder.sources.parquet_source import open_parquet
 from jvm_bridge.time_conversion import TimeConversion
 
 TABLE = TablePlan((Field("s", "STRING", True, 512), Field("mv", "INT", False, 512)), None, True)

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from jvm_bridge.builder.columnar.stored import FixedColumn, ListColumn, StoredColumn
 from jvm_bridge.builder.planning import Field, Unsuitable
-from jvm_bridge.builder.stored import FixedColumn, ListColumn, StoredColumn
 
 __all__ = ["nan_as_null", "without_negative_zeros"]
 

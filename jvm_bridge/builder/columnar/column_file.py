@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from controller_client.common.closing import Closing
 from controller_client.errors import SetupError
+from jvm_bridge.builder.columnar.stored import FixedColumn, ListColumn, StoredColumn, text_bytes
 from jvm_bridge.builder.planning import Unsuitable
-from jvm_bridge.builder.stored import FixedColumn, ListColumn, StoredColumn, text_bytes
 
 __all__ = ["FULL_BYTES", "ColumnFileWriter"]
 

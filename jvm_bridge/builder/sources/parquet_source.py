@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from controller_client.models.epoch_format import UNIT_NS
 from jvm_bridge.builder.planning import TablePlan, Unsuitable, plan_column
-from jvm_bridge.builder.source import Batch, Source
+from jvm_bridge.builder.sources.source import Batch, Source
 from jvm_bridge.time_conversion import MILLI_NS, TimeConversion
 
 __all__ = ["open_parquet", "read_columns"]

@@ -21,8 +21,8 @@ import pyarrow.csv as pacsv
 from controller_client.common.visible_text import visible
 from controller_client.errors import DataError
 from jvm_bridge.builder.planning import CsvPlan, TablePlan, Unsuitable, plan_column, plan_csv
-from jvm_bridge.builder.source import CORRUPT_GZIP, Batch, Source, open_bytes
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.source import CORRUPT_GZIP, Batch, Source, open_bytes
 
 __all__ = ["QuoteGuard", "check_widths", "header_names", "open_csv", "read_header"]
 

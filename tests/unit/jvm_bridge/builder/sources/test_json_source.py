@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jvm_bridge.builder.json_source import NullRowGuard, open_json
 from jvm_bridge.builder.planning import Field, TablePlan, Unsuitable
+from jvm_bridge.builder.sources.json_source import NullRowGuard, open_json
 
 _TABLE = TablePlan((Field("s", "STRING", True, 512),), None, True)
 

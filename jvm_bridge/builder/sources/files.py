@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from jvm_bridge.builder.avro_source import open_avro
-from jvm_bridge.builder.csv_source import open_csv
-from jvm_bridge.builder.json_source import open_json
 from jvm_bridge.builder.model import FileFormat
-from jvm_bridge.builder.parquet_source import open_parquet
 from jvm_bridge.builder.planning import TablePlan, Unsuitable, plan_csv
-from jvm_bridge.builder.source import Source
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.avro_source import open_avro
+from jvm_bridge.builder.sources.csv_source import open_csv
+from jvm_bridge.builder.sources.json_source import open_json
+from jvm_bridge.builder.sources.parquet_source import open_parquet
+from jvm_bridge.builder.sources.source import Source
 
 __all__ = ["open_file"]
 
 
 def open_file(file: SourceFile, table: TablePlan) -> Source:
-    """Plan a file that :func:`~jvm_bridge.builder.prepare.prepare` made ready.
+    """Plan a file that :func:`~jvm_bridge.builder.sources.prepare.prepare` made ready.
 
     Raises:
         Unsuitable: Pinot's reader must read it; also while batches are read.

@@ -15,7 +15,7 @@ from typing import Any
 
 import jpype
 
-from jvm_bridge.builder.column_file import ColumnFileWriter
+from jvm_bridge.builder.columnar.column_file import ColumnFileWriter
 from jvm_bridge.builder.driver import run_driver
 from jvm_bridge.builder.java_classes import classes_of
 from jvm_bridge.builder.pinot_classes import is_pinot_1, java_class

@@ -15,14 +15,20 @@ import jpype
 import numpy as np
 import pyarrow as pa
 
+from jvm_bridge.builder.columnar.stored import store
 from jvm_bridge.builder.driver import PinotTable
-from jvm_bridge.builder.evaluated_group import EvaluatedGroup, Mask, arrow_type, evaluator, java_classes
-from jvm_bridge.builder.expression_groups import groups_of
-from jvm_bridge.builder.java_columns import argument_of
+from jvm_bridge.builder.expressions.evaluated_group import (
+    EvaluatedGroup,
+    Mask,
+    arrow_type,
+    evaluator,
+    java_classes,
+)
+from jvm_bridge.builder.expressions.groups import groups_of
+from jvm_bridge.builder.expressions.java_columns import argument_of
 from jvm_bridge.builder.pinot_classes import is_pinot_1, root_causes
 from jvm_bridge.builder.planning import ColumnPlan, TablePlan, Unsuitable, plan_column
-from jvm_bridge.builder.source import Batch, Source
-from jvm_bridge.builder.stored import store
+from jvm_bridge.builder.sources.source import Batch, Source
 from jvm_bridge.builder.transformers import late_transformers
 
 __all__ = ["Expressions", "with_arguments"]

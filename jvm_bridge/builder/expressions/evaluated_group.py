@@ -12,12 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from jvm_bridge.builder.driver import PinotTable
-from jvm_bridge.builder.expression_groups import Group
+from jvm_bridge.builder.expressions.groups import Group
+from jvm_bridge.builder.expressions.java_columns import argument_of, column_of
 from jvm_bridge.builder.java_classes import classes_of
-from jvm_bridge.builder.java_columns import argument_of, column_of
 from jvm_bridge.builder.pinot_classes import is_pinot_1, java_class, parse_table_config, root_causes
 from jvm_bridge.builder.planning import ARROW_TYPES, Field, TablePlan, Transform, Unsuitable, plan_column
-from jvm_bridge.builder.source import Batch
+from jvm_bridge.builder.sources.source import Batch
 from jvm_bridge.builder.transformers import late_transformers
 
 __all__ = ["EvaluatedGroup", "Mask", "arrow_type", "evaluator", "java_classes"]
@@ -100,7 +100,7 @@ class EvaluatedGroup:
 
         Args:
             batch: The batch.
-            has_any_width: See :class:`~jvm_bridge.builder.source.Source`.
+            has_any_width: See :class:`~jvm_bridge.builder.sources.source.Source`.
 
         Returns:
             The computed fields, and which rows are dropped if there is a filter.

@@ -15,14 +15,14 @@ import jpype
 import pyarrow as pa
 
 from controller_client.errors import DataError
-from jvm_bridge.builder.avro_types import AvroColumn, AvroType, planned_column
 from jvm_bridge.builder.heap import max_heap_mib, of_full_heap
 from jvm_bridge.builder.java_classes import classes_of
 from jvm_bridge.builder.model import FileFormat
 from jvm_bridge.builder.pinot_classes import has_class, is_pinot_1, java_class, root_causes
 from jvm_bridge.builder.planning import TablePlan, Unsuitable, plan_column
-from jvm_bridge.builder.source import Batch, Source, is_gzipped
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.avro_types import AvroColumn, AvroType, planned_column
+from jvm_bridge.builder.sources.source import Batch, Source, is_gzipped
 
 __all__ = ["open_avro"]
 

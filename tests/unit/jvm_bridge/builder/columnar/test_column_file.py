@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jvm_bridge.builder.column_file import ColumnFileWriter
+from jvm_bridge.builder.columnar.column_file import ColumnFileWriter
+from jvm_bridge.builder.columnar.stored import FixedColumn, ListColumn, StoredColumn, store
 from jvm_bridge.builder.planning import Field, plan_column
-from jvm_bridge.builder.source import Batch
-from jvm_bridge.builder.stored import FixedColumn, ListColumn, StoredColumn, store
+from jvm_bridge.builder.sources.source import Batch
 
 FIELDS: dict[str, tuple[str, pa.DataType, Any]] = {
     "i": ("INT", pa.int32(), -1),

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from jvm_bridge.builder.columns import SourceColumns, derived_columns
 from jvm_bridge.builder.driver import PinotTable
-from jvm_bridge.builder.files import open_file
 from jvm_bridge.builder.model import FileFormat, UnreadableFileError
 from jvm_bridge.builder.planning import Field, TablePlan
-from jvm_bridge.builder.prepare import Prepared, prepare
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.files import open_file
+from jvm_bridge.builder.sources.prepare import Prepared, prepare
 from jvm_bridge.input_rules import ColumnMismatch, InputRules, MissingLimit, near_miss
 from jvm_bridge.time_conversion import TimeConversion
 

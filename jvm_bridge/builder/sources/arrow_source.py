@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from controller_client.errors import DataError
 from jvm_bridge.builder.planning import TablePlan, Unsuitable, is_foreign, plan_column
-from jvm_bridge.builder.source import Batch, Source
+from jvm_bridge.builder.sources.source import Batch, Source
 from jvm_bridge.time_conversion import MILLI_NS, steps_of
 
 __all__ = ["open_arrow", "plain_type", "record_batches", "write_parquet"]

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from jvm_bridge.builder.columnar.stored import text_bytes
 from jvm_bridge.builder.planning import Unsuitable
-from jvm_bridge.builder.stored import text_bytes
 
 __all__ = ["argument_of", "column_of"]
 
@@ -23,8 +23,8 @@ def argument_of(classes: Mapping[str, Any], column: Any, *, has_any_width: bool 
 
     Args:
         classes: Java's classes by name.
-        column: An Arrow array, see :class:`~jvm_bridge.builder.source.Batch`.
-        has_any_width: See :class:`~jvm_bridge.builder.source.Source`.
+        column: An Arrow array, see :class:`~jvm_bridge.builder.sources.source.Batch`.
+        has_any_width: See :class:`~jvm_bridge.builder.sources.source.Source`.
 
     Raises:
         pyarrow.ArrowInvalid: A text is no UTF-8.

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from jvm_bridge.builder.avro_file import check_avro
 from jvm_bridge.builder.columns import check_columns, mismatch_of
-from jvm_bridge.builder.csv_source import header_names
 from jvm_bridge.builder.driver import PinotTable
-from jvm_bridge.builder.json_source import first_keys
 from jvm_bridge.builder.model import FileFormat, UnreadableFileError
-from jvm_bridge.builder.parquet_source import read_columns
 from jvm_bridge.builder.planning import Unsuitable, plan_csv
 from jvm_bridge.builder.source_file import SourceFile
-from jvm_bridge.builder.text_input import check_text
+from jvm_bridge.builder.sources.avro_file import check_avro
+from jvm_bridge.builder.sources.csv_source import header_names
+from jvm_bridge.builder.sources.json_source import first_keys
+from jvm_bridge.builder.sources.parquet_source import read_columns
+from jvm_bridge.builder.sources.text_input import check_text
 from jvm_bridge.input_rules import ColumnMismatch, InputRules, text_encoding
 from jvm_bridge.time_conversion import TimeConversion
 

@@ -1,0 +1,1 @@
+"""Whole columns on their way to Pinot's driver: the form in which Java reads them, and the Java that does."""
