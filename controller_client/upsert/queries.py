@@ -16,7 +16,7 @@ from controller_client.rest.transport import Transport
 from controller_client.upsert.low_water_mark import TableMark, read_mark
 from controller_client.upsert.mark_keeper import Answerable, MarkKeeper, read_wanted, with_rows
 from controller_client.upsert.query_version import version_for
-from controller_client.upsert.rewriting import options_in, rewrite
+from controller_client.upsert.rewriting import RefusedQueryError, options_in, rewrite
 from controller_client.upsert.sql_text import SqlText
 from controller_client.upsert.tables import (
     REWRITTEN,
@@ -25,6 +25,7 @@ from controller_client.upsert.tables import (
     TableNames,
     VersionOptions,
     find_table,
+    raw_name,
 )
 from controller_client.upsert.version_ends import VersionEnds
 from controller_client.upsert.version_option import VERSIONS, option_text, queried_tables, versions_at
@@ -76,6 +77,7 @@ class UpsertQueries(Closing):
         self._clock: Clock = clock or SystemClock()
         self._open = ExitStack()
         self._tables: dict[str, tuple[float, QueriedTable | None]] = {}
+        self._upsert_names: set[str] = set()
         self._all_names: tuple[float, TableNames] | None = None
         self._marks: dict[str, tuple[float, Answerable]] = {}
         self._found_marks: dict[str, tuple[float, TableMark]] = {}
@@ -184,6 +186,8 @@ class UpsertQueries(Closing):
         def version_of(name: str) -> int | None:
             table = None if asked.skip else self._table(name)
             if table is None:
+                if not asked.skip:
+                    self._check_not_dropped(name)
                 return None
             table.check(name, options)
             if table.table not in versions:
@@ -209,8 +213,23 @@ class UpsertQueries(Closing):
         # Names come from queries, so those of before are not kept.
         self._tables = {key: kept for key, kept in self._tables.items() if now <= kept[0] + self._ttl_s}
         if name not in self._tables:
-            self._tables[name] = (now, find_table(self._store, name))
+            found = find_table(self._store, name)
+            self._tables[name] = (now, found)
+            if found:
+                self._upsert_names.add(raw_name(name).lower())
         return self._tables[name][1]
+
+    def _check_not_dropped(self, name: str) -> None:
+        """Refuse a name that was an upsert table's and is no table's now.
+
+        Brokers answer for it until they have heard of the drop: with rows of all versions.
+        """
+        if raw_name(name).lower() in self._upsert_names and name not in self._names():
+            raise RefusedQueryError(
+                f"the upsert table {name} was dropped while this client was open",
+                expected="a table of the cluster",
+                remedy="create it again, or query another one",
+            )
 
     def _answerable(self, table: TableName) -> Answerable:
         now = self._clock.monotonic()

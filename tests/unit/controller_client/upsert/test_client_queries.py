@@ -7,9 +7,14 @@ import re
 import pytest
 
 from controller_client.broker.client import BrokerClient
+from controller_client.errors import PinotPluginError
+from controller_client.helix.table_config import table_config_path
 from controller_client.upsert import sql_text
 from controller_client.upsert.queries import UpsertQueries
+from controller_client.upsert.rewriting import RefusedQueryError
 from tests.unit.controller_client.scripted_server import ScriptedServer, answer
+from tests.unit.controller_client.upsert.test_creating import plan
+from tests.unit.controller_client.upsert.test_misregistered import TABLE, registered
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import memory_store
 
@@ -49,3 +54,26 @@ def test_a_query_is_cut_into_tokens_once(monkeypatch: pytest.MonkeyPatch) -> Non
     ):
         queries.query(sql)
     assert begun == [sql]
+
+
+def test_a_table_that_was_dropped_is_not_read_without_a_version() -> None:
+    planned = plan()
+    store = registered(planned.schema.to_json(), planned.table.to_json())
+    clock = FakeClock()
+    counted = {"columnNames": ["count(*)"], "columnDataTypes": ["LONG"]}
+    all_of_it = {"dataSchema": counted, "rows": [[7]]}
+    all_rows = answer(200, {"exceptions": [], "resultTable": all_of_it})
+    with (
+        ScriptedServer(*[all_rows] * 3) as server,
+        BrokerClient([server.url]) as broker,
+        UpsertQueries(broker, store, mark_ttl_s=1.0, clock=clock) as queries,
+    ):
+        with pytest.raises(PinotPluginError):
+            queries.query("select count(*) from t")  # no version is whole
+        store.connection.delete(f"/{store.cluster_name}/PROPERTYSTORE{table_config_path(TABLE)}")
+        clock.sleep(2.0)
+        # Brokers answer for it until they have heard of the drop: with rows of all versions.
+        for name in ("t", "T_realtime"):
+            with pytest.raises(RefusedQueryError, match="dropped"):
+                queries.query(f"select count(*) from {name}")
+        assert queries.query("select count(*) from another").versions == {}
