@@ -1,17 +1,19 @@
-"""Deleting realtime tables, without a server that dies of it."""
+"""Deleting tables, without a server that dies of it, and making them again."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
-from controller_client.errors import NotFoundError
+from controller_client.errors import ConflictError, NotFoundError
 from tests.support.wait import WaitError, wait_for
 
-__all__ = ["delete_realtime"]
+__all__ = ["create_again", "delete_realtime"]
 
 _BUILT_S = 30.0
+_GONE_S = 300.0
 
 
 def delete_realtime(client: ControllerClient, table: TableName) -> None:
@@ -25,6 +27,20 @@ def delete_realtime(client: ControllerClient, table: TableName) -> None:
     with suppress(WaitError):  # a server that was left frozen, say: then it is deleted as it is
         wait_for(lambda: not _being_built(client, table), f"the segments of {table} to be built", _BUILT_S)
     client.tables.delete(table)
+
+
+def create_again(client: ControllerClient, table: TableName, create: Callable[[], object]) -> None:
+    """Create a table that was just deleted: Pinot refuses its name while the former one's segments go."""
+    wait_for(lambda: not client.tables.exists(table), f"{table} to go", _GONE_S)
+
+    def created() -> bool:
+        try:
+            create()
+        except ConflictError:
+            return False
+        return True
+
+    wait_for(created, f"{table} to be made again", _GONE_S, interval_s=1.0)
 
 
 def _being_built(client: ControllerClient, table: TableName) -> list[str]:

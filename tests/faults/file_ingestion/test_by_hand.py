@@ -16,6 +16,7 @@ from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.faults.file_ingestion.killing import kill_when
 from tests.integration.file_ingestion.ingestion import IngestionTable, write_numbers
 from tests.support.cluster import PinotCluster
+from tests.support.deleting import create_again
 from tests.support.pinotctl import pinotctl
 from tests.support.wait import wait_for
 
@@ -110,7 +111,8 @@ def test_the_table_is_dropped_and_made_again(
     table.client.schemas.delete(table.name)
     old.unlink()
     write_numbers(shared_folder, "new.csv", 10_000, ROWS)
-    table.create().register(shared_folder, "csv")
+    create_again(table.client, table.with_type, table.create)
+    table.register(shared_folder, "csv")
     report = table.run().report
     assert (report["outcome"], report["files"]) == ("switched", 1)
     assert (table.count(), table.value("select min(id) from {t}")) == (ROWS, 10_000)

@@ -85,7 +85,7 @@ class IngestionTable:
         self, schema: Mapping[str, Any] = NUMBERS_SCHEMA, *, replication: int = 1, **config: Any
     ) -> IngestionTable:
         schema_name = self.schema_name or self.name
-        self.client.schemas.create(Schema.from_json({"schemaName": schema_name, **schema}))
+        self.client.schemas.create(Schema.from_json({"schemaName": schema_name, **schema}), override=True)
         document = offline_table(self.name, replicas=replication, schema_name=schema_name)
         self.client.tables.create(TableConfig.from_json({**document, **config}))
         return self

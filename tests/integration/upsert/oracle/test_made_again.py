@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from controller_client.coordinator.generation import read_generation
-from controller_client.errors import ConflictError
 from tests.integration.upsert.oracle.conftest import MakePlace
 from tests.integration.upsert.oracle.history import Ends
 from tests.integration.upsert.oracle.keys import KEY
 from tests.integration.upsert.oracle.place import Place
-from tests.support.deleting import delete_realtime
+from tests.support.deleting import create_again, delete_realtime
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
@@ -30,18 +29,8 @@ def test_a_table_made_again_with_another_key_shows_nothing_of_the_former(make_pl
     shown = newest.numbers
     former = read_generation(place.store, place.full_name)
     delete_realtime(place.client, place.full_name)
-    wait_for(lambda: not place.client.tables.exists(place.full_name), "the table to go", _TIMEOUT_S)
     place.reader.answers.clear()
-
-    def create() -> bool:
-        """Pinot refuses a table of the name while the former one's segments go."""
-        try:
-            place.create([*KEY, "value"])
-        except ConflictError:
-            return False
-        return True
-
-    wait_for(create, "the table to be made again", _TIMEOUT_S, interval_s=1.0)
+    create_again(place.client, place.full_name, lambda: place.create([*KEY, "value"]))
     expected = _numbers(place, place.input.read_on())
     assert expected[0] > _KEYS
     place.start_coordinator()
