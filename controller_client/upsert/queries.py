@@ -184,10 +184,11 @@ class UpsertQueries(Closing):
         versions: dict[str, int] = {}
 
         def version_of(name: str) -> int | None:
-            table = None if asked.skip else self._table(name)
+            if asked.skip:
+                return None
+            table = self._table(name)
             if table is None:
-                if not asked.skip:
-                    self._check_not_dropped(name)
+                self._check_not_dropped(name)
                 return None
             table.check(name, options)
             if table.table not in versions:
@@ -224,11 +225,14 @@ class UpsertQueries(Closing):
 
         Brokers answer for it until they have heard of the drop: with rows of all versions.
         """
-        if raw_name(name).lower() in self._upsert_names and name not in self._names():
+        if raw_name(name).lower() not in self._upsert_names:
+            return
+        # Read now: the names that are kept may be those from before the drop.
+        if name not in TableNames(self._store.children(TABLES_PATH)):
             raise RefusedQueryError(
                 f"the upsert table {name} was dropped while this client was open",
                 expected="a table of the cluster",
-                remedy="create it again, or query another one",
+                remedy="create the table again",
             )
 
     def _answerable(self, table: TableName) -> Answerable:

@@ -77,3 +77,21 @@ def test_a_table_that_was_dropped_is_not_read_without_a_version() -> None:
             with pytest.raises(RefusedQueryError, match="dropped"):
                 queries.query(f"select count(*) from {name}")
         assert queries.query("select count(*) from another").versions == {}
+
+
+def test_a_drop_is_noticed_while_the_names_of_tables_are_kept() -> None:
+    planned = plan()
+    store = registered(planned.schema.to_json(), planned.table.to_json())
+    clock = FakeClock()
+    with (
+        ScriptedServer(*[answer(200, {"exceptions": []})] * 2) as server,
+        BrokerClient([server.url]) as broker,
+        UpsertQueries(broker, store, mark_ttl_s=1.0, clock=clock) as queries,
+    ):
+        with pytest.raises(PinotPluginError):
+            queries.query("select count(*) from t")
+        clock.sleep(2.0)
+        queries.query("select count(*) from another")  # reads all names, and nothing of the table
+        store.connection.delete(f"/{store.cluster_name}/PROPERTYSTORE{table_config_path(TABLE)}")
+        with pytest.raises(RefusedQueryError, match="dropped"):
+            queries.query("select count(*) from t")
