@@ -1,4 +1,4 @@
-"""Pinot's types of Arrow's, for the tables that benchmarks make."""
+"""The columns of the tables that benchmarks make of Arrow data."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from jvm_bridge.builder.planning import ARROW_TYPES
+
 __all__ = ["dimensions"]
 
-_TYPES = {
-    pa.int32(): "INT",
-    pa.int64(): "LONG",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-    pa.string(): "STRING",
-}
+_TYPES = {arrow: pinot for pinot, arrow in ARROW_TYPES.items()} | {pa.string(): "STRING"}
 
 
 def dimensions(fields: Iterable[pa.Field]) -> list[dict[str, str]]:

@@ -30,8 +30,8 @@ class Place:
 
     def create_table(self, name: str, schema: pa.Schema) -> str:
         """Make a table of these columns, with inverted indexes on the first two strings."""
-        fields = dimensions(schema)
-        self.client.schemas.create(Schema.from_json({"schemaName": name, "dimensionFieldSpecs": fields}))
+        document = {"schemaName": name, "dimensionFieldSpecs": dimensions(schema)}
+        self.client.schemas.create(Schema.from_json(document))
         strings = [field.name for field in schema if field.type == pa.string()]
         config = offline_table(name, indexing={"invertedIndexColumns": strings[:2]})
         self.client.tables.create(TableConfig.from_json(config))

@@ -1,7 +1,7 @@
 """Builds Pinot segments from files and Arrow tables with Pinot's own segment writer.
 
-The writer is ``SegmentIndexCreationDriverImpl``. What it reads comes from Pinot's own record reader (path
-"pinot") or it gets whole columns, or rows, that Arrow read (path "arrow", several times faster);
+The writer is ``SegmentIndexCreationDriverImpl``. It takes rows from Pinot's own record reader (path "pinot"),
+or whole columns that Arrow or Avro's library has read (path "arrow", several times faster);
 ``docs/segments.md`` describes when which is used.
 
 Rooms: ``sources`` reads the formats, ``expressions`` evaluates transforms and filters, ``columnar`` hands

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
-from controller_client.errors import ConflictError, NotFoundError
+from controller_client.errors import NotFoundError
 from tests.support.wait import WaitError, wait_for
 
 __all__ = ["create_again", "delete_realtime"]
@@ -34,10 +34,7 @@ def create_again(client: ControllerClient, table: TableName, create: Callable[[]
     wait_for(lambda: not client.tables.exists(table), f"{table} to go", _GONE_S)
 
     def created() -> bool:
-        try:
-            create()
-        except ConflictError:
-            return False
+        create()  # wait_for takes a refusal for "not yet"
         return True
 
     wait_for(created, f"{table} to be made again", _GONE_S, interval_s=1.0)

@@ -1,9 +1,8 @@
-"""Columns in the form in which a GenericRow file holds them, and the conversions that lead there.
+"""Columns in the form in which a column file holds them, and the conversions that lead there.
 
 Each conversion does exactly what Pinot's ``PinotDataType``, ``NullValueTransformer`` and
 ``SanitizationTransformer`` do, or refuses (:class:`~jvm_bridge.builder.planning.Unsuitable`). Arrow parses
-some
-texts that Java does not (``0x1F``, ``inf``), so bytes that would let it are looked for first.
+some texts that Java does not (``0x1F``, ``inf``), so bytes that would let it are looked for first.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jvm_bridge.builder.planning import FIXED_WIDTH, ColumnPlan, Conversion, Field, Unsuitable
+from jvm_bridge.builder.planning import ARROW_TYPES, FIXED_WIDTH, ColumnPlan, Conversion, Field, Unsuitable
 from jvm_bridge.time_conversion import MILLI_NS, steps_of
 
 __all__ = ["FixedColumn", "ListColumn", "StoredColumn", "TextColumn", "store", "text_bytes"]
@@ -26,7 +25,6 @@ Offsets = npt.NDArray[np.int64]
 
 _JAVA_TRIMS = "".join(map(chr, range(0x21)))  # String.trim drops all characters up to the space
 _EXACT_IN_DOUBLE = 2.0**53
-_ARROW_TYPES = {"INT": pa.int32(), "LONG": pa.int64(), "FLOAT": pa.float32(), "DOUBLE": pa.float64()}
 
 
 @dataclass(frozen=True)
@@ -217,7 +215,7 @@ def text_bytes(source: Any) -> tuple[Offsets, npt.NDArray[np.uint8]]:
 def _another_width(field: Field, source: Any) -> npt.NDArray[Any]:
     if field.data_type in {"INT", "LONG"}:
         # Java drops the high bits of what does not fit; Arrow refuses it, and so Pinot's reader decides.
-        return np.asarray(source.cast(_ARROW_TYPES[field.data_type]).to_numpy())
+        return np.asarray(source.cast(ARROW_TYPES[field.data_type]).to_numpy())
     values = np.asarray(source.to_numpy(zero_copy_only=False))
     if (
         field.data_type == "FLOAT"
