@@ -134,6 +134,9 @@ class Capability(StrEnum):
     PAUSE_TOPICS = "pausing single topics"
     TASK_VALIDATION = "checking task configs against the controller's task generators"
     LIVE_INSTANCES = "listing the live instances"
+    RELOAD_ENCODING = "encoding a column anew at a reload"
+    SCHEMA_FIELDS_CHANGE = "changing a column's attributes beside its type"
+    UPSERT_CHANGE_REFUSED = "a refusal of changes that would break upsert or dedup"
 
 
 # Read from the endpoints of each release's source tag.
@@ -143,6 +146,8 @@ SINCE: Mapping[Capability, PinotVersion] = {
     Capability.COPY_TO_DEEP_STORE: PinotVersion(0, 11),
     Capability.PAUSE_CONSUMPTION: PinotVersion(0, 11),
     Capability.RELOAD_STATUS: PinotVersion(0, 11),
+    Capability.RELOAD_ENCODING: PinotVersion(0, 12),
+    Capability.SCHEMA_FIELDS_CHANGE: PinotVersion(0, 12),
     Capability.EMPTY_SEGMENTS_TO: PinotVersion(1, 0),
     Capability.ALL_SEGMENT_RECORDS: PinotVersion(1, 0),
     Capability.TASK_VALIDATION: PinotVersion(1, 0),
@@ -163,6 +168,7 @@ SINCE: Mapping[Capability, PinotVersion] = {
     Capability.FORCE_COMMIT_REFUSED: PinotVersion(1, 5),
     Capability.PAUSE_BATCHES: PinotVersion(1, 5),
     Capability.PAUSE_TOPICS: PinotVersion(1, 5),
+    Capability.UPSERT_CHANGE_REFUSED: PinotVersion(1, 5),
 }
 
 

@@ -10,6 +10,7 @@ from controller_client.clock import Clock, SystemClock
 from controller_client.common.closing import Closing
 from controller_client.config import ControllerConfig
 from controller_client.rest.cluster import ClusterApi
+from controller_client.rest.configs import ConfigsApi
 from controller_client.rest.consumption import ConsumptionApi
 from controller_client.rest.instances import InstancesApi, TenantsApi
 from controller_client.rest.lineage import LineageApi
@@ -48,6 +49,7 @@ class RestClient(Closing):
         self.cluster = ClusterApi(self._transport)
         self.schemas = SchemasApi(self._transport, self.cluster.capabilities)
         self.tables = TablesApi(self._transport, self.cluster.capabilities)
+        self.configs = ConfigsApi(self._transport, self.cluster.capabilities)
         self.instances = InstancesApi(self._transport, self.cluster.capabilities)
         self.tenants = TenantsApi(self._transport)
         self.segments = SegmentsApi(self._transport, self.tables, self.cluster.capabilities)

@@ -83,13 +83,15 @@ class InstancesApi:
         return self.get(name).tags
 
     def set_tags(self, name: str, tags: Sequence[str]) -> None:
-        """Replace an instance's tags.
+        """Replace an instance's tags; a broker serves the tables of its new tenants at once.
 
         Raises:
             RejectedError: No tag is given, or there is no such instance.
         """
         self._transport.request(
-            "PUT", path_of("instances", name, "updateTags"), params={"tags": ",".join(tags)}
+            "PUT",
+            path_of("instances", name, "updateTags"),
+            params={"tags": ",".join(tags), "updateBrokerResource": "true"},
         )
 
     def drop(self, name: str) -> None:

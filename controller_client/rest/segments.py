@@ -339,13 +339,22 @@ class SegmentsApi:
             servers_failed=int(answer.get("totalServerCallsFailed", 0)),
         )
 
-    def wait_reloaded(self, table: str, job_id: str, timeout_s: float) -> ReloadStatus:
+    def wait_reloaded(
+        self,
+        table: str,
+        job_id: str,
+        timeout_s: float,
+        *,
+        seen_now: Callable[[int, int], None] | None = None,
+    ) -> ReloadStatus:
         """Wait until each server has loaded its committed segments again.
 
         Args:
             table: Table.
             job_id: What :meth:`reload` returned.
             timeout_s: Seconds until the last check.
+            seen_now: Called after each check, in this thread, with the number of replicas of segments that
+                are reloaded and that of all.
 
         Returns:
             What was seen last; what is not reloaded consumes.
@@ -361,6 +370,8 @@ class SegmentsApi:
             replicas = [state for states in ideal.values() for state in states.values()]
             seen = self.reload_status(job_id)
             wanted = replicas.count("ONLINE")
+            if seen_now is not None:
+                seen_now(min(seen.reloaded, wanted), wanted)
             if seen.servers_failed:
                 return f"{seen.servers_failed} servers do not answer"
             return None if seen.reloaded >= wanted else f"{seen.reloaded} of {wanted} replicas are reloaded"

@@ -2,7 +2,7 @@
 
 from controller_client.zookeeper.compare_and_set import Change, Changed
 from controller_client.zookeeper.connection import ZooKeeperConnection
-from controller_client.zookeeper.lock import LockHolder, TableLock, process_name
+from controller_client.zookeeper.lock import ClusterLock, LockHolder, TableLock, process_name
 from controller_client.zookeeper.property_store import PropertyStore, segment_path
 from controller_client.zookeeper.record import RECORD_LIMIT_BYTES, Versioned, ZNRecord
 
@@ -10,6 +10,7 @@ __all__ = [
     "RECORD_LIMIT_BYTES",
     "Change",
     "Changed",
+    "ClusterLock",
     "LockHolder",
     "PropertyStore",
     "TableLock",

@@ -1,4 +1,4 @@
-"""A lock on one task type of one table, shared by all schedulers and hosts of a cluster."""
+"""Locks that all processes of a cluster share: of one task type of one table, or under another name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from controller_client.errors import (
 from controller_client.zookeeper.property_store import PropertyStore
 from controller_client.zookeeper.session import SESSION_TIMEOUT_S
 
-__all__ = ["LockHolder", "TableLock", "process_name"]
+__all__ = ["ClusterLock", "LockHolder", "TableLock", "process_name"]
 
 # The client notices a dead connection at the latest after two thirds of the session timeout without an
 # answer; what is left until ZooKeeper gives the lock to somebody else is the last third.
@@ -65,12 +65,12 @@ def process_name() -> str:
     return f"{getpass.getuser()}@{socket.gethostname()}:{os.getpid()}"
 
 
-class TableLock:
-    """Exclusive lock of one (table, task type), by kazoo's Lock recipe.
+class ClusterLock:
+    """Exclusive lock of a cluster, by kazoo's Lock recipe.
 
     ::
 
-        with TableLock(store, table, "FileIngestionTask", owner="scheduler") as lock:
+        with ClusterLock(store, "as_code", "the cluster's configuration", owner="apply") as lock:
             lock.acquire(wait_s=30)
             while work and not lock.lost:
                 ...
@@ -83,24 +83,18 @@ class TableLock:
 
     Args:
         store: The cluster's property store; its session holds the lock.
-        table: E.g. ``flights_OFFLINE``.
-        task_type: E.g. ``FileIngestionTask``.
+        name: The lock's path below this project's locks.
+        what: What it locks, for messages: "FileIngestionTask of flights_OFFLINE".
         owner: A name for the holder, shown to those who wait.
         clock: Time; default: the machine's.
     """
 
     def __init__(
-        self,
-        store: PropertyStore,
-        table: TableName,
-        task_type: str,
-        owner: str,
-        *,
-        clock: Clock | None = None,
+        self, store: PropertyStore, name: str, what: str, owner: str, *, clock: Clock | None = None
     ) -> None:
         # Outside Helix' own folders, so that no clean-up of Helix or Pinot ever meets it.
-        self.path = f"/{store.cluster_name}/PINOT_PLUGINS/locks/{table}/{task_type}"
-        self._what = f"{task_type} of {table}"
+        self.path = f"/{store.cluster_name}/PINOT_PLUGINS/locks/{name}"
+        self._what = what
         self._connection = store.connection
         self._clock = clock or SystemClock()
         self._holder = LockHolder(owner, socket.gethostname(), os.getpid(), self._clock.now())
@@ -210,6 +204,29 @@ class TableLock:
             # Back in the same session before ZooKeeper could have expired it: the ephemeral znode is still
             # there.
             self._suspended_since = None
+
+
+class TableLock(ClusterLock):
+    """Exclusive lock of one (table, task type).
+
+    Args:
+        store: The cluster's property store; its session holds the lock.
+        table: E.g. ``flights_OFFLINE``.
+        task_type: E.g. ``FileIngestionTask``.
+        owner: A name for the holder, shown to those who wait.
+        clock: Time; default: the machine's.
+    """
+
+    def __init__(
+        self,
+        store: PropertyStore,
+        table: TableName,
+        task_type: str,
+        owner: str,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        super().__init__(store, f"{table}/{task_type}", f"{task_type} of {table}", owner, clock=clock)
 
 
 def _delete_nodes(lock: Any) -> None:

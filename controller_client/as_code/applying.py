@@ -1,0 +1,221 @@
+"""Carrying out a plan, step by step; killed at any moment, the next apply ends where this one should have."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Protocol
+
+from controller_client.as_code.files import Folder
+from controller_client.as_code.inventory import BROKERS, RELOAD, Inventory
+from controller_client.as_code.objects import Kind, ObjectRef
+from controller_client.as_code.plan import Action, Plan, Step
+from controller_client.as_code.planning import Planned, make_plan
+from controller_client.as_code.references import References, hide
+from controller_client.as_code.writing import ObjectWriter
+from controller_client.consumption.pausing import pause
+from controller_client.consumption.resuming import resume
+from controller_client.consumption.table_control import TableControl
+from controller_client.errors import ConflictError, OutcomeUnknownError, RejectedError
+from controller_client.rest.client import RestClient
+from controller_client.zookeeper import ClusterLock, PropertyStore, process_name
+
+__all__ = ["Applier", "ApplyObserver", "ApplyReport"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ApplyReport:
+    """What an apply did.
+
+    Attributes:
+        plan: The plan that was carried out, as it was made when the apply began.
+        done: Number of its steps that were carried out: all of them.
+    """
+
+    plan: Plan
+    done: int
+
+
+class ApplyObserver(Protocol):
+    """Is called while steps are carried out, in the thread of the apply."""
+
+    def began(self, step: Step, number: int, total: int) -> None:
+        """A step begins."""
+
+    def reloading(self, step: Step, done: int, total: int) -> None:
+        """So many of all replicas of a table's segments are loaded again."""
+
+
+class Applier:
+    """Applies one folder to one cluster.
+
+    Args:
+        client: Client of the controller.
+        store: The cluster's property store, connected.
+        folder: What is wanted.
+        references: Where its references are looked up.
+        prune: Delete what the owner has applied and the folder has no more.
+        keep_unset: Leave fields as they are whose references lead nowhere.
+        timeout_s: Seconds to wait for each reload, pause and resume.
+        lock_wait_s: Seconds to wait for another apply to end.
+        observer: Is told what is done.
+    """
+
+    def __init__(
+        self,
+        client: RestClient,
+        store: PropertyStore,
+        folder: Folder,
+        references: References,
+        *,
+        prune: bool = False,
+        keep_unset: bool = False,
+        timeout_s: float = 600.0,
+        lock_wait_s: float = 0.0,
+        observer: ApplyObserver | None = None,
+    ) -> None:
+        self._client, self._store, self._folder, self._references = client, store, folder, references
+        self._prune, self._keep_unset = prune, keep_unset
+        self._timeout_s, self._lock_wait_s = timeout_s, lock_wait_s
+        self._observer = observer
+        self._inventory = Inventory(store, folder.settings.owner)
+        self._writer = ObjectWriter(client, self._inventory)
+
+    def plan(self) -> Planned:
+        """Return what would be done now; see :func:`.make_plan`."""
+        return make_plan(
+            self._client,
+            self._store,
+            self._folder,
+            self._references,
+            prune=self._prune,
+            keep_unset=self._keep_unset,
+        )
+
+    def apply(self, approved: Plan) -> ApplyReport:
+        """Carry out a plan.
+
+        The plan is made again, under a lock that lets one apply at a time into a cluster. It has to be the
+        approved one, or
+        what is left of it.
+
+        Args:
+            approved: What was shown and agreed to.
+
+        Raises:
+            ConflictError: The cluster or the files have changed since the plan was made; the error names
+            what. Nothing was
+                applied.
+            LockHeldError: Another apply is running.
+            RejectedError: The cluster refuses a step; those before it are applied.
+            WaitTimeoutError: A reload, pause or resume did not end in time; the next apply goes on with it.
+            OutcomeUnknownError: It is unknown whether a step was applied; run the apply again.
+        """
+        with ExitStack() as held:
+            lock = held.enter_context(
+                ClusterLock(self._store, "as_code", "the cluster's configuration", process_name())
+            )
+            lock.acquire(wait_s=self._lock_wait_s)
+            planned = self.plan()
+            _require_approved(approved, planned.plan)
+            steps = planned.plan.steps
+            for ref, entry in planned.inventory.items():
+                if BROKERS in entry.pending:
+                    self._writer.assign_brokers(ref)
+            for number, step in enumerate(steps, 1):
+                if lock.lost:
+                    raise OutcomeUnknownError(
+                        "the connection to ZooKeeper was lost, so another apply may have begun",
+                        remedy="run it again: what is done is not done twice",
+                    )
+                if self._observer is not None:
+                    self._observer.began(step, number, len(steps))
+                self._carry_out(step, planned)
+            self._adopt(planned)
+        return ApplyReport(planned.plan, len(steps))
+
+    def _carry_out(self, step: Step, planned: Planned) -> None:
+        ref = step.ref
+        if step.action in (Action.CREATE, Action.UPDATE):
+            for table in self._to_reload(ref, step, planned):
+                self._inventory.add_pending(table, RELOAD)
+            self._writer.write(planned.targets[ref])
+        elif step.action is Action.RELOAD:
+            self._reload(step)
+        elif step.action is Action.DELETE:
+            self._writer.delete(ref)
+            self._inventory.forget(ref)
+            return
+        else:
+            control = TableControl(self._client, self._store, ref.table)
+            reason = planned.targets[ref].shown.get("reason")
+            if step.action is Action.PAUSE:
+                pause(control, reason=str(reason) if reason else None, timeout_s=self._timeout_s)
+            else:
+                resume(control, timeout_s=self._timeout_s)
+        if ref in planned.targets:
+            self._record(ref, planned)
+
+    def _to_reload(self, ref: ObjectRef, step: Step, planned: Planned) -> list[ObjectRef]:
+        """Return the tables that a step makes it necessary to reload."""
+        reloads = [each.ref for each in planned.plan.steps if each.action is Action.RELOAD]
+        if ref.kind is Kind.TABLE:
+            return [each for each in reloads if each == ref]
+        # Of a schema: each may be one of its tables; one reload too many does no harm.
+        return reloads if ref.kind is Kind.SCHEMA and step.action is Action.UPDATE else []
+
+    def _reload(self, step: Step) -> None:
+        table = step.ref.table
+        segments = self._client.segments
+        if self._client.tables.ideal_state(table):
+            seen: Callable[[int, int], None] | None = None
+            if self._observer is not None:
+                observer = self._observer
+                seen = lambda done, total: observer.reloading(step, done, total)  # noqa: E731
+            job = segments.reload(table)
+            segments.wait_reloaded(table, job, self._timeout_s, seen_now=seen)
+        self._inventory.done(step.ref, RELOAD)
+
+    def _record(self, ref: ObjectRef, planned: Planned) -> None:
+        target = planned.targets[ref]
+        self._inventory.record_applied(
+            ref,
+            hide(target.document, target.shown),
+            plan=planned.plan.id,
+            at_ms=round(self._client.clock.now() * 1000),
+            by=process_name(),
+        )
+
+    def _adopt(self, planned: Planned) -> None:
+        """Record the objects that were as the files have them: they are this owner's from now on."""
+        others = self._inventory.others()
+        for ref, target in planned.targets.items():
+            entry = planned.inventory.get(ref)
+            shown = hide(target.document, target.shown)
+            if not target.differs and ref not in others and (entry is None or entry.applied != shown):
+                self._record(ref, planned)
+
+
+def _require_approved(approved: Plan, now: Plan) -> None:
+    if approved.owner != now.owner or approved.controller != now.controller:
+        raise ConflictError(
+            f"the plan {approved.id} is of the owner {approved.owner} for {approved.controller}",
+            expected=f"a plan of {now.owner} for {now.controller}",
+        )
+    if now.refused:
+        reasons = "\n  ".join(f"{step.object}: {step.refusal}" for step in now.refused)
+        raise RejectedError(
+            f"the cluster would refuse {len(now.refused)} of {len(now.steps)} steps:\n  {reasons}"
+        )
+    known = {step.key for step in approved.steps}
+    new = [step for step in now.steps if step.key not in known]
+    if new:
+        raise ConflictError(
+            f"the cluster or the files have changed since the plan {approved.id} was made: "
+            + ", ".join(f"{step.action} {step.object}" for step in new[:10]),
+            remedy="make the plan again, look at it, and apply that one",
+        )

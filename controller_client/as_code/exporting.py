@@ -1,0 +1,130 @@
+"""Writing what a cluster has into a folder, secrets as references."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from controller_client.as_code.fields import changes, leaves
+from controller_client.as_code.files import SETTINGS_FILE, FolderSettings, read_folder, write_folder
+from controller_client.as_code.live import read_cluster
+from controller_client.as_code.objects import Document, Kind, ObjectRef, sort_order
+from controller_client.as_code.references import has_reference, secret_references
+from controller_client.errors import ConfigError
+from controller_client.rest.client import RestClient
+
+__all__ = ["ExportReport", "export_cluster"]
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    """What an export wrote.
+
+    Attributes:
+        objects: Number of objects.
+        written: Files that are new or were changed, relative to the folder.
+        variables: Variables that the files refer to in the place of secrets, with the object of each.
+    """
+
+    objects: int
+    written: tuple[Path, ...]
+    variables: Mapping[str, ObjectRef]
+
+
+def export_cluster(
+    client: RestClient,
+    path: Path,
+    *,
+    owner: str | None = None,
+    tables: Collection[str] = (),
+    as_json: bool = False,
+) -> ExportReport:
+    """Write a cluster's objects into a folder; each text that is a secret becomes a reference to a variable.
+
+    In a folder that has files already, references that are in them stay as they are.
+
+    Args:
+        client: Client of the controller.
+        path: The folder; made where it is missing.
+        owner: Whose objects these are, for a new folder; default: ``default``.
+        tables: Only these tables, by raw name, with their schemas and consumption; none: all objects.
+        as_json: Write JSON instead of YAML.
+
+    Raises:
+        ConfigError: The folder's files cannot be read, or are about the same objects in another format.
+    """
+    live = read_cluster(client)
+    if tables:
+        live = _only(live, set(tables))
+    known: Mapping[ObjectRef, Document] = {}
+    settings = FolderSettings(owner=owner or "default")
+    if (path / SETTINGS_FILE).is_file():
+        folder = read_folder(path)
+        settings, known = folder.settings, folder.documents
+        _require_places(folder.files, live, as_json)
+        if owner is not None and owner != settings.owner:
+            raise ConfigError(f"the folder's owner is {settings.owner}", expected=owner, where=str(path))
+    documents: dict[ObjectRef, Document] = {}
+    variables: dict[str, ObjectRef] = {}
+    for ref in sorted(live, key=sort_order):
+        document, names = secret_references(ref, live[ref], variables)
+        documents[ref] = _with_known(document, known.get(ref))
+        variables.update(dict.fromkeys(names, ref))
+    used = {text for document in documents.values() for _, text in leaves(document) if isinstance(text, str)}
+    variables = {name: ref for name, ref in variables.items() if f"${{env:{name}}}" in used}
+    written = write_folder(path, settings, documents, as_json=as_json)
+    return ExportReport(len(documents), tuple(written), variables)
+
+
+def _only(live: Mapping[ObjectRef, Document], tables: set[str]) -> dict[ObjectRef, Document]:
+    configs = {ref: each for ref, each in live.items() if ref.kind is Kind.TABLE and ref.table.raw in tables}
+    missing = tables - {ref.table.raw for ref in configs}
+    if missing:
+        raise ConfigError(
+            f"there is no table {', '.join(sorted(missing))}", remedy="see 'pinotctl table list'"
+        )
+    schemas = {(each.get("segmentsConfig") or {}).get("schemaName") for each in configs.values()} | tables
+    return {
+        ref: each
+        for ref, each in live.items()
+        if ref in configs
+        or (ref.kind is Kind.SCHEMA and ref.name in schemas)
+        or (ref.kind is Kind.CONSUMPTION and ref.table.raw in tables)
+    }
+
+
+def _with_known(document: Document, known: Document | None) -> Document:
+    """Keep the references that the present file has, where the cluster has a text."""
+    if known is None:
+        return document
+    result = document
+    for change in changes(document, known):
+        if isinstance(change.new, str) and has_reference(change.new) and isinstance(change.old, str):
+            result = _replaced(result, change.pointer, change.new)
+    return result
+
+
+def _replaced(document: Document, pointer: tuple[str, ...], text: str) -> Document:
+    key, *rest = pointer
+    inner = document.get(key)
+    if not rest:
+        return {**document, key: text}
+    if isinstance(inner, Mapping):
+        return {**document, key: _replaced(inner, tuple(rest), text)}
+    return document  # in a list, whose items may have moved: the variable of the export stays
+
+
+def _require_places(
+    files: Mapping[ObjectRef, str], live: Mapping[ObjectRef, Document], as_json: bool
+) -> None:
+    suffix = ".json" if as_json else ".yaml"
+    for ref, file in files.items():
+        if ref in live and not (
+            file.endswith(suffix) and file.startswith(f"{ref.kind}/") and file.count("/") == 1
+        ):
+            raise ConfigError(
+                f"the {ref} is in {file} already",
+                expected=f"its file where an export writes it, {ref.kind}/...{suffix}",
+                remedy="move it there, or export into another folder",
+            )

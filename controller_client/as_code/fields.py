@@ -1,0 +1,196 @@
+"""Documents field by field: where two of them differ, by JSON pointer (RFC 6901)."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = [
+    "ABSENT",
+    "FieldChange",
+    "Pointer",
+    "changes",
+    "copy_fields",
+    "leaves",
+    "pointer_text",
+    "replace_texts",
+    "same",
+    "value_at",
+    "without_nulls",
+]
+
+Pointer = tuple[str, ...]
+"""The keys from a document's top to a field; a number is the place in a list."""
+
+
+class _Absent:
+    """The value of a field that is not there."""
+
+    def __repr__(self) -> str:
+        return "(absent)"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+ABSENT: Any = _Absent()
+"""The value of a field that is not there; null is a value."""
+
+
+@dataclass(frozen=True)
+class FieldChange:
+    """A field that differs.
+
+    Attributes:
+        pointer: Where it is.
+        old: What the cluster has; :data:`ABSENT` for a new field.
+        new: What is wanted; :data:`ABSENT` for a field that goes.
+    """
+
+    pointer: Pointer
+    old: Any
+    new: Any
+
+    @property
+    def path(self) -> str:
+        """The field as a JSON pointer, e.g. ``/tableIndexConfig/invertedIndexColumns``."""
+        return pointer_text(self.pointer)
+
+
+def pointer_text(pointer: Pointer) -> str:
+    """Write a pointer as RFC 6901 does."""
+    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in pointer)
+
+
+def changes(old: Any, new: Any) -> list[FieldChange]:
+    """Return the fields in which two documents differ.
+
+    Objects are compared key by key. Lists of objects with names (columns of a schema) are compared by name,
+    all other lists are one field: their order counts.
+    """
+    return list(_changes(old, new, ()))
+
+
+def _changes(old: Any, new: Any, at: Pointer) -> Iterator[FieldChange]:
+    if _both_objects(old, new):
+        old, new = old or {}, new or {}
+        for key in [*old, *(key for key in new if key not in old)]:
+            yield from _changes(old.get(key, ABSENT), new.get(key, ABSENT), (*at, key))
+        return
+    named_old, named_new = _by_name(old), _by_name(new)
+    if named_old is not None and named_new is not None and (named_old or named_new):
+        yield from _changes(named_old, named_new, at)
+        if not list(_changes(named_old, named_new, at)) and [*named_old] != [*named_new]:
+            yield FieldChange(at, [*named_old], [*named_new])
+        return
+    if not same(old, new):
+        yield FieldChange(at, old, new)
+
+
+def _both_objects(old: Any, new: Any) -> bool:
+    """Whether two values are compared key by key: an object that comes or goes too, unless it is empty."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return True
+    return (old is ABSENT and isinstance(new, Mapping) and bool(new)) or (
+        new is ABSENT and isinstance(old, Mapping) and bool(old)
+    )
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal; true is not 1."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+    return bool(one == other)
+
+
+def _by_name(value: Any) -> dict[str, Any] | None:
+    """Take a list of objects by their names; None for any other value."""
+    if value is ABSENT:
+        return {}
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) and "name" in item for item in value):
+        return None
+    named = {str(item["name"]): item for item in value}
+    return named if len(named) == len(value) else None
+
+
+def value_at(document: Any, pointer: Pointer) -> Any:
+    """Return the value of a field; :data:`ABSENT` where it is not there.
+
+    Items of a list are found by their place, or by their name where they have one.
+    """
+    for key in pointer:
+        if isinstance(document, Mapping):
+            document = document.get(key, ABSENT)
+        elif isinstance(document, list):
+            named = _by_name(document) or {}
+            in_range = key.isdecimal() and int(key) < len(document)
+            document = named[key] if key in named else document[int(key)] if in_range else ABSENT
+        else:
+            return ABSENT
+    return document
+
+
+def leaves(document: Any, at: Pointer = ()) -> Iterator[tuple[Pointer, Any]]:
+    """Yield each value of a document that is no object and no list, with its pointer."""
+    if isinstance(document, Mapping):
+        for key, value in document.items():
+            yield from leaves(value, (*at, str(key)))
+    elif isinstance(document, list):
+        for index, value in enumerate(document):
+            yield from leaves(value, (*at, str(index)))
+    else:
+        yield at, document
+
+
+def replace_texts(document: Any, replace: Callable[[Pointer, str], Any], at: Pointer = ()) -> Any:
+    """Copy a document with each of its texts replaced by what a function makes of it."""
+    if isinstance(document, Mapping):
+        return {key: replace_texts(value, replace, (*at, str(key))) for key, value in document.items()}
+    if isinstance(document, list):
+        return [replace_texts(value, replace, (*at, str(index))) for index, value in enumerate(document)]
+    return replace(at, document) if isinstance(document, str) else document
+
+
+def without_nulls(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a document without the fields that are null: to Pinot they are not there."""
+    return {key: _without_nulls(value) for key, value in document.items() if value is not None}
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return without_nulls(value)
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def copy_fields(source: Any, target: Any, patterns: list[Pointer]) -> Any:
+    """Copy a document with the fields that patterns name taken from another one.
+
+    Args:
+        source: Where the fields are taken from; those that it lacks are left out.
+        target: The document.
+        patterns: Pointers; ``*`` stands for any text within a key.
+    """
+    for pattern in patterns:
+        target = _copied(source, target, pattern)
+    return target
+
+
+def _copied(source: Any, target: Any, pattern: Pointer) -> Any:
+    if not pattern:
+        return source
+    present = source if isinstance(source, Mapping) else {}
+    result = dict(target) if isinstance(target, Mapping) else {}
+    for key in {*present, *result}:
+        if fnmatch.fnmatchcase(str(key), pattern[0]):
+            value = _copied(present.get(key, ABSENT), result.get(key, ABSENT), pattern[1:])
+            if value is ABSENT or (len(pattern) > 1 and not value and key not in result):
+                result.pop(key, None)
+            else:
+                result[key] = value
+    return result if result or target is not ABSENT else target

@@ -1,0 +1,226 @@
+"""A folder that describes a cluster: one object a file, YAML or JSON.
+
+::
+
+    cluster.yaml                    format, owner, fields that are left to others
+    schemas/flights.yaml            a schema as Pinot has it
+    tables/flights_OFFLINE.yaml     a table config as Pinot has it
+    tenants/DefaultTenant.yaml      the instances of a tenant
+    instances/Minion_host_9514.yaml the other tags of an instance
+    consumption/x_REALTIME.yaml     whether a realtime table is paused
+
+What a file is about is what is in it; its name is for people.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from controller_client.as_code.fields import Pointer
+from controller_client.as_code.objects import Document, Kind, ObjectRef, ref_of
+from controller_client.as_code.yaml_text import dump_yaml, load_json, load_yaml
+from controller_client.common.nearest import did_you_mean
+from controller_client.errors import ConfigError
+
+__all__ = ["FORMAT", "SETTINGS_FILE", "Folder", "FolderSettings", "read_folder", "write_folder"]
+
+FORMAT = 1
+"""Format of the folder; a newer one is refused."""
+
+SETTINGS_FILE = "cluster.yaml"
+
+_LARGEST_BYTES = 4 * 1024 * 1024
+_SUFFIXES = (".yaml", ".yml", ".json")
+_FIRST_KEYS = ("schemaName", "tableName", "tableType", "tenant", "instance", "table", "name", "dataType")
+
+
+class FolderSettings(BaseModel):
+    """What ``cluster.yaml`` says."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: int = FORMAT
+    owner: str = Field(default="default", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+    """Whose objects these are: one name for each folder that is applied to a cluster."""
+    unmanaged: dict[Kind, tuple[str, ...]] = Field(default_factory=dict)
+    """Fields that are left as the cluster has them: JSON pointers by kind; ``*`` stands for any text in a
+    key."""
+
+    @field_validator("format")
+    @classmethod
+    def _known(cls, value: int) -> int:
+        if value != FORMAT:
+            raise ValueError(f"this version reads format {FORMAT}")
+        return value
+
+    @field_validator("unmanaged")
+    @classmethod
+    def _pointers(cls, value: Mapping[Kind, tuple[str, ...]]) -> Mapping[Kind, tuple[str, ...]]:
+        for pointer in (pointer for pointers in value.values() for pointer in pointers):
+            if not pointer.startswith("/") or pointer == "/":
+                raise ValueError(f"{pointer!r} is no JSON pointer: /task/taskTypeConfigsMap/MyTask is one")
+        return value
+
+    def pointers(self, kind: Kind) -> list[Pointer]:
+        """Return the fields of a kind that are left to others."""
+        return [
+            tuple(part.replace("~1", "/").replace("~0", "~") for part in text[1:].split("/"))
+            for text in self.unmanaged.get(kind, ())
+        ]
+
+
+@dataclass(frozen=True)
+class Folder:
+    """What a folder describes; references are as they are written.
+
+    Attributes:
+        path: The folder.
+        settings: Its settings.
+        documents: Documents by object.
+        files: File of each object, relative to the folder.
+    """
+
+    path: Path
+    settings: FolderSettings
+    documents: Mapping[ObjectRef, Document]
+    files: Mapping[ObjectRef, str] = field(default_factory=dict)
+
+
+def read_folder(path: Path) -> Folder:
+    """Read a folder.
+
+    Raises:
+        ConfigError: It is missing; a file cannot be read, is in no known folder, or is about an object that
+            another file is about; the error names them.
+    """
+    if not path.is_dir():
+        raise ConfigError(f"there is no folder {path}", remedy="make one by: pinotctl export DIR")
+    settings = _settings(path)
+    documents: dict[ObjectRef, Document] = {}
+    files: dict[ObjectRef, str] = {}
+    for file in _files(path):
+        relative = file.relative_to(path)
+        kind = _kind(relative)
+        document = _document(file, str(relative))
+        ref = ref_of(kind, document, str(relative))
+        if ref in files:
+            raise ConfigError(f"two files are about the {ref}", where=f"{files[ref]} and {relative}")
+        files[ref] = str(relative)
+        documents[ref] = _canonical(ref, document)
+    return Folder(path, settings, documents, files)
+
+
+def write_folder(
+    path: Path, settings: FolderSettings, documents: Mapping[ObjectRef, Document], *, as_json: bool = False
+) -> list[Path]:
+    """Write a folder, each object into a file of its own; files of the same names are replaced.
+
+    Returns:
+        The files that are new or have other content now, relative to the folder.
+    """
+    suffix = ".json" if as_json else ".yaml"
+    texts = {
+        f"{ref.kind}/{_file_name(ref.name)}{suffix}": _text(_ordered(document), as_json)
+        for ref, document in documents.items()
+    }
+    if not (path / SETTINGS_FILE).exists():
+        document = {"format": settings.format, "owner": settings.owner}
+        if settings.unmanaged:
+            document["unmanaged"] = {str(key): [*value] for key, value in settings.unmanaged.items()}
+        texts[SETTINGS_FILE] = dump_yaml(document)
+    written = []
+    for name, text in texts.items():
+        file = path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not file.is_file() or file.read_text(encoding="utf-8") != text:
+            partial = file.with_name(f".{file.name}.partial")
+            partial.write_text(text, encoding="utf-8")
+            partial.replace(file)
+            written.append(Path(name))
+    return sorted(written)
+
+
+def _settings(path: Path) -> FolderSettings:
+    file = path / SETTINGS_FILE
+    if not file.is_file():
+        raise ConfigError(
+            f"the folder has no {SETTINGS_FILE}",
+            where=str(path),
+            remedy="make one by: pinotctl export DIR, or write a file with the line 'owner: NAME'",
+        )
+    try:
+        return FolderSettings.model_validate(_document(file, SETTINGS_FILE))
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors(include_url=False)
+        )
+        raise ConfigError(f"{SETTINGS_FILE} is wrong: {faults}", where=str(file)) from None
+
+
+def _files(path: Path) -> Iterator[Path]:
+    for folder, names, files in os.walk(path):
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        for name in sorted(files):
+            file = Path(folder, name)
+            if not name.startswith(".") and file.suffix in _SUFFIXES and file != path / SETTINGS_FILE:
+                yield file
+
+
+def _kind(relative: Path) -> Kind:
+    first = relative.parts[0]
+    if len(relative.parts) < 2 or first not in list(Kind):
+        raise ConfigError(
+            "this file is in no folder of objects",
+            expected=f"a file in one of {', '.join(Kind)}",
+            where=str(relative),
+            remedy=did_you_mean(
+                first, list(Kind), otherwise="move it, or give it a name that begins with a dot"
+            ),
+        )
+    return Kind(first)
+
+
+def _document(file: Path, where: str) -> dict[str, Any]:
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(_LARGEST_BYTES + 1)
+        text = data.decode()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise ConfigError(f"the file cannot be read: {reason}", where=where) from None
+    if len(data) > _LARGEST_BYTES:
+        raise ConfigError(f"the file is larger than {_LARGEST_BYTES} bytes", where=where)
+    document = load_json(text, where) if file.suffix == ".json" else load_yaml(text, where)
+    if not isinstance(document, dict):
+        raise ConfigError(f"the file holds a {type(document).__name__}", expected="an object", where=where)
+    return document
+
+
+def _canonical(ref: ObjectRef, document: Document) -> Document:
+    """Name a table with its type, as the cluster does."""
+    return {**document, "tableName": ref.name} if ref.kind is Kind.TABLE else document
+
+
+def _ordered(value: Any) -> Any:
+    """Sort the keys of objects, names first: two exports of one object are the same to the letter."""
+    if isinstance(value, Mapping):
+        keys = sorted(value, key=lambda key: (_FIRST_KEYS.index(key) if key in _FIRST_KEYS else 99, key))
+        return {key: _ordered(value[key]) for key in keys}
+    return [_ordered(item) for item in value] if isinstance(value, list) else value
+
+
+def _text(document: Any, as_json: bool) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n" if as_json else dump_yaml(document)
+
+
+def _file_name(name: str) -> str:
+    quoted = quote(name, safe=" +,=@()")
+    return f"%2E{quoted[1:]}" if quoted.startswith(".") else quoted

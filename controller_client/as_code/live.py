@@ -1,0 +1,100 @@
+"""What a cluster has now, as documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from controller_client.as_code.fields import without_nulls
+from controller_client.as_code.membership import instance_documents
+from controller_client.as_code.objects import Document, Kind, ObjectRef
+from controller_client.common.names import TableName, TableType
+from controller_client.errors import NotFoundError
+from controller_client.rest.client import RestClient
+
+__all__ = ["all_of", "read_cluster", "read_object", "schema_name"]
+
+_THREADS = 8
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+def read_cluster(client: RestClient, kinds: Iterable[Kind] = tuple(Kind)) -> dict[ObjectRef, Document]:
+    """Return all objects of some kinds.
+
+    Some requests for each table, schema and instance, eight at a time.
+
+    Raises:
+        PinotPluginError: The controller does not answer, or refuses.
+    """
+    wanted = set(kinds)
+    found: dict[ObjectRef, Document] = {}
+    if Kind.SCHEMA in wanted:
+        names = client.schemas.list()
+        for name, schema in zip(names, all_of(client.configs.schema, names), strict=True):
+            if schema is not None:  # deleted meanwhile
+                found[ObjectRef(Kind.SCHEMA, name)] = without_nulls(schema)
+    if wanted & {Kind.TABLE, Kind.CONSUMPTION}:
+        found.update(_tables(client, wanted))
+    if wanted & {Kind.TENANT, Kind.INSTANCE}:
+        instances = client.instances.list()
+        tags = dict(zip(instances, all_of(client.instances.tags, instances), strict=True))
+        found.update({ref: each for ref, each in instance_documents(tags).items() if ref.kind in wanted})
+    return found
+
+
+def _tables(client: RestClient, wanted: set[Kind]) -> dict[ObjectRef, Document]:
+    found: dict[ObjectRef, Document] = {}
+    for configs in all_of(client.configs.tables, client.tables.list()):
+        for name, config in configs.items():
+            found[ObjectRef(Kind.TABLE, name)] = without_nulls(config)
+    if Kind.CONSUMPTION in wanted:
+        realtime = [ref.table for ref in found if ref.table.type is TableType.REALTIME]
+        for table, document in zip(
+            realtime, all_of(lambda each: _consumption(client, each), realtime), strict=True
+        ):
+            if document is not None:
+                found[ObjectRef(Kind.CONSUMPTION, table)] = document
+    return found if Kind.TABLE in wanted else {ref: each for ref, each in found.items() if ref.kind in wanted}
+
+
+def read_object(client: RestClient, ref: ObjectRef) -> Document | None:
+    """Return one object; None where it is not there.
+
+    A tenant or an instance without tags of its own is one without members: it cannot be missing.
+    """
+    if ref.kind is Kind.SCHEMA:
+        return _present(client.configs.schema(ref.name))
+    if ref.kind is Kind.TABLE:
+        return _present(client.configs.table(ref.table))
+    if ref.kind is Kind.CONSUMPTION:
+        return _consumption(client, ref.table)
+    return read_cluster(client, [ref.kind]).get(ref)
+
+
+def schema_name(table: TableName, config: Mapping[str, Any], schemas: Iterable[str]) -> str | None:
+    """Return the name of a table's schema among those that there are, as Pinot finds it."""
+    named = (config.get("segmentsConfig") or {}).get("schemaName")
+    known = set(schemas)
+    return next((name for name in (table.raw, named) if name in known), None)
+
+
+def all_of(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
+    """Call a function for each item, several at a time; it runs in threads of this process."""
+    if len(items) < 2:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="cluster-read") as pool:
+        return list(pool.map(function, items))
+
+
+def _consumption(client: RestClient, table: TableName) -> Document | None:
+    try:
+        return {"table": str(table), "paused": client.consumption.pause_status(table).paused}
+    except NotFoundError:
+        return None
+
+
+def _present(document: Mapping[str, Any] | None) -> Document | None:
+    return None if document is None else without_nulls(document)

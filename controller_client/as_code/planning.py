@@ -1,0 +1,116 @@
+"""Making a plan: what a folder wants, compared with what the cluster has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from controller_client.as_code.files import Folder
+from controller_client.as_code.inventory import RELOAD, Inventory, InventoryEntry
+from controller_client.as_code.live import read_cluster
+from controller_client.as_code.objects import Document, Kind, ObjectRef, sort_order
+from controller_client.as_code.plan import Action, Plan, Step, fingerprint
+from controller_client.as_code.pruning import prune_steps
+from controller_client.as_code.references import References
+from controller_client.as_code.refusals import find_refusals
+from controller_client.as_code.steps import StepMaker
+from controller_client.as_code.wanted import Target, read_targets
+from controller_client.common.redaction import mask_text
+from controller_client.rest.client import RestClient
+from controller_client.zookeeper import PropertyStore
+
+__all__ = ["Planned", "make_plan"]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan and what it needs to be carried out.
+
+    Attributes:
+        plan: The plan; without secrets.
+        targets: What is wanted, by object; with secrets.
+        inventory: What its owner has applied.
+    """
+
+    plan: Plan
+    targets: Mapping[ObjectRef, Target] = field(repr=False)
+    inventory: Mapping[ObjectRef, InventoryEntry] = field(repr=False)
+
+
+def make_plan(
+    client: RestClient,
+    store: PropertyStore,
+    folder: Folder,
+    references: References,
+    *,
+    prune: bool = False,
+    keep_unset: bool = False,
+) -> Planned:
+    """Compare a folder with a cluster; nothing is changed.
+
+    Args:
+        client: Client of the controller.
+        store: The cluster's property store, connected.
+        folder: What is wanted.
+        references: Where its references are looked up.
+        prune: Delete what the folder's owner has applied and the folder has no more.
+        keep_unset: Leave a field as the cluster has it where its reference leads nowhere.
+
+    Returns:
+        The plan. Steps that the cluster will refuse are in it, with the reason.
+
+    Raises:
+        ConfigError: Something in the files is wrong; the error names all of it.
+        PinotPluginError: The cluster does not answer, or refuses to.
+    """
+    live = read_cluster(client)
+    inventory = Inventory(store, folder.settings.owner)
+    entries, others = inventory.entries(), inventory.others()
+    targets = read_targets(client, folder, live, references, keep_unset=keep_unset)
+    refusals = find_refusals(client, targets, live, others)
+    maker = StepMaker(client, store, live, {target.ref: target for target in targets})
+    changes = [maker.step(target, refusals.get(target.ref)) for target in targets if target.differs]
+    reloads = _reloads(maker, changes, entries, live)
+    last = [step for step in changes if step.ref.kind is Kind.CONSUMPTION]
+    steps = [step for step in changes if step.ref.kind is not Kind.CONSUMPTION] + reloads + last
+    if prune:
+        steps += prune_steps(client, entries, folder, live)
+    wanted = set(folder.documents)
+    left_alone = [ref.key for ref in sorted(live, key=sort_order) if ref not in wanted]
+    plan = Plan(
+        owner=folder.settings.owner,
+        folder=str(folder.path.resolve()),
+        controller=mask_text(client.config.url),
+        prune=prune,
+        keep_unset=keep_unset,
+        steps=tuple(steps),
+        left_alone=tuple(left_alone),
+    )
+    return Planned(plan, {target.ref: target for target in targets}, entries)
+
+
+def _reloads(
+    maker: StepMaker,
+    changes: list[Step],
+    entries: Mapping[ObjectRef, InventoryEntry],
+    live: Mapping[ObjectRef, Document],
+) -> list[Step]:
+    """Return the reloads: by these changes, or left over by an apply that was not finished."""
+    tables = {table for step in changes for table in maker.reloaded_tables(step)}
+    left_over = {ref for ref, entry in entries.items() if RELOAD in entry.pending and ref in live}
+    steps = []
+    for ref in sorted(tables | left_over, key=sort_order):
+        size = maker.size(ref.table)
+        if size.segments or ref in left_over:
+            notes = ("an apply before this one did not finish it",) if ref in left_over - tables else ()
+            steps.append(
+                Step(
+                    action=Action.RELOAD,
+                    object=ref.key,
+                    segments=size.segments,
+                    size_bytes=size.size_bytes,
+                    notes=notes,
+                    fingerprint=fingerprint(None, None),
+                )
+            )
+    return steps

@@ -1,0 +1,154 @@
+"""What a cluster will refuse, found out before anything is sent to stay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from controller_client.as_code.fields import value_at
+from controller_client.as_code.live import all_of, schema_name
+from controller_client.as_code.objects import Document, Kind, ObjectRef
+from controller_client.as_code.wanted import Target
+from controller_client.common.names import TableName, TableType
+from controller_client.errors import RejectedError
+from controller_client.rest.capabilities import Capability
+from controller_client.rest.client import RestClient
+
+__all__ = ["find_refusals"]
+
+_UPSERT_FIELDS = (
+    "mode",
+    "hashFunction",
+    "comparisonColumns",
+    "dropOutOfOrderRecord",
+    "outOfOrderRecordColumn",
+    "partialUpsertStrategies",
+    "defaultPartialUpsertStrategy",
+)
+_DEDUP_FIELDS = ("hashFunction", "dedupTimeColumn")
+
+
+def find_refusals(
+    client: RestClient,
+    targets: Sequence[Target],
+    live: Mapping[ObjectRef, Document],
+    others: Mapping[ObjectRef, str],
+) -> dict[ObjectRef, str]:
+    """Return why the cluster will refuse objects, for those that it will.
+
+    Schemas and tables that change are checked by the controller, together as they belong together.
+
+    Args:
+        client: Client of the controller.
+        targets: What is wanted.
+        live: What the cluster has.
+        others: Objects of other owners, with the owner's name.
+    """
+    found: dict[ObjectRef, str] = {}
+    wanted = {target.ref: target for target in targets}
+    for target in targets:
+        if not target.differs:
+            continue
+        if target.ref in others:
+            found[target.ref] = f"it belongs to the owner {others[target.ref]}: change it in that one's files"
+        elif target.refusal:
+            found[target.ref] = target.refusal
+        else:
+            reason = _by_rule(client, target, wanted, live)
+            if reason:
+                found[target.ref] = reason
+    for refs, reason in _checked(client, wanted, live):
+        for ref in refs:
+            if reason and ref in wanted and wanted[ref].differs:
+                found.setdefault(ref, reason)
+    return found
+
+
+def _by_rule(
+    client: RestClient,
+    target: Target,
+    wanted: Mapping[ObjectRef, Target],
+    live: Mapping[ObjectRef, Document],
+) -> str | None:
+    if target.ref.kind is Kind.CONSUMPTION:
+        table = ObjectRef(Kind.TABLE, target.ref.name)
+        return None if table in wanted or table in live else f"there is no table {target.ref.name}"
+    if target.ref.kind is Kind.TABLE and target.present is not None:
+        if client.cluster.capabilities().has(Capability.UPSERT_CHANGE_REFUSED):
+            return _upsert_change(target.present, target.document)
+        return None
+    if target.ref.kind in (Kind.TENANT, Kind.INSTANCE):
+        return _unknown_instances(client, target)
+    return None
+
+
+def _upsert_change(old: Document, new: Document) -> str | None:
+    changed = []
+    for part, fields in (("upsertConfig", _UPSERT_FIELDS), ("dedupConfig", _DEDUP_FIELDS)):
+        if _enabled(old, part) and _enabled(new, part):
+            changed += [
+                f"{part}.{field}"
+                for field in fields
+                if value_at(old, (part, field)) != value_at(new, (part, field))
+            ]
+    return f"Pinot refuses to change {', '.join(changed)} of a table that has rows" if changed else None
+
+
+def _enabled(config: Document, part: str) -> bool:
+    section = config.get(part) or {}
+    if part == "upsertConfig":
+        return str(section.get("mode") or "NONE") != "NONE"
+    return bool(section) and section.get("dedupEnabled") is not False
+
+
+def _unknown_instances(client: RestClient, target: Target) -> str | None:
+    known = set(client.instances.list())
+    named = {target.ref.name} if target.ref.kind is Kind.INSTANCE else _instances(target.document)
+    missing = sorted(named - known)
+    return f"there is no instance {', '.join(missing)}" if missing else None
+
+
+def _instances(document: Document) -> set[str]:
+    return {name for value in document.values() if isinstance(value, list) for name in value}
+
+
+def _checked(
+    client: RestClient, wanted: Mapping[ObjectRef, Target], live: Mapping[ObjectRef, Document]
+) -> list[tuple[set[ObjectRef], str | None]]:
+    """Have the controller check each raw name with something new; returns its refusals."""
+    schemas = {ref.name for ref in (*live, *wanted) if ref.kind is Kind.SCHEMA}
+    tables = {ref: _document(ref, wanted, live) for ref in (*live, *wanted) if ref.kind is Kind.TABLE}
+    by_name: dict[str, dict[ObjectRef, Document]] = {}
+    for ref, config in tables.items():
+        by_name.setdefault(ref.table.raw, {})[ref] = config
+    skip = (
+        ("TASK", "TENANT")
+        if any(each.ref.kind is Kind.TENANT and each.differs for each in wanted.values())
+        else ("TASK",)
+    )
+
+    def check(raw: str) -> tuple[set[ObjectRef], str | None]:
+        configs = by_name[raw]
+        names = {schema_name(ref.table, config, schemas) for ref, config in configs.items()}
+        refs = {*configs, *(ObjectRef(Kind.SCHEMA, name) for name in names if name)}
+        if not any(ref in wanted and wanted[ref].differs for ref in refs):
+            return refs, None
+        name = next(iter(names))
+        if name is None:
+            return refs, f"there is no schema {raw} for it, neither in the cluster nor in the files"
+        schema = _document(ObjectRef(Kind.SCHEMA, name), wanted, live)
+        by_type: dict[TableType, Document] = {
+            TableName(ref.name).type: config for ref, config in configs.items()
+        }
+        try:
+            ignored = client.configs.check(raw, schema, by_type, skip=skip)
+        except RejectedError as error:
+            return refs, error.message
+        return refs, f"Pinot does not know {', '.join(ignored)}" if ignored else None
+
+    return all_of(check, sorted(by_name))
+
+
+def _document(
+    ref: ObjectRef, wanted: Mapping[ObjectRef, Target], live: Mapping[ObjectRef, Document]
+) -> Document:
+    return wanted[ref].document if ref in wanted else live[ref]

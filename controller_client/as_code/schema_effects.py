@@ -1,0 +1,116 @@
+"""What a changed schema does to the data of its tables, and which changes Pinot refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller_client.as_code.effects import Effect, FieldEffect
+from controller_client.as_code.fields import FieldChange, same
+from controller_client.as_code.objects import Document
+from controller_client.rest.capabilities import Capabilities, Capability
+
+__all__ = ["FIELD_LISTS", "columns_of", "schema_effect"]
+
+FIELD_LISTS = ("dimensionFieldSpecs", "metricFieldSpecs", "dateTimeFieldSpecs", "complexFieldSpecs")
+"""The lists of columns in a schema; its old ``timeFieldSpec`` is one column by itself."""
+
+_BREAKING = ("dataType", "singleValueField")
+_OF_ROWS = (
+    "defaultNullValue",
+    "transformFunction",
+    "format",
+    "granularity",
+    "maxLength",
+    "maxLengthExceedStrategy",
+)
+
+
+@dataclass(frozen=True)
+class _Spec:
+    place: str
+    document: Mapping[str, Any]
+
+
+def columns_of(schema: Document | None) -> dict[str, Mapping[str, Any]]:
+    """Return the columns of a schema by name."""
+    return {name: spec.document for name, spec in _specs(schema).items()}
+
+
+def schema_effect(
+    change: FieldChange, old: Document, new: Document, capabilities: Capabilities
+) -> FieldEffect:
+    """Return what a changed field of a schema does to the data of its tables.
+
+    Args:
+        change: The field.
+        old: The schema that the cluster has.
+        new: The schema that is wanted.
+        capabilities: What the cluster's version can.
+    """
+    top, *rest = change.pointer
+    if top == "primaryKeyColumns":
+        return _primary_key(change, capabilities)
+    if top not in FIELD_LISTS and top != "timeFieldSpec":
+        return FieldEffect(Effect.NOTHING, "it is about queries or documentation alone")
+    before, after = _specs(old), _specs(new)
+    name = rest[0] if rest and top in FIELD_LISTS else _time_column(old) or _time_column(new)
+    if not rest and top in FIELD_LISTS:
+        return FieldEffect(Effect.NOTHING, "the order of columns")
+    return _column(name or "", before.get(name or ""), after.get(name or ""), change, capabilities)
+
+
+def _column(
+    name: str, before: _Spec | None, after: _Spec | None, change: FieldChange, capabilities: Capabilities
+) -> FieldEffect:
+    if before is None:
+        until = (
+            "queries read its default until then"
+            if capabilities.has(Capability.MISSING_COLUMNS_AS_DEFAULT)
+            else "queries that name it, or all columns by *, leave segments without it out until then"
+        )
+        return FieldEffect(
+            Effect.RELOAD, f"segments get the column {name} when they are loaded again; {until}"
+        )
+    if after is None:
+        return FieldEffect(
+            Effect.IMPOSSIBLE, f"Pinot refuses a schema without the column {name}, which it has now"
+        )
+    if not capabilities.has(Capability.SCHEMA_FIELDS_CHANGE):
+        return FieldEffect(Effect.IMPOSSIBLE, f"this version refuses any change of the column {name}")
+    broken = [key for key in _BREAKING if not same(before.document.get(key), after.document.get(key))]
+    if broken:
+        return FieldEffect(
+            Effect.IMPOSSIBLE, f"Pinot refuses another {' and '.join(broken)} for the column {name}"
+        )
+    if change.pointer[-1] in _OF_ROWS:
+        return FieldEffect(Effect.RE_INGEST, "rows that are there keep the value that they were stored with")
+    return FieldEffect(Effect.NOTHING, "it does not change what is stored")
+
+
+def _primary_key(change: FieldChange, capabilities: Capabilities) -> FieldEffect:
+    if change.old and capabilities.has(Capability.UPSERT_CHANGE_REFUSED):
+        return FieldEffect(Effect.IMPOSSIBLE, "Pinot refuses another primary key")
+    return FieldEffect(Effect.RESTART, "servers read the primary key when they start")
+
+
+def _specs(schema: Document | None) -> dict[str, _Spec]:
+    return {spec.document.get("name", ""): spec for spec in _all_specs(schema or {})}
+
+
+def _all_specs(schema: Document) -> Iterator[_Spec]:
+    for place in FIELD_LISTS:
+        for spec in schema.get(place) or ():
+            yield _Spec(place, spec)
+    time = schema.get("timeFieldSpec")
+    if time:
+        name = _time_column(schema)
+        yield _Spec("timeFieldSpec", {**time, "name": name})
+
+
+def _time_column(schema: Document) -> str | None:
+    spec = schema.get("timeFieldSpec") or {}
+    granularity = spec.get("outgoingGranularitySpec") or spec.get("incomingGranularitySpec") or {}
+    name = granularity.get("name")
+    return str(name) if name else None

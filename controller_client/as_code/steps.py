@@ -1,0 +1,202 @@
+"""The steps of a plan: what changes in an object, and what that does to data."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+
+from controller_client.as_code.effects import Effect, FieldEffect, table_effect
+from controller_client.as_code.fields import ABSENT, FieldChange, changes, value_at
+from controller_client.as_code.live import schema_name
+from controller_client.as_code.objects import Document, Kind, ObjectRef
+from controller_client.as_code.plan import Action, PlannedField, Step, effects_of, fingerprint
+from controller_client.as_code.references import hide
+from controller_client.as_code.schema_effects import columns_of, schema_effect
+from controller_client.as_code.table_data import DataSize, expired_segments, retention_ms, size_of
+from controller_client.as_code.wanted import Target
+from controller_client.common.names import TableName
+from controller_client.rest.client import RestClient
+from controller_client.zookeeper import PropertyStore
+
+__all__ = ["StepMaker"]
+
+_RETENTION = ("retentionTimeUnit", "retentionTimeValue")
+
+
+class StepMaker:
+    """Makes the steps of one plan; what it asks the cluster about a table's data, it asks once.
+
+    Args:
+        client: Client of the controller.
+        store: The cluster's property store.
+        live: What the cluster has.
+        targets: What is wanted.
+    """
+
+    def __init__(
+        self,
+        client: RestClient,
+        store: PropertyStore,
+        live: Mapping[ObjectRef, Document],
+        targets: Mapping[ObjectRef, Target],
+    ) -> None:
+        self._client, self._store, self._live, self._targets = client, store, live, targets
+        self._capabilities = client.cluster.capabilities()
+        self._schemas = {ref.name for ref in live if ref.kind is Kind.SCHEMA}
+        self.size = functools.cache(lambda table: size_of(client, table))
+        """Return the size of a table's data."""
+
+    def step(self, target: Target, refusal: str | None) -> Step:
+        """Return the step that makes an object as it should be.
+
+        Args:
+            target: The object; it differs from what is there.
+            refusal: Why the cluster will refuse it, if that is known.
+        """
+        shown_old = None if target.present is None else hide(target.present)
+        shown_new = hide(target.document, target.shown)
+        key = fingerprint(shown_old, shown_new)
+        if target.ref.kind is Kind.CONSUMPTION:
+            return self._consumption(target, refusal, key)
+        if target.present is None:
+            return Step(action=Action.CREATE, object=target.ref.key, refusal=refusal, fingerprint=key)
+        fields = tuple(
+            self._field(target, change, hide(target.present), shown_new)
+            for change in changes(target.present, target.document)
+        )
+        size = self._touched(target, fields)
+        impossible = [each.reason for each in fields if each.effect is Effect.IMPOSSIBLE]
+        return Step(
+            action=Action.UPDATE,
+            object=target.ref.key,
+            fields=fields,
+            effects=effects_of(fields),
+            segments=size.segments,
+            size_bytes=size.size_bytes,
+            notes=tuple(self._notes(target, fields)),
+            refusal="; ".join(dict.fromkeys(impossible)) or refusal,
+            fingerprint=key,
+        )
+
+    def reloaded_tables(self, step: Step) -> list[ObjectRef]:
+        """Return the tables whose segments are to be loaded again after a step."""
+        if Effect.RELOAD not in step.effects or step.refusal:
+            return []
+        if step.ref.kind is Kind.TABLE:
+            return [step.ref]
+        return list(self._tables_of(step.ref.name))
+
+    def _consumption(self, target: Target, refusal: str | None, key: str) -> Step:
+        paused = bool(target.document["paused"])
+        field = PlannedField(
+            field="/paused", old=not paused, new=paused, reason="the stream is not read while it is paused"
+        )
+        return Step(
+            action=Action.PAUSE if paused else Action.RESUME,
+            object=target.ref.key,
+            fields=(field,),
+            refusal=refusal,
+            fingerprint=key,
+        )
+
+    def _field(
+        self, target: Target, change: FieldChange, shown_old: Document, shown_new: Document
+    ) -> PlannedField:
+        old, new = value_at(shown_old, change.pointer), value_at(shown_new, change.pointer)
+        if isinstance(change.old, list) and change.pointer and change.old and isinstance(change.old[0], str):
+            old, new = (change.old, change.new) if old is not ABSENT else (old, new)
+        effect = self._effect(target, change)
+        return PlannedField(
+            field=change.path,
+            old=None if old is ABSENT else old,
+            new=None if new is ABSENT else new,
+            is_new=change.old is ABSENT,
+            is_gone=change.new is ABSENT,
+            effect=effect.effect,
+            reason=effect.reason,
+        )
+
+    def _effect(self, target: Target, change: FieldChange) -> FieldEffect:
+        if target.ref.kind is Kind.SCHEMA:
+            return schema_effect(change, target.present or {}, target.document, self._capabilities)
+        if target.ref.kind is Kind.TABLE:
+            if change.pointer[0] == "segmentsConfig" and change.pointer[-1] in _RETENTION:
+                return self._retention(target)
+            if change.pointer[:2] == ("ingestionConfig", "transformConfigs") and self._makes_new_columns(
+                target, change
+            ):
+                return FieldEffect(
+                    Effect.RELOAD, "the column is new: servers compute it when they load segments again"
+                )
+            return table_effect(change, target.document, self._capabilities)
+        if target.ref.kind is Kind.TENANT and change.pointer[0] != "brokers":
+            return FieldEffect(
+                Effect.REBALANCE, "segments stay where they are until the tenant's tables are rebalanced"
+            )
+        return FieldEffect(Effect.NOTHING, "it is about instances")
+
+    def _retention(self, target: Target) -> FieldEffect:
+        before, after = (
+            retention_ms(target.ref.table, each) for each in (target.present or {}, target.document)
+        )
+        if after is None or (before is not None and after >= before):
+            return FieldEffect(Effect.NOTHING, "segments are kept for longer, or as long")
+        expired = self._expired(target.ref.table, after)
+        if not expired:
+            return FieldEffect(Effect.NOTHING, "no segment is older than that now")
+        return FieldEffect(
+            Effect.DELETION,
+            f"Pinot deletes {len(expired)} segments, whose rows are older than that, within hours",
+        )
+
+    def _expired(self, table: TableName, keep_ms: int) -> set[str]:
+        return expired_segments(self._store, table, keep_ms, round(self._client.clock.now() * 1000))
+
+    def _makes_new_columns(self, target: Target, change: FieldChange) -> bool:
+        """Whether a change of transforms is only about columns that the schema does not have yet."""
+
+        def transforms(value: object) -> dict[str, object]:
+            return {str(each.get("columnName")): each for each in value} if isinstance(value, list) else {}
+
+        old, new = transforms(change.old), transforms(change.new)
+        touched = {name for name in {*old, *new} if old.get(name) != new.get(name)}
+        name = schema_name(target.ref.table, target.document, self._schemas)
+        present = columns_of(self._live.get(ObjectRef(Kind.SCHEMA, name or "")))
+        return bool(touched) and not touched & present.keys()
+
+    def _touched(self, target: Target, fields: tuple[PlannedField, ...]) -> DataSize:
+        """Return how much data a change is about; none where it does nothing to data."""
+        moving = {Effect.RELOAD, Effect.REBALANCE, Effect.RE_INGEST, Effect.DELETION, Effect.UNKNOWN}
+        if not moving & {each.effect for each in fields}:
+            return DataSize()
+        if target.ref.kind is Kind.TABLE:
+            return self.size(target.ref.table)
+        if target.ref.kind is Kind.SCHEMA:
+            tables = self._tables_of(target.ref.name)
+        else:
+            tables = self._tables_on(target.ref.name)
+        return sum((self.size(ref.table) for ref in tables), DataSize())
+
+    def _notes(self, target: Target, fields: tuple[PlannedField, ...]) -> Iterator[str]:
+        effects = {each.effect for each in fields}
+        if target.ref.kind is Kind.TABLE and Effect.REBALANCE in effects:
+            yield f"then run: pinotctl table rebalance {target.ref.name}"
+        if target.ref.kind is Kind.TENANT and Effect.REBALANCE in effects:
+            names = ", ".join(ref.name for ref in self._tables_on(target.ref.name))
+            yield f"then rebalance the tables of the tenant: {names or '(none)'}"
+        if Effect.RE_INGEST in effects:
+            yield "segments that are there stay as they are: build them again from their source"
+        if Effect.RESTART in effects:
+            yield "servers have to be started again, one after the other"
+
+    def _tables_of(self, schema: str) -> Iterator[ObjectRef]:
+        """Yield the tables of the cluster that have a schema."""
+        for ref, config in self._live.items():
+            if ref.kind is Kind.TABLE and schema_name(ref.table, config, self._schemas) == schema:
+                yield ref
+
+    def _tables_on(self, tenant: str) -> Iterator[ObjectRef]:
+        """Yield the tables of the cluster that are on the servers of a tenant."""
+        for ref, config in self._live.items():
+            if ref.kind is Kind.TABLE and (config.get("tenants") or {}).get("server") == tenant:
+                yield ref

@@ -1,0 +1,187 @@
+"""What a folder wants, in the form in which the cluster itself would keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller_client.as_code.fields import copy_fields, same, without_nulls
+from controller_client.as_code.files import Folder
+from controller_client.as_code.live import all_of
+from controller_client.as_code.membership import TENANT_PARTS
+from controller_client.as_code.objects import Document, Kind, ObjectRef, sort_order
+from controller_client.as_code.references import References
+from controller_client.common.nearest import did_you_mean
+from controller_client.errors import ConfigError, RejectedError
+from controller_client.rest.client import RestClient
+
+__all__ = ["Target", "read_targets", "with_tenants"]
+
+_DEFAULT_TENANT = "DefaultTenant"
+
+
+@dataclass(frozen=True)
+class Target:
+    """An object as it should be.
+
+    Attributes:
+        ref: The object.
+        present: What the cluster has; None: nothing.
+        document: What is wanted, references replaced; with the defaults of the cluster's version where the
+        cluster could
+            read it.
+        shown: The same without secrets: references are in it as they are in the file.
+        refusal: Why the cluster cannot read it; None: it can.
+    """
+
+    ref: ObjectRef
+    present: Document | None = field(repr=False)
+    document: Document = field(repr=False)
+    shown: Document
+    refusal: str | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the cluster has something else."""
+        return self.present is None or not same(self.present, self.document)
+
+
+def read_targets(
+    client: RestClient,
+    folder: Folder,
+    live: Mapping[ObjectRef, Document],
+    references: References,
+    *,
+    keep_unset: bool,
+) -> list[Target]:
+    """Return what a folder wants, in the order in which it is applied.
+
+    Objects that are as the cluster has them cost no request, others one each.
+
+    Raises:
+        ConfigError: Something in the files is wrong; the error names all of it.
+    """
+    faults: list[str] = []
+    targets = []
+    for ref in sorted(folder.documents, key=sort_order):
+        present = live.get(ref) or _empty(ref, live)
+        shown = without_nulls(folder.documents[ref])
+        try:
+            resolved = references.resolve(shown, present if keep_unset else None)
+            unmanaged = folder.settings.pointers(ref.kind)
+            resolved = copy_fields(present or {}, resolved, unmanaged)
+            targets.append(Target(ref, present, _checked(ref, resolved), shown))
+        except ConfigError as error:
+            faults.append(f"{folder.files.get(ref, ref.key)}: {error.message}")
+    schemas = {ref.name for ref in live if ref.kind is Kind.SCHEMA}
+    changed = [target for target in targets if target.differs]
+    read = dict(
+        zip((target.ref for target in changed), all_of(_reader(client, schemas), changed), strict=True)
+    )
+    for target in changed:
+        ignored = read[target.ref][1]
+        if ignored:
+            faults.append(f"{folder.files.get(target.ref, target.ref.key)}: {_misspelt(target, ignored)}")
+    if faults:
+        raise ConfigError(f"{len(faults)} files are wrong:\n  " + "\n  ".join(faults), where=str(folder.path))
+    return [read[target.ref][0] if target.ref in read else target for target in targets]
+
+
+def _reader(client: RestClient, schemas: set[str]) -> Callable[[Target], tuple[Target, tuple[str, ...]]]:
+    """Return what has the cluster read a target; gives the target in its form, and what it ignores."""
+
+    def read(target: Target) -> tuple[Target, tuple[str, ...]]:
+        if target.ref.kind not in (Kind.SCHEMA, Kind.TABLE):
+            return target, ()
+        try:
+            if target.ref.kind is Kind.SCHEMA:
+                found = client.configs.read_schema(target.document)
+            elif _schema_there(target, schemas):
+                found = client.configs.read_table(target.document)
+            else:
+                return target, ()  # a new table: the check of it together with its schema reads it
+        except RejectedError as error:
+            return Target(target.ref, target.present, target.document, target.shown, error.message), ()
+        document: Document = without_nulls(found.document)
+        if target.ref.kind is Kind.TABLE:
+            document = with_tenants(document)
+        return Target(target.ref, target.present, document, target.shown), found.unrecognized
+
+    return read
+
+
+def _schema_there(target: Target, schemas: set[str]) -> bool:
+    return bool(schemas & {target.ref.table.raw, *_named_schema(target.document)})
+
+
+def _named_schema(document: Document) -> set[str]:
+    name = (document.get("segmentsConfig") or {}).get("schemaName")
+    return {name} if isinstance(name, str) else set()
+
+
+def with_tenants(document: Document) -> Document:
+    """Fill in the tenants, which the cluster fills in when it stores a table and not when it reads one."""
+    tenants = document.get("tenants") or {}
+    return {**document, "tenants": {"broker": _DEFAULT_TENANT, "server": _DEFAULT_TENANT, **tenants}}
+
+
+def _empty(ref: ObjectRef, live: Mapping[ObjectRef, Document]) -> Document | None:
+    """Return what is there of an object that is always there, if only without anything in it."""
+    if ref.kind is Kind.TENANT:
+        return {"tenant": ref.name, **{part: [] for part in TENANT_PARTS}}
+    if ref.kind is Kind.INSTANCE:
+        return {"instance": ref.name, "tags": []}
+    if ref.kind is Kind.CONSUMPTION and ObjectRef(Kind.TABLE, ref.name) not in live:
+        return {"table": ref.name, "paused": False}  # as a table begins
+    return None
+
+
+def _checked(ref: ObjectRef, document: Document) -> Document:
+    """Check and order a document that is of this project's own form; others are the cluster's to check.
+
+    Raises:
+        ConfigError: It has a key that it should not have, or a value of another type.
+    """
+    if ref.kind is Kind.TENANT:
+        _only_keys(document, {"tenant", *TENANT_PARTS})
+        return {"tenant": ref.name, **{part: _names(document, part) for part in TENANT_PARTS}}
+    if ref.kind is Kind.INSTANCE:
+        _only_keys(document, {"instance", "tags"})
+        return {"instance": ref.name, "tags": _names(document, "tags")}
+    if ref.kind is Kind.CONSUMPTION:
+        _only_keys(document, {"table", "paused", "reason"})
+        if not isinstance(document.get("paused"), bool):
+            raise ConfigError(f"paused is {document.get('paused')!r}", expected="true or false")
+        return {"table": ref.name, "paused": document["paused"]}
+    return document
+
+
+def _only_keys(document: Document, known: set[str]) -> None:
+    for key in document:
+        if key not in known:
+            hint = did_you_mean(key, known, otherwise=f"known are {', '.join(sorted(known))}")
+            raise ConfigError(f"unknown key {key}: {hint}")
+
+
+def _names(document: Document, key: str) -> list[str]:
+    value: Any = document.get(key) or []
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise ConfigError(f"{key} is {value!r}", expected="a list of names")
+    return sorted(set(value))
+
+
+def _misspelt(target: Target, ignored: tuple[str, ...]) -> str:
+    known = _keys(target.present or {}) | _keys(target.document)
+    hints = []
+    for field_ in ignored:
+        name = field_.rsplit("/", 1)[-1]
+        hint = did_you_mean(name, known - {name}, otherwise="")
+        hints.append(f"{field_} ({hint})" if hint else field_)
+    return f"Pinot does not know {', '.join(hints)}"
+
+
+def _keys(document: Any) -> set[str]:
+    if isinstance(document, Mapping):
+        return {*document, *(key for value in document.values() for key in _keys(value))}
+    return {key for value in document for key in _keys(value)} if isinstance(document, list) else set()

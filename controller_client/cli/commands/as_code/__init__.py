@@ -1,0 +1,1 @@
+"""Commands of the cluster as code: export, diff, apply, drift."""

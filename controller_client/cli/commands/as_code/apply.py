@@ -1,0 +1,133 @@
+"""Make the cluster as a folder of files says, or carry out a saved plan."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from controller_client.as_code import Action, Applier, Plan, Step, load_plan
+from controller_client.cli.commands.as_code.options import opened, plan_options
+from controller_client.cli.commands.as_code.plan_view import show_plan
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.cli.output import Progress
+from controller_client.errors import ConfigError
+
+__all__ = ["apply"]
+
+
+@click.command(
+    help=f"{__doc__}\n\nThe plan is shown, and carried out after a question. Segments that need it are loaded "
+    "again, and it waits for that. It may be killed and run again: what is done is not done twice."
+)
+@click.argument("source", metavar="DIR|PLAN", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--dir",
+    "folder",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="With a saved plan: its folder, where that has moved.",
+)
+@plan_options
+@click.option(
+    "--approve",
+    "plan_id",
+    metavar="ID",
+    help="Carry out the plan of this id and no other, without a question.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0),
+    default=600.0,
+    show_default=True,
+    help="Seconds to wait for each reload, pause and resume.",
+)
+@click.option(
+    "--lock-wait",
+    "lock_wait_s",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="Seconds to wait for another apply to end.",
+)
+@dry_run_option
+@yes_option
+@output_option()
+@pass_cli
+def apply(  # noqa: D103
+    cli: CliContext,
+    source: Path,
+    folder: Path | None,
+    prune: bool,
+    keep_unset: bool,
+    plan_id: str | None,
+    timeout_s: float,
+    lock_wait_s: float,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    saved = load_plan(source) if source.is_file() else None
+    if saved is not None:
+        if prune or keep_unset:
+            raise ConfigError("a saved plan has its own --prune and --keep-unset", remedy="leave them out")
+        prune, keep_unset = saved.prune, saved.keep_unset
+    elif folder is not None:
+        raise ConfigError("--dir goes with a saved plan", remedy="name the folder alone")
+    read, references = opened(folder or (Path(saved.folder) if saved else source))
+    with ExitStack() as open_:
+        total = len(saved.steps) if saved else None
+        shown = _Shown(cli)
+        applier = Applier(
+            cli.client(),
+            cli.property_store(),
+            read,
+            references,
+            prune=prune,
+            keep_unset=keep_unset,
+            timeout_s=timeout_s,
+            lock_wait_s=lock_wait_s,
+            observer=shown,
+        )
+        plan = saved or applier.plan().plan
+        if not cli.out.is_json or dry_run:
+            show_plan(cli.out, plan)
+        if plan_id is not None and plan_id != plan.id:
+            raise ConfigError(
+                f"the plan is {plan.id}", expected=plan_id, remedy="look at the plan, and approve its id"
+            )
+        if dry_run:
+            return
+        if plan.has_changes:
+            confirm(_question(plan), yes=yes or plan_id is not None)
+        shown.progress = open_.enter_context(
+            cli.out.progress("Applying", total=total or len(plan.steps), unit="steps")
+        )
+        report = applier.apply(plan)
+    record = {**report.plan.to_json(), "done": report.done, "changed": report.done > 0}
+    cli.out.result(f"{report.done} steps of the plan {plan.id} are done.", record)
+
+
+def _question(plan: Plan) -> str:
+    deleted = sum(step.action is Action.DELETE for step in plan.steps)
+    also = f", {deleted} of them deletes" if deleted else ""
+    return f"Apply these {len(plan.steps)} steps{also} at {plan.controller}?"
+
+
+class _Shown:
+    """Shows how far an apply is."""
+
+    def __init__(self, cli: CliContext) -> None:
+        self._cli = cli
+        self.progress: Progress | None = None
+
+    def began(self, step: Step, number: int, total: int) -> None:
+        self._cli.out.note(f"[{number}/{total}] {step.action} {step.object}")
+        if self.progress is not None:
+            self.progress.update(done=number - 1, total=total, text=f"{step.action} {step.object}")
+
+    def reloading(self, step: Step, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress.update(text=f"reload {step.object}: {done} of {total} replicas of segments")

@@ -1,0 +1,38 @@
+"""Write what the cluster has into a folder of files, one object a file, secrets as references."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from controller_client.as_code import export_cluster
+from controller_client.cli.commands.as_code.options import folder_argument
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import output_option
+
+__all__ = ["export"]
+
+
+@click.command(help=__doc__)
+@folder_argument
+@click.option("--owner", help="Name of those who will apply the folder, written into a new cluster.yaml.")
+@click.option(
+    "--table", "tables", multiple=True, metavar="NAME", help="Only this table, with its schema; repeatable."
+)
+@click.option("--json", "as_json", is_flag=True, help="Write JSON files instead of YAML.")
+@output_option()
+@pass_cli
+def export(cli: CliContext, folder: Path, owner: str | None, tables: tuple[str, ...], as_json: bool) -> None:  # noqa: D103
+    report = export_cluster(cli.client(), folder, owner=owner, tables=tables, as_json=as_json)
+    variables = {name: ref.key for name, ref in report.variables.items()}
+    written = [str(path) for path in report.written]
+    if not cli.out.is_json:
+        for name in written:
+            cli.out.line(name)
+        for name, key in variables.items():
+            cli.out.note(f"{key} refers to the variable {name}: set it before a diff or an apply.")
+    cli.out.result(
+        f"{report.objects} objects are in {folder}; {len(written)} files are new or changed.",
+        {"folder": str(folder), "objects": report.objects, "written": written, "variables": variables},
+    )

@@ -1,0 +1,81 @@
+"""How a plan is shown: a line a step, its fields below it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from controller_client.as_code import Action, Effect, Plan, PlannedField, Step
+from controller_client.cli.output import Output
+
+__all__ = ["data_words", "show_plan"]
+
+_SIGNS = {
+    Action.CREATE: "+",
+    Action.UPDATE: "~",
+    Action.DELETE: "-",
+    Action.RELOAD: "*",
+    Action.PAUSE: "*",
+    Action.RESUME: "*",
+}
+_LONGEST_VALUE = 200
+
+
+def show_plan(out: Output, plan: Plan) -> None:
+    """Write a plan to stdout: as JSON all of it, else for people."""
+    if out.is_json:
+        out.json(plan.to_json())
+        return
+    for step in plan.steps:
+        for line in _step(step):
+            out.line(line)
+    counted = ", ".join(
+        f"{count} to {action}"
+        for action in Action
+        if (count := sum(step.action is action for step in plan.steps))
+    )
+    out.note(f"Plan {plan.id} for {plan.controller}: {counted or 'no difference'}.")
+    if plan.left_alone:
+        out.note(f"{len(plan.left_alone)} objects of the cluster have no file and are left alone.")
+    if plan.refused:
+        out.note(
+            f"The cluster would refuse {len(plan.refused)} of these steps, so nothing of it can be applied."
+        )
+
+
+def data_words(step: Step) -> str:
+    """Return what a step does to data, e.g. ``reload of 12 segments (34.1 MB)``."""
+    named = [str(each).replace("_", " ") for each in step.effects if each is not Effect.NOTHING]
+    if step.action is Action.RELOAD:
+        named = ["reload"]
+    if not named:
+        return "data: nothing"
+    size = "" if step.size_bytes is None else f", {step.size_bytes / 1e6:.1f} MB on all servers"
+    return f"data: {' and '.join(named)} ({step.segments} segments{size})"
+
+
+def _step(step: Step) -> Iterator[str]:
+    yield f"{_SIGNS[step.action]} {step.action} {step.object}  [{data_words(step)}]"
+    for field in step.fields:
+        yield from _field(field)
+    for note in step.notes:
+        yield f"    note: {note}"
+    if step.refusal:
+        yield f"    REFUSED: {step.refusal}"
+
+
+def _field(field: PlannedField) -> Iterator[str]:
+    if field.is_new:
+        yield f"    + {field.field}: {_value(field.new)}"
+    elif field.is_gone:
+        yield f"    - {field.field}: {_value(field.old)}"
+    else:
+        yield f"    ~ {field.field}: {_value(field.old)} -> {_value(field.new)}"
+    if field.effect is not Effect.NOTHING:
+        yield f"        {str(field.effect).replace('_', ' ')}: {field.reason}"
+
+
+def _value(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}... ({len(text)} characters)"

@@ -1,0 +1,143 @@
+"""Table configs and schemas as plain documents, and what the controller's own classes make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller_client.common.names import TableName, TableType
+from controller_client.errors import NotFoundError
+from controller_client.rest.capabilities import Capabilities, Capability
+from controller_client.rest.transport import Transport, path_of
+
+__all__ = ["ConfigsApi", "ReadConfig"]
+
+_UNRECOGNIZED = "unrecognizedProperties"
+
+
+@dataclass(frozen=True)
+class ReadConfig:
+    """A document as the controller reads it.
+
+    Attributes:
+        document: With the defaults of the controller's version filled in.
+        unrecognized: What it ignored: JSON pointers, or names where the version reports names alone.
+    """
+
+    document: dict[str, Any]
+    unrecognized: tuple[str, ...]
+
+
+class ConfigsApi:
+    """Configs and schemas without a model in between: each field goes and comes as it is."""
+
+    def __init__(self, transport: Transport, capabilities: Callable[[], Capabilities]) -> None:
+        self._transport = transport
+        self._capabilities = capabilities
+
+    def tables(self, raw_name: str) -> dict[TableName, dict[str, Any]]:
+        """Return the configs of the tables of one raw name; none where there is no such table."""
+        try:
+            answer = self._transport.get_json(path_of("tables", raw_name)) or {}
+        except NotFoundError:
+            return {}
+        return {TableName.of(raw_name, TableType(key)): value for key, value in answer.items()}
+
+    def table(self, table: TableName) -> dict[str, Any] | None:
+        """Return a table's config; None where there is no such table."""
+        return self.tables(table.raw).get(table)
+
+    def schema(self, name: str) -> dict[str, Any] | None:
+        """Return a schema; None where there is none of that name."""
+        try:
+            document: dict[str, Any] | None = self._transport.get_json(path_of("schemas", name))
+        except NotFoundError:
+            return None
+        return document
+
+    def read_table(self, document: Mapping[str, Any]) -> ReadConfig:
+        """Have the controller read a table config: what it would store, without storing it.
+
+        Only the form is looked at. A schema for the table must be there.
+
+        Raises:
+            RejectedError: The controller's classes cannot read it.
+        """
+        answer = self._posted("/tables/validate", document, {"validationTypesToSkip": "ALL"})
+        return ReadConfig(answer[str(document["tableType"]).upper()], _unrecognized(answer))
+
+    def read_schema(self, document: Mapping[str, Any]) -> ReadConfig:
+        """Have the controller read and check a schema.
+
+        Raises:
+            RejectedError: It cannot read it, or finds it wrong.
+        """
+        answer = self._posted("/schemas/validate", document, {})
+        return ReadConfig(
+            {key: value for key, value in answer.items() if key != _UNRECOGNIZED}, _unrecognized(answer)
+        )
+
+    def check(
+        self,
+        raw_name: str,
+        schema: Mapping[str, Any],
+        configs: Mapping[TableType, Mapping[str, Any]],
+        *,
+        skip: tuple[str, ...] = (),
+    ) -> tuple[str, ...]:
+        """Have the controller check a schema and the tables that are to have it; nothing is written.
+
+        Args:
+            raw_name: Of the tables. The schema is checked under this name, whatever its own.
+            schema: The schema.
+            configs: Table configs by type.
+            skip: Kinds of checks to leave out, of those that the version has, e.g. ``TASK``.
+
+        Returns:
+            What the controller ignored.
+
+        Raises:
+            RejectedError: It finds one of them wrong.
+        """
+        document: dict[str, Any] = {"tableName": raw_name, "schema": {**schema, "schemaName": raw_name}}
+        document.update({str(key).lower(): value for key, value in configs.items()})
+        known = self._capabilities().has(Capability.TASK_VALIDATION)
+        params = {"validationTypesToSkip": ",".join(skip) if skip and known else None}
+        return _unrecognized(self._posted("/tableConfigs/validate", document, params))
+
+    def create_table(self, document: Mapping[str, Any]) -> None:
+        """Add a table; errors as of :meth:`.TablesApi.create`."""
+        self._transport.request("POST", "/tables", params=self._skip_tasks(), json=document)
+
+    def update_table(self, table: TableName, document: Mapping[str, Any]) -> None:
+        """Replace a table's config; errors as of :meth:`.TablesApi.update`."""
+        self._transport.request("PUT", path_of("tables", table), params=self._skip_tasks(), json=document)
+
+    def assign_brokers(self, table: TableName) -> None:
+        """Let the brokers of the table's tenant serve it, and no others; nothing changes where they do."""
+        self._transport.request("POST", path_of("tables", table, "rebuildBrokerResourceFromHelixTags"))
+
+    def create_schema(self, document: Mapping[str, Any]) -> None:
+        """Add a schema; errors as of :meth:`.SchemasApi.create`."""
+        self._transport.request("POST", "/schemas", params={"override": "false"}, json=document)
+
+    def update_schema(self, name: str, document: Mapping[str, Any]) -> None:
+        """Replace a schema; errors as of :meth:`.SchemasApi.update`."""
+        self._transport.request("PUT", path_of("schemas", name), json=document)
+
+    def _posted(
+        self, path: str, document: Mapping[str, Any], params: Mapping[str, str | None]
+    ) -> dict[str, Any]:
+        response = self._transport.request("POST", path, params=params, json=document, read_only=True)
+        answer: dict[str, Any] = self._transport.json_of(response) or {}
+        return answer
+
+    def _skip_tasks(self) -> dict[str, str | None]:
+        # Task types that Python minions run have no generator in the controller.
+        known = self._capabilities().has(Capability.TASK_VALIDATION)
+        return {"validationTypesToSkip": "TASK" if known else None}
+
+
+def _unrecognized(answer: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(sorted(answer.get(_UNRECOGNIZED) or {}))
