@@ -1,0 +1,262 @@
+"""What is exported differs in nothing from what is there, and a changed field is the one difference."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from controller_client.as_code import Applier, Kind, ObjectRef, References, export_cluster, read_folder
+from controller_client.as_code.fields import changes, leaves, value_at
+from controller_client.as_code.live import all_of, read_cluster
+from controller_client.as_code.wanted import read_targets
+from controller_client.client import ControllerClient
+from controller_client.errors import PinotPluginError, RejectedError
+from controller_client.rest.transport import path_of
+from controller_client.zookeeper import PropertyStore
+from tests.integration.as_code.random_configs import (
+    COLUMNS,
+    TABLE_CONFIG,
+    other_value,
+    schemas,
+    table_configs,
+)
+from tests.support.cluster import PinotCluster
+from tests.support.program import result_of
+
+pytestmark = pytest.mark.cluster
+
+_TABLES, _TABLES_FULL = 60, 500
+
+
+@pytest.fixture(scope="module")
+def client(pinot: PinotCluster) -> Iterator[ControllerClient]:
+    with pinot.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def classes() -> Mapping[str, Any]:
+    """Fields of the classes of the Pinot that runs."""
+    found: dict[str, Any] = result_of("tests.integration.as_code.class_fields", [TABLE_CONFIG])
+    return found
+
+
+@dataclass
+class _Made:
+    prefix: str
+    tables: list[str]
+
+
+@pytest.fixture(scope="module")
+def made(
+    client: ControllerClient, classes: Mapping[str, Any], full: bool, random_seed: int
+) -> Iterator[_Made]:
+    """Random tables that the cluster has taken."""
+    wanted = _TABLES_FULL if full else _TABLES
+    documents: list[tuple[dict[str, Any], dict[str, Any]]] = []
+
+    @seed(random_seed)
+    @settings(
+        max_examples=wanted,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(table_configs(classes), schemas())
+    def collect(table: dict[str, Any], schema: dict[str, Any]) -> None:
+        documents.append((table, schema))
+
+    collect()
+    prefix = f"r_{uuid.uuid4().hex[:8]}_"
+    made = _Made(prefix, [f"{prefix}{number}" for number in range(len(documents))])
+    try:
+        all_of(lambda each: _create(client, *each), list(zip(made.tables, documents, strict=True)))
+        yield made
+    finally:
+        all_of(lambda name: _drop(client, name), made.tables)
+
+
+def test_an_export_is_no_difference(
+    client: ControllerClient, pinot: PinotCluster, made: _Made, tmp_path: Path
+) -> None:
+    report = export_cluster(client, tmp_path, owner=made.prefix, tables=made.tables)
+    folder = read_folder(tmp_path)
+    assert len(folder.documents) == report.objects == 2 * len(made.tables)
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        plan = Applier(client, store, folder, References({}, tmp_path), keep_unset=True).plan().plan
+    assert [(step.object, [each.field for each in step.fields]) for step in plan.steps] == []
+
+
+def test_defaults_that_are_left_out_are_no_difference(
+    client: ControllerClient, made: _Made, tmp_path: Path
+) -> None:
+    """A file need not have what the cluster fills in."""
+    live = _live(client, made)
+    left_out = 0
+    for ref in (ref for ref in live if ref.kind is Kind.TABLE):
+        least = {"tableName": ref.name, "tableType": "OFFLINE", "segmentsConfig": {"replication": "1"}}
+        least.update(tableIndexConfig={}, tenants={}, metadata={})
+        normal = client.configs.read_table(least).document
+        document = _without(live[ref], normal)
+        left_out += len(list(leaves(live[ref]))) - len(list(leaves(document)))
+        target = _target(client, live, ref, document, tmp_path)
+        assert [change.path for change in changes(live[ref], target)] == [], ref
+    assert left_out > len(made.tables)
+
+
+def test_each_changed_field_is_that_difference(
+    client: ControllerClient, made: _Made, tmp_path: Path, classes: Mapping[str, Any], full: bool
+) -> None:
+    live = _live(client, made)
+    choices = _choices(classes)
+    tried = 0
+    told: list[str] = []
+    rng = random.Random(3)
+    for ref in live:
+        fields = [(at, value) for at, value in leaves(live[ref]) if at[-1] not in _IDENTITY]
+        for at, value in fields if full else rng.sample(fields, min(8, len(fields))):
+            document, changed = _with(live[ref], at, other_value(_key(at), value, choices.get(_key(at))))
+            try:
+                target = _target(client, live, ref, document, tmp_path)
+            except PinotPluginError:
+                continue  # the cluster cannot read this value, so no plan can want it
+            tried += 1
+            found = [change.pointer for change in changes(live[ref], target)]
+            if found != [changed]:
+                told.append(f"{ref} {at}: {value!r} -> {value_at(document, at)!r}: {found}")
+    assert told == [], f"{len(told)} of {tried}:\n" + "\n".join(told)
+    assert tried > 5 * len(made.tables)
+
+
+_IDENTITY = {"tableName", "tableType", "schemaName", "name", "fieldType"}
+
+
+def _create(client: ControllerClient, name: str, documents: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    config, schema = documents
+    client.configs.create_schema({**schema, "schemaName": name})
+    least: dict[str, Any] = {
+        "tableName": name,
+        "tableType": "OFFLINE",
+        "segmentsConfig": {"replication": "1"},
+    }
+    least.update(tableIndexConfig={}, tenants={}, metadata={})
+    taken = dict(least)
+    for key, value in config.items():
+        # Not each value of a field's type is one that the controller can read: such a part is left out.
+        document = {**value, **least["segmentsConfig"]} if key == "segmentsConfig" else value
+        if _readable(client, {**least, key: document}):
+            taken[key] = document
+    try:
+        _post_unchecked(client, taken)
+    except RejectedError:
+        _post_unchecked(
+            client, {**taken, "tierConfigs": None, "instanceAssignmentConfigMap": None, "quota": None}
+        )
+
+
+def _readable(client: ControllerClient, config: Mapping[str, Any]) -> bool:
+    try:
+        client.configs.read_table(config)
+    except RejectedError:
+        return False
+    return True
+
+
+def _post_unchecked(client: ControllerClient, config: Mapping[str, Any]) -> None:
+    client._transport.request("POST", "/tables", params={"validationTypesToSkip": "ALL"}, json=config)
+
+
+def _drop(client: ControllerClient, name: str) -> None:
+    with suppress(PinotPluginError):
+        client._transport.request("DELETE", path_of("tables", name))
+        client.schemas.delete(name)
+
+
+def _live(client: ControllerClient, made: _Made) -> dict[ObjectRef, Mapping[str, Any]]:
+    found = read_cluster(client, [Kind.SCHEMA, Kind.TABLE])
+    return {ref: each for ref, each in found.items() if ref.name.startswith(made.prefix)}
+
+
+def _target(
+    client: ControllerClient,
+    live: Mapping[ObjectRef, Mapping[str, Any]],
+    ref: ObjectRef,
+    document: Mapping[str, Any],
+    tmp_path: Path,
+) -> Mapping[str, Any]:
+    (tmp_path / "cluster.yaml").write_text("owner: test\n")
+    folder = replace(read_folder(tmp_path), documents={ref: document})
+    [target] = read_targets(client, folder, live, References({}, tmp_path), keep_unset=True)
+    if target.refusal:
+        raise RejectedError(target.refusal)
+    return target.document
+
+
+def _with(document: Any, at: tuple[str, ...], value: Any) -> tuple[Any, tuple[str, ...]]:
+    """Copy a document with another value; also return the field that differs then."""
+    copy = json.loads(json.dumps(document))
+    inner, field = copy, at
+    for index, key in enumerate(at[:-1]):
+        if isinstance(inner, list):
+            item = inner[int(key)]
+            named = isinstance(item, dict) and all(
+                isinstance(each, dict) and "name" in each for each in inner
+            )
+            named = named and len({each["name"] for each in inner}) == len(inner)
+            if not named and len(field) == len(at):
+                field = at[:index]
+            elif named and len(field) == len(at):
+                field = (*at[:index], item["name"], *at[index + 1 :])
+            inner = item
+        else:
+            inner = inner[key]
+    if isinstance(inner, list):
+        inner[int(at[-1])] = value
+        field = at[:-1] if len(field) == len(at) else field
+    else:
+        inner[at[-1]] = value
+    return copy, field
+
+
+def _without(document: Any, normal: Any) -> Any:
+    """Copy a document without the fields that have the value of their default."""
+    if isinstance(document, dict) and isinstance(normal, dict):
+        kept = {
+            "tableName",
+            "tableType",
+            "segmentsConfig",
+            "replication",
+            "tableIndexConfig",
+            "tenants",
+            "metadata",
+        }
+        return {
+            key: _without(value, normal.get(key)) if isinstance(value, dict) else value
+            for key, value in document.items()
+            if key in kept or key not in normal or value != normal[key]
+        }
+    return document
+
+
+def _key(at: tuple[str, ...]) -> str:
+    return next((key for key in reversed(at) if not key.isdecimal() and key not in COLUMNS), at[-1])
+
+
+def _choices(classes: Mapping[str, Any]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for fields in classes.values():
+        for key, each in fields.items():
+            kind = each["of"] if each["kind"] in ("list", "map") else each
+            if kind["kind"] == "choice":
+                found[key] = kind["choices"]
+    return found
