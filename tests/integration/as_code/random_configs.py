@@ -13,7 +13,7 @@ TABLE_CONFIG = "org.apache.pinot.spi.config.table.TableConfig"
 
 COLUMNS = ("alpha", "beta", "gamma", "delta", "ts")
 
-# What has an identity, decides where the table is, or must be a certain text for the controller to read the document at all.
+# What has an identity, or decides where the table is.
 _FIXED = {
     "tableName",
     "tableType",
@@ -62,6 +62,7 @@ _WORDS = {
     "functionColumnPairs": ("SUM__delta", "MAX__delta", "COUNT__*"),
     "partitionSelector": ("INSTANCE_REPLICA_GROUP_PARTITION_SELECTOR",),
     "aggregationFunction": ("SUM(delta)", "MAX(delta)"),
+    "format": ("1:MILLISECONDS:EPOCH", "1:DAYS:EPOCH"),
     "targetMaxChunkSize": ("1M", "2M"),
 }
 _DATA_TYPES = ("INT", "LONG", "FLOAT", "DOUBLE", "STRING", "BOOLEAN", "TIMESTAMP", "BYTES", "JSON")
@@ -74,7 +75,7 @@ def table_configs(classes: Mapping[str, Any]) -> st.SearchStrategy[dict[str, Any
     """Configs of offline tables, without their names.
 
     Args:
-        classes: Fields by class, as :mod:`.class_fields` prints them.
+        classes: Fields by class, as :mod:`tests.support.class_fields` prints them.
     """
     return _object(classes, TABLE_CONFIG)
 

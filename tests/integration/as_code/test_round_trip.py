@@ -34,7 +34,7 @@ from tests.support.program import result_of
 
 pytestmark = pytest.mark.cluster
 
-_TABLES, _TABLES_FULL = 60, 500
+_TABLES, _TABLES_FULL = 40, 500
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def client(pinot: PinotCluster) -> Iterator[ControllerClient]:
 @pytest.fixture(scope="module")
 def classes() -> Mapping[str, Any]:
     """Fields of the classes of the Pinot that runs."""
-    found: dict[str, Any] = result_of("tests.integration.as_code.class_fields", [TABLE_CONFIG])
+    found: dict[str, Any] = result_of("tests.support.class_fields", [TABLE_CONFIG])
     return found
 
 
@@ -132,13 +132,27 @@ def test_each_changed_field_is_that_difference(
                 continue  # the cluster cannot read this value, so no plan can want it
             tried += 1
             found = [change.pointer for change in changes(live[ref], target)]
-            if found != [changed]:
+            # Two names of one setting change together.
+            if changed not in found or not {each[-1] for each in found} <= {
+                changed[-1],
+                *_SAME.get(changed[-1], ()),
+            }:
                 told.append(f"{ref} {at}: {value!r} -> {value_at(document, at)!r}: {found}")
     assert told == [], f"{len(told)} of {tried}:\n" + "\n".join(told)
     assert tried > 5 * len(made.tables)
 
 
 _IDENTITY = {"tableName", "tableType", "schemaName", "name", "fieldType"}
+# The older name of a setting that Pinot reads only where the newer one is not there.
+_IDENTITY |= {"indexType"}
+
+_SAME = {
+    "indexTypes": {"indexType"},
+    "enablePreload": {"preload"},
+    "preload": {"enablePreload"},
+    "enableSnapshot": {"snapshot"},
+    "snapshot": {"enableSnapshot"},
+}
 
 
 def _create(client: ControllerClient, name: str, documents: tuple[dict[str, Any], dict[str, Any]]) -> None:

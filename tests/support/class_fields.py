@@ -1,8 +1,9 @@
-"""The fields of Pinot's own config classes, read from the jars; run as a child process, since it starts a JVM.
+"""The fields of Pinot's own config classes, read from the jars; run as a child process, since it starts a
+JVM.
 
-Reads ``[class name, ...]`` from stdin and prints ``{class: {field: type}}``, with the classes that these refer to. A type is
-``{"kind": "text"|"whole"|"number"|"truth"|"choice"|"list"|"map"|"object"|"other"}`` with ``of`` (of a list's items and a map's
-values), ``class`` (of an object), ``choices`` and ``required``.
+Reads ``[class name, ...]`` from stdin and prints ``{class: {field: type}}``, with the classes that these
+refer to. A type is ``{"kind": ...}`` (text, whole, number, truth, choice, list, map, object, other) with ``of`` (of
+a list's items and a map's values), ``class`` (of an object), ``choices`` and ``required``.
 """
 
 from __future__ import annotations

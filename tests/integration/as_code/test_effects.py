@@ -1,0 +1,481 @@
+"""What a plan says that a change does to data, against what the cluster then did."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller_client.as_code import Action, Applier, Effect, Kind, ObjectRef, Plan, References, read_folder
+from controller_client.as_code.files import FolderSettings, write_folder
+from controller_client.as_code.inventory import Inventory
+from controller_client.as_code.writing import ObjectWriter
+from controller_client.broker.client import BrokerClient
+from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
+from controller_client.errors import PinotPluginError, QueryError, RejectedError
+from controller_client.rest.capabilities import Capability
+from controller_client.zookeeper import PropertyStore
+from tests.support.cluster import PinotCluster
+from tests.support.needs import has
+from tests.support.wait import wait_for
+
+pytestmark = pytest.mark.cluster
+
+_DAY_MS = 86_400_000
+_AGES_DAYS = (1, 400, 800)
+_ROWS = 20
+
+_Change = Callable[[dict[str, Any], dict[str, Any]], None]
+"""Changes the documents of a table and of its schema."""
+
+
+def _schema(name: str) -> dict[str, Any]:
+    return {
+        "schemaName": name,
+        "dimensionFieldSpecs": [
+            {"name": "city", "dataType": "STRING"},
+            {"name": "words", "dataType": "STRING"},
+            {"name": "doc", "dataType": "JSON"},
+            {"name": "code", "dataType": "INT"},
+        ],
+        "metricFieldSpecs": [{"name": "n", "dataType": "LONG"}],
+        "dateTimeFieldSpecs": [
+            {"name": "ts", "dataType": "LONG", "format": "1:MILLISECONDS:EPOCH", "granularity": "1:DAYS"}
+        ],
+    }
+
+
+def _table(name: str) -> dict[str, Any]:
+    return {
+        "tableName": f"{name}_OFFLINE",
+        "tableType": "OFFLINE",
+        "segmentsConfig": {"replication": "1", "timeColumnName": "ts", "segmentPushType": "APPEND"},
+        "tenants": {"broker": "DefaultTenant", "server": "DefaultTenant"},
+        "tableIndexConfig": {"loadMode": "MMAP", "invertedIndexColumns": ["code"]},
+        "metadata": {},
+    }
+
+
+@dataclass
+class _Case:
+    """A kind of change.
+
+    Attributes:
+        name: What it is.
+        change: Makes it.
+        effect: What a plan has to say.
+        observed: What servers report, or queries answer, that shows whether it is in force.
+    """
+
+    name: str
+    change: _Change
+    effect: Effect
+    observed: Callable[[_Table], Any] | None = None
+
+
+@dataclass
+class _Table:
+    """The table under test."""
+
+    client: ControllerClient
+    store: PropertyStore
+    broker: BrokerClient
+    name: str
+    path: Path
+    config: dict[str, Any] = field(default_factory=dict)
+    schema: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def table(self) -> TableName:
+        return TableName(f"{self.name}_OFFLINE")
+
+    def applier(self) -> Applier:
+        documents = {
+            ObjectRef(Kind.SCHEMA, self.name): self.schema,
+            ObjectRef(Kind.TABLE, self.table): self.config,
+        }
+        write_folder(self.path, FolderSettings(owner=self.name), documents)
+        return Applier(self.client, self.store, read_folder(self.path), References({}, self.path))
+
+    def plan(self) -> Plan:
+        return self.applier().plan().plan
+
+    def write_alone(self) -> None:
+        """Write what is wanted, without the reload that belongs to it."""
+        planned = self.applier().plan()
+        writer = ObjectWriter(self.client, Inventory(self.store, self.name))
+        for step in planned.plan.steps:
+            if step.action is Action.UPDATE:
+                writer.write(planned.targets[step.ref])
+
+    def reload(self) -> None:
+        job = self.client.segments.reload(self.table)
+        self.client.segments.wait_reloaded(self.table, job, 120)
+
+    def columns(self) -> dict[str, dict[str, Any]]:
+        """What servers report of each column of each segment, and its indexes."""
+        path = f"/segments/{self.table}/metadata"
+        answer = self.client._transport.get_json(path, params={"type": "OFFLINE", "columns": "*"})
+        return {
+            name: {
+                "columns": {each["columnName"]: each for each in found["columns"]},
+                "indexes": found.get("indexes") or {},
+                "star_tree": found.get("star-tree-index") or [],
+            }
+            for name, found in answer.items()
+        }
+
+    def index(self, column: str, kind: str) -> set[str]:
+        """Whether segments have an index of a column."""
+        return {str((each["indexes"].get(column) or {}).get(kind)) for each in self.columns().values()}
+
+    def column(self, column: str, key: str) -> set[str]:
+        return {str((each["columns"].get(column) or {}).get(key)) for each in self.columns().values()}
+
+    def star_trees(self) -> set[int]:
+        return {len(each["star_tree"]) for each in self.columns().values()}
+
+    def query(self, sql: str) -> Any:
+        return self.broker.query(sql.format(table=self.name)).rows
+
+    def assignment(self) -> dict[str, list[str]]:
+        view = self.client.tables.external_view(self.table)
+        return {segment: sorted(states) for segment, states in view.items()}
+
+
+@pytest.fixture(scope="module")
+def segments(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three segments, whose rows are of three ages; of one server's tenant each."""
+    folder = tmp_path_factory.mktemp("segments")
+    now_ms = round(time.time() * 1000)
+    files = {}
+    for number, days in enumerate(_AGES_DAYS):
+        rows = [
+            {
+                "city": f"c{(row * 7) % _ROWS}",
+                "words": f"some word{row}",
+                "doc": json.dumps({"a": row}),
+                "code": row % 5,
+                "n": row,
+                "ts": now_ms - days * _DAY_MS,
+            }
+            for row in range(_ROWS)
+        ]
+        file = folder / f"s{number}.json"
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        files[f"s{number}"] = str(file)
+    order, tars = folder / "order.json", folder / "tars"
+    order.write_text(json.dumps({"table": _table("built"), "schema": _schema("built"), "files": files}))
+    tars.mkdir()
+    program = "tests.integration.controller_client.build_program"
+    done = subprocess.run(
+        [sys.executable, "-m", program, str(order), str(tars)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return [Path(json.loads(line)["tar"]) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+@pytest.fixture
+def table(pinot: PinotCluster, unique_table: str, segments: list[Path], tmp_path: Path) -> Iterator[_Table]:
+    with (
+        pinot.client() as client,
+        PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
+        pinot.broker() as broker,
+    ):
+        made = _Table(client, store, broker, unique_table, tmp_path)
+        made.config, made.schema = _table(unique_table), _schema(unique_table)
+        made.applier().apply(made.plan())
+        for tar in segments:
+            client.segments.upload_tar(made.table, tar)
+        client.segments.wait_online(made.table, [f"s{number}" for number in range(len(segments))], 60)
+        wait_for(lambda: _rows(made) == _ROWS * len(segments), "the broker to know the table")
+        yield made
+
+
+def _rows(table: _Table) -> int:
+    try:
+        found = table.query("select count(*) from {table}")
+    except QueryError:
+        return -1
+    return int(found[0][0]) if found else 0
+
+
+def _index(**lists: list[str]) -> _Change:
+    return lambda table, _schema: table["tableIndexConfig"].update(lists)
+
+
+def _set(*keys: str, value: Any) -> _Change:
+    def change(table: dict[str, Any], _schema: dict[str, Any]) -> None:
+        inner = table
+        for key in keys[:-1]:
+            inner = inner.setdefault(key, {})
+        inner[keys[-1]] = value
+
+    return change
+
+
+def _column(name: str, **fields: Any) -> _Change:
+    def change(_table: dict[str, Any], schema: dict[str, Any]) -> None:
+        for each in schema["dimensionFieldSpecs"]:
+            if each["name"] == name:
+                each.update(fields)
+                return
+        schema["dimensionFieldSpecs"].append({"name": name, **fields})
+
+    return change
+
+
+def _dropped(name: str) -> _Change:
+    def change(_table: dict[str, Any], schema: dict[str, Any]) -> None:
+        schema["dimensionFieldSpecs"] = [
+            each for each in schema["dimensionFieldSpecs"] if each["name"] != name
+        ]
+
+    return change
+
+
+def _both(*several: _Change) -> _Change:
+    def change(table: dict[str, Any], schema: dict[str, Any]) -> None:
+        for each in several:
+            each(table, schema)
+
+    return change
+
+
+_STAR_TREE = {"dimensionsSplitOrder": ["code"], "functionColumnPairs": ["SUM__n"], "maxLeafRecords": 1}
+_TEXT = {"name": "words", "encodingType": "RAW", "indexTypes": ["TEXT"]}
+_PARTITIONS = {"columnPartitionMap": {"code": {"functionName": "Modulo", "numPartitions": 3}}}
+
+
+def _in_force_after(encoding: bool) -> list[_Case]:
+    """The changes that the cluster takes, in an order in which each can be made after the others."""
+    return [
+        _Case(
+            "a column added",
+            _column("fresh", dataType="STRING", defaultNullValue="none"),
+            Effect.RELOAD,
+            lambda t: t.column("fresh", "columnName"),
+        ),
+        _Case(
+            "a column added that is computed from another",
+            _both(
+                _column("twice", dataType="LONG"),
+                _set(
+                    "ingestionConfig",
+                    value={"transformConfigs": [{"columnName": "twice", "transformFunction": "times(n, 2)"}]},
+                ),
+            ),
+            Effect.RELOAD,
+            lambda t: t.column("twice", "columnName"),
+        ),
+        _Case(
+            "an inverted index added",
+            _index(invertedIndexColumns=["code", "city"]),
+            Effect.RELOAD,
+            lambda t: t.index("city", "inverted-index"),
+        ),
+        _Case(
+            "an inverted index removed",
+            _index(invertedIndexColumns=["city"]),
+            Effect.RELOAD,
+            lambda t: t.index("code", "inverted-index"),
+        ),
+        _Case(
+            "a range index added",
+            _index(rangeIndexColumns=["code"]),
+            Effect.RELOAD,
+            lambda t: t.index("code", "range-index"),
+        ),
+        _Case(
+            "a bloom filter added",
+            _index(bloomFilterColumns=["city"]),
+            Effect.RELOAD,
+            lambda t: t.index("city", "bloom-filter"),
+        ),
+        _Case(
+            "a JSON index added",
+            _both(_index(jsonIndexColumns=["doc"])),
+            Effect.RELOAD,
+            lambda t: t.index("doc", "json-index"),
+        ),
+        _Case(
+            "a star-tree added, where servers may not make one",
+            _index(starTreeIndexConfigs=[_STAR_TREE]),  # type: ignore[list-item]
+            Effect.NEW_SEGMENTS,
+            _Table.star_trees,
+        ),
+        _Case(
+            "servers may make star-trees",
+            _both(
+                _set("tableIndexConfig", "enableDynamicStarTreeCreation", value=True),
+                _index(starTreeIndexConfigs=[{**_STAR_TREE, "maxLeafRecords": 2}]),  # type: ignore[list-item]
+            ),
+            Effect.RELOAD,
+            _Table.star_trees,
+        ),
+        _Case(
+            "a column without a dictionary",
+            _index(noDictionaryColumns=["n"]),
+            Effect.RELOAD if encoding else Effect.RE_INGEST,
+            lambda t: t.column("n", "hasDictionary"),
+        ),
+        _Case(
+            "another sorted column",
+            _index(sortedColumn=["city"]),
+            Effect.RE_INGEST,
+            lambda t: t.column("city", "sorted"),
+        ),
+        _Case(
+            "partitions",
+            _set("tableIndexConfig", "segmentPartitionConfig", value=_PARTITIONS),
+            Effect.RE_INGEST,
+            lambda t: t.column("code", "partitionFunction"),
+        ),
+        _Case(
+            "the transform of a column that there is",
+            _set(
+                "ingestionConfig",
+                value={"transformConfigs": [{"columnName": "twice", "transformFunction": "times(n, 3)"}]},
+            ),
+            Effect.RE_INGEST,
+            lambda t: t.query("select sum(twice) from {table}"),
+        ),
+        _Case(
+            "a time-out of queries",
+            _set("query", value={"timeoutMs": 20_000}),
+            Effect.NOTHING,
+            lambda t: t.query("select sum(n), count(*) from {table}"),
+        ),
+        _Case(
+            "a task",
+            _set("task", value={"taskTypeConfigsMap": {"MergeRollupTask": {"1day.mergeType": "concat"}}}),
+            Effect.NOTHING,
+            lambda t: t.query("select sum(n), count(*) from {table}"),
+        ),
+        _Case(
+            "a quota",
+            _set("quota", value={"storage": "10G"}),
+            Effect.NOTHING,
+            lambda t: t.query("select sum(n), count(*) from {table}"),
+        ),
+        _Case(
+            "a longer retention than any row is old",
+            _both(
+                _set("segmentsConfig", "retentionTimeUnit", value="DAYS"),
+                _set("segmentsConfig", "retentionTimeValue", value="900"),
+            ),
+            Effect.NOTHING,
+            lambda t: t.query("select sum(n), count(*) from {table}"),
+        ),
+    ]
+
+
+def test_the_plan_says_what_the_cluster_then_does(table: _Table) -> None:
+    encoding = has(Capability.RELOAD_ENCODING)
+    for case in _in_force_after(encoding):
+        case.change(table.config, table.schema)
+        plan = table.plan()
+        effects = {effect for step in plan.steps for effect in step.effects}
+        assert case.effect in effects, (case.name, plan.to_json())
+        assert effects <= {case.effect, Effect.RELOAD, Effect.NOTHING}, (case.name, plan.to_json())
+        reloads = [step for step in plan.steps if step.action is Action.RELOAD]
+        assert bool(reloads) == (case.effect is Effect.RELOAD), case.name
+        assert all(step.segments == 3 and step.size_bytes for step in reloads), case.name
+        assert case.observed is not None
+        before = case.observed(table)
+        table.write_alone()
+        assert case.observed(table) == before, f"{case.name}: in force without a reload"
+        table.reload()
+        after = case.observed(table)
+        assert (after != before) == (case.effect is Effect.RELOAD), f"{case.name}: {before} -> {after}"
+        assert table.plan().steps == (), case.name
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        pytest.param(_dropped("words"), "words", id="a column dropped"),
+        pytest.param(_column("code", dataType="STRING"), "dataType", id="another type"),
+        pytest.param(_column("code", singleValueField=False), "singleValueField", id="several values"),
+        pytest.param(
+            _set("tableIndexConfig", "invertedIndexColumns", value=["nowhere"]),
+            "nowhere",
+            id="an unknown column",
+        ),
+        pytest.param(_set("tenants", "server", value="Nobody"), "Nobody", id="an unknown tenant"),
+        pytest.param(_set("quota", value={"storage": "much"}), "much", id="a quota that is none"),
+    ],
+)
+def test_what_the_cluster_refuses_is_refused_by_the_plan(table: _Table, change: _Change, words: str) -> None:
+    kept = copy.deepcopy((table.config, table.schema))
+    change(table.config, table.schema)
+    plan = table.plan()
+    if not plan.refused:
+        # Not every check can be asked for: then the cluster refuses it, and nothing has changed.
+        with pytest.raises(RejectedError):
+            table.applier().apply(plan)
+    else:
+        assert words in str(plan.refused) or "this version refuses" in str(plan.refused)
+        with pytest.raises(RejectedError, match="would refuse"):
+            table.applier().apply(plan)
+        writer = ObjectWriter(table.client, Inventory(table.store, table.name))
+        planned = table.applier().plan()
+        for step in planned.plan.refused:
+            with pytest.raises(PinotPluginError):
+                writer.write(planned.targets[step.ref])
+    table.config, table.schema = kept
+    assert table.plan().steps == ()
+
+
+def test_another_default_is_refused_or_for_new_rows(table: _Table) -> None:
+    table.schema["dimensionFieldSpecs"][0]["defaultNullValue"] = "?"
+    plan = table.plan()
+    if has(Capability.SCHEMA_FIELDS_CHANGE):
+        before = table.query("select distinct city from {table} order by city limit 100")
+        assert plan.steps[0].effects == (Effect.RE_INGEST,)
+        table.applier().apply(plan)
+        table.reload()
+        assert table.query("select distinct city from {table} order by city limit 100") == before
+    else:
+        assert plan.steps[0].effects == (Effect.IMPOSSIBLE,)
+        with pytest.raises(RejectedError):
+            table.client.configs.update_schema(table.name, table.schema)
+
+
+def test_replication_and_a_tenant_take_a_rebalance(table: _Table) -> None:
+    before = table.assignment()
+    assert {len(servers) for servers in before.values()} == {1}
+    table.config["segmentsConfig"]["replication"] = "2"
+    plan = table.plan()
+    assert plan.steps[0].effects == (Effect.REBALANCE,)
+    assert plan.steps[0].segments == 3
+    assert f"pinotctl table rebalance {table.table}" in plan.steps[0].notes[0]
+    table.applier().apply(plan)
+    table.reload()
+    assert table.assignment() == before
+    _rebalance(table)
+    wait_for(lambda: {len(servers) for servers in table.assignment().values()} == {2}, "two replicas")
+
+
+def test_a_shorter_retention_deletes_what_the_plan_counts(table: _Table) -> None:
+    table.config["segmentsConfig"].update(retentionTimeUnit="DAYS", retentionTimeValue="600")
+    plan = table.plan()
+    assert plan.steps[0].effects == (Effect.DELETION,)
+    assert "deletes 1 segments" in str(plan.steps[0].fields)
+    table.applier().apply(plan)
+    table.client._transport.request("GET", "/periodictask/run", params={"taskname": "RetentionManager"})
+    wait_for(lambda: _rows(table) == _ROWS * 2, "the oldest segment to be gone")
+
+
+def _rebalance(table: _Table) -> None:
+    params = {"type": "OFFLINE", "dryRun": "false", "downtime": "false", "bestEfforts": "false"}
+    table.client._transport.request("POST", f"/tables/{table.name}/rebalance", params=params)
