@@ -2,8 +2,8 @@
 JVM.
 
 Reads ``[class name, ...]`` from stdin and prints ``{class: {field: type}}``, with the classes that these
-refer to. A type is ``{"kind": ...}`` (text, whole, number, truth, choice, list, map, object, other) with ``of`` (of
-a list's items and a map's values), ``class`` (of an object), ``choices`` and ``required``.
+refer to. A type is ``{"kind": ...}`` (text, whole, number, truth, choice, list, map, object, other)
+with ``of`` (of a list's items and a map's values), ``class`` (of an object), ``choices`` and ``required``.
 """
 
 from __future__ import annotations

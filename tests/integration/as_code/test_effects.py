@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,45 +20,15 @@ from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError, QueryError, RejectedError
 from controller_client.rest.capabilities import Capability
 from controller_client.zookeeper import PropertyStore
+from tests.integration.as_code.table_files import ROWS, segment_tars, table_documents
 from tests.support.cluster import PinotCluster
 from tests.support.needs import has
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster
 
-_DAY_MS = 86_400_000
-_AGES_DAYS = (1, 400, 800)
-_ROWS = 20
-
 _Change = Callable[[dict[str, Any], dict[str, Any]], None]
 """Changes the documents of a table and of its schema."""
-
-
-def _schema(name: str) -> dict[str, Any]:
-    return {
-        "schemaName": name,
-        "dimensionFieldSpecs": [
-            {"name": "city", "dataType": "STRING"},
-            {"name": "words", "dataType": "STRING"},
-            {"name": "doc", "dataType": "JSON"},
-            {"name": "code", "dataType": "INT"},
-        ],
-        "metricFieldSpecs": [{"name": "n", "dataType": "LONG"}],
-        "dateTimeFieldSpecs": [
-            {"name": "ts", "dataType": "LONG", "format": "1:MILLISECONDS:EPOCH", "granularity": "1:DAYS"}
-        ],
-    }
-
-
-def _table(name: str) -> dict[str, Any]:
-    return {
-        "tableName": f"{name}_OFFLINE",
-        "tableType": "OFFLINE",
-        "segmentsConfig": {"replication": "1", "timeColumnName": "ts", "segmentPushType": "APPEND"},
-        "tenants": {"broker": "DefaultTenant", "server": "DefaultTenant"},
-        "tableIndexConfig": {"loadMode": "MMAP", "invertedIndexColumns": ["code"]},
-        "metadata": {},
-    }
 
 
 @dataclass
@@ -154,34 +120,7 @@ class _Table:
 
 @pytest.fixture(scope="module")
 def segments(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Three segments, whose rows are of three ages; of one server's tenant each."""
-    folder = tmp_path_factory.mktemp("segments")
-    now_ms = round(time.time() * 1000)
-    files = {}
-    for number, days in enumerate(_AGES_DAYS):
-        rows = [
-            {
-                "city": f"c{(row * 7) % _ROWS}",
-                "words": f"some word{row}",
-                "doc": json.dumps({"a": row}),
-                "code": row % 5,
-                "n": row,
-                "ts": now_ms - days * _DAY_MS,
-            }
-            for row in range(_ROWS)
-        ]
-        file = folder / f"s{number}.json"
-        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        files[f"s{number}"] = str(file)
-    order, tars = folder / "order.json", folder / "tars"
-    order.write_text(json.dumps({"table": _table("built"), "schema": _schema("built"), "files": files}))
-    tars.mkdir()
-    program = "tests.integration.controller_client.build_program"
-    done = subprocess.run(
-        [sys.executable, "-m", program, str(order), str(tars)], capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    return [Path(json.loads(line)["tar"]) for line in done.stdout.splitlines() if line.startswith("{")]
+    return segment_tars(tmp_path_factory.mktemp("segments"))
 
 
 @pytest.fixture
@@ -192,12 +131,12 @@ def table(pinot: PinotCluster, unique_table: str, segments: list[Path], tmp_path
         pinot.broker() as broker,
     ):
         made = _Table(client, store, broker, unique_table, tmp_path)
-        made.config, made.schema = _table(unique_table), _schema(unique_table)
+        made.config, made.schema = table_documents(unique_table)
         made.applier().apply(made.plan())
         for tar in segments:
             client.segments.upload_tar(made.table, tar)
         client.segments.wait_online(made.table, [f"s{number}" for number in range(len(segments))], 60)
-        wait_for(lambda: _rows(made) == _ROWS * len(segments), "the broker to know the table")
+        wait_for(lambda: _rows(made) == ROWS * len(segments), "the broker to know the table")
         yield made
 
 
@@ -473,7 +412,7 @@ def test_a_shorter_retention_deletes_what_the_plan_counts(table: _Table) -> None
     assert "deletes 1 segments" in str(plan.steps[0].fields)
     table.applier().apply(plan)
     table.client._transport.request("GET", "/periodictask/run", params={"taskname": "RetentionManager"})
-    wait_for(lambda: _rows(table) == _ROWS * 2, "the oldest segment to be gone")
+    wait_for(lambda: _rows(table) == ROWS * 2, "the oldest segment to be gone")
 
 
 def _rebalance(table: _Table) -> None:

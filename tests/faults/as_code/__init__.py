@@ -1,0 +1,1 @@
+"""Applies that are killed, and that run at once."""

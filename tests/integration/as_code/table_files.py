@@ -1,0 +1,84 @@
+"""A small offline table with three segments, whose rows are of three ages."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+__all__ = ["AGES_DAYS", "ROWS", "segment_tars", "table_documents"]
+
+AGES_DAYS = (1, 400, 800)
+"""How old the rows of each segment are."""
+
+ROWS = 20
+"""Number of rows of a segment."""
+
+_DAY_MS = 86_400_000
+
+
+def table_documents(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the config and the schema of the table."""
+    return _table(name), _schema(name)
+
+
+def segment_tars(folder: Path) -> list[Path]:
+    """Build the segments ``s0``, ``s1``, ``s2``, in a child process; any table of these documents takes
+    them."""
+    now_ms = round(time.time() * 1000)
+    files = {}
+    for number, days in enumerate(AGES_DAYS):
+        rows = [
+            {
+                "city": f"c{(row * 7) % ROWS}",
+                "words": f"some word{row}",
+                "doc": json.dumps({"a": row}),
+                "code": row % 5,
+                "n": (row * 7) % ROWS,  # in no order: a sorted column keeps its dictionary
+                "ts": now_ms - days * _DAY_MS,
+            }
+            for row in range(ROWS)
+        ]
+        file = folder / f"s{number}.json"
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        files[f"s{number}"] = str(file)
+    config, schema = table_documents("built")
+    order, tars = folder / "order.json", folder / "tars"
+    order.write_text(json.dumps({"table": config, "schema": schema, "files": files}))
+    tars.mkdir()
+    program = "tests.integration.controller_client.build_program"
+    done = subprocess.run(
+        [sys.executable, "-m", program, str(order), str(tars)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return [Path(json.loads(line)["tar"]) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def _schema(name: str) -> dict[str, Any]:
+    return {
+        "schemaName": name,
+        "dimensionFieldSpecs": [
+            {"name": "city", "dataType": "STRING"},
+            {"name": "words", "dataType": "STRING"},
+            {"name": "doc", "dataType": "JSON"},
+            {"name": "code", "dataType": "INT"},
+        ],
+        "metricFieldSpecs": [{"name": "n", "dataType": "LONG"}],
+        "dateTimeFieldSpecs": [
+            {"name": "ts", "dataType": "LONG", "format": "1:MILLISECONDS:EPOCH", "granularity": "1:DAYS"}
+        ],
+    }
+
+
+def _table(name: str) -> dict[str, Any]:
+    return {
+        "tableName": f"{name}_OFFLINE",
+        "tableType": "OFFLINE",
+        "segmentsConfig": {"replication": "1", "timeColumnName": "ts", "segmentPushType": "APPEND"},
+        "tenants": {"broker": "DefaultTenant", "server": "DefaultTenant"},
+        "tableIndexConfig": {"loadMode": "MMAP", "invertedIndexColumns": ["code"]},
+        "metadata": {},
+    }
