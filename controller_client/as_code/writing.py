@@ -115,7 +115,7 @@ class ObjectWriter:
         different = [change.path for change in changes(wanted, found or {})]
         if different:
             raise AppliedError(
-                f"the {ref} was written, and the cluster has other values than the file for"
+                f"the {ref} was written, and the cluster has values other than the file's for"
                 f" {', '.join(different)}",
                 where=ref.key,
                 remedy="somebody changed it at the same moment, or the cluster sets them itself: run the diff,"

@@ -69,6 +69,18 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+_LINE_BREAKS = re.compile("[\r\x85\u2028\u2029]")
+
+
+def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    # PyYAML writes these as they are and reads a line's end.
+    style = '"' if _LINE_BREAKS.search(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
 def load_yaml(text: str, where: str) -> Any:
     """Read one YAML document.
 

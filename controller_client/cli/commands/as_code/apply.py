@@ -19,8 +19,8 @@ __all__ = ["apply"]
 
 
 @click.command(
-    help=f"{__doc__}\n\nThe plan is shown, and carried out after a question. Segments that need it are loaded "
-    "again, and it waits for that. It may be killed and run again: what is done is not done twice."
+    help=f"{__doc__}\n\nThe plan is shown, and carried out after a question. Segments that need it are "
+    "loaded again, and it waits for that. It may be killed and run again: what is done is not done twice."
 )
 @click.argument("source", metavar="DIR|PLAN", type=click.Path(exists=True, path_type=Path))
 @click.option(

@@ -18,8 +18,8 @@ __all__ = ["drift"]
 
 
 @click.command(
-    help=f"{__doc__}\n\nIt compares with what was applied last, not with the files: changes of files that are "
-    "not applied yet do not count. Secrets are not compared. Exit codes: 0 no drift, 4 drift."
+    help=f"{__doc__}\n\nIt compares with what was applied last, not with the files: changes of files that "
+    "are not applied yet do not count. Secrets are not compared. Exit codes: 0 no drift, 4 drift."
 )
 @folder_argument
 @output_option()

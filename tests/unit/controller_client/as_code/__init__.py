@@ -1,0 +1,1 @@
+"""The cluster as code, without a cluster."""

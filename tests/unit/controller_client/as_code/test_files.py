@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller_client.as_code.files import FolderSettings, read_folder, write_folder
+from controller_client.as_code.objects import Kind, ObjectRef
+from controller_client.errors import ConfigError
+
+_SCHEMA = ObjectRef(Kind.SCHEMA, "flights")
+_TABLE = ObjectRef(Kind.TABLE, "flights_OFFLINE")
+_DOCUMENTS: dict[ObjectRef, dict[str, Any]] = {
+    _SCHEMA: {"schemaName": "flights", "dimensionFieldSpecs": [{"dataType": "STRING", "name": "city"}]},
+    _TABLE: {"tableName": "flights_OFFLINE", "tableType": "OFFLINE", "query": {"timeoutMs": 5}},
+    ObjectRef(Kind.TENANT, "Default Tenant"): {"tenant": "Default Tenant", "brokers": ["Broker_x_1"]},
+    ObjectRef(Kind.INSTANCE, "Minion_x_2"): {"instance": "Minion_x_2", "tags": ["a"]},
+    ObjectRef(Kind.CONSUMPTION, "f_REALTIME"): {"table": "f_REALTIME", "paused": True},
+}
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_written_folder_is_read_back(tmp_path: Path, as_json: bool) -> None:
+    settings = FolderSettings(owner="us", unmanaged={Kind.TABLE: ("/task/*",)})
+    written = write_folder(tmp_path, settings, _DOCUMENTS, as_json=as_json)
+    assert len(written) == len(_DOCUMENTS) + 1
+    folder = read_folder(tmp_path)
+    assert folder.documents == _DOCUMENTS
+    assert folder.settings == settings
+    assert folder.settings.pointers(Kind.TABLE) == [("task", "*")]
+    assert write_folder(tmp_path, settings, _DOCUMENTS, as_json=as_json) == []
+
+
+def test_a_file_begins_with_what_it_is_about(tmp_path: Path) -> None:
+    write_folder(tmp_path, FolderSettings(), _DOCUMENTS)
+    assert (tmp_path / "tables/flights_OFFLINE.yaml").read_text() == (
+        "tableName: flights_OFFLINE\ntableType: OFFLINE\nquery:\n  timeoutMs: 5\n"
+    )
+
+
+def test_a_table_may_be_named_without_its_type(tmp_path: Path) -> None:
+    _write(tmp_path, "tables/any name.yml", "tableName: flights\ntableType: offline\n")
+    assert read_folder(tmp_path).documents[_TABLE]["tableName"] == "flights_OFFLINE"
+
+
+@pytest.mark.parametrize("name", ["..", "a/../b", "../../etc/passwd", "x\ny", ".hidden"])
+def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "folder"
+    ref = ObjectRef(Kind.SCHEMA, name)
+    write_folder(folder, FolderSettings(), {ref: {"schemaName": name}})
+    inside = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert all(folder in path.parents for path in inside)
+    assert len(inside) == 2
+    if "/" not in name:
+        assert read_folder(folder).documents == {ref: {"schemaName": name}}
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"tabels/x.yaml": "tableName: x"}, "did you mean tables"),
+        ({"x.yaml": "tableName: x"}, "in no folder of objects"),
+        ({"tables/x.yaml": "tableName: x\ntableType: BOTH"}, "tableType is 'BOTH'"),
+        ({"tables/x.yaml": "tableType: OFFLINE"}, "tableName is None"),
+        ({"tables/x.yaml": "tableName: x_REALTIME\ntableType: OFFLINE"}, "is a table of type REALTIME"),
+        ({"consumption/x.yaml": "table: x_OFFLINE\npaused: true"}, "consumes nothing"),
+        ({"schemas/x.yaml": "- a"}, "holds a list"),
+        ({"schemas/x.yaml": "\xff"}, "not UTF-8"),
+        (
+            {"schemas/x.yaml": "schemaName: x", "schemas/y.yaml": "schemaName: x"},
+            "two files are about the schema x",
+        ),
+        ({"cluster.yaml": "owner: 'a b'"}, "owner"),
+        ({"cluster.yaml": "format: 2"}, "reads format 1"),
+        ({"cluster.yaml": "ownr: x"}, "ownr"),
+        ({"cluster.yaml": "unmanaged:\n  tables: [task]"}, "no JSON pointer"),
+    ],
+)
+def test_what_is_wrong_with_a_folder_is_said_with_its_place(
+    tmp_path: Path, files: dict[str, str], words: str
+) -> None:
+    for name, text in files.items():
+        _write(tmp_path, name, text)
+    with pytest.raises(ConfigError) as caught:
+        read_folder(tmp_path)
+    assert words in str(caught.value)
+    assert next(iter(files)).rsplit("/", 1)[-1] in str(caught.value)
+
+
+def test_a_folder_without_settings_is_none(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no cluster\.yaml"):
+        read_folder(tmp_path)
+    with pytest.raises(ConfigError, match="no folder"):
+        read_folder(tmp_path / "none")
+
+
+def test_hidden_files_and_other_files_are_left_alone(tmp_path: Path) -> None:
+    _write(tmp_path, "README.md", "text")
+    _write(tmp_path, ".github/workflow.yaml", "a: 1")
+    _write(tmp_path, "tables/.draft.yaml", "a: 1")
+    assert read_folder(tmp_path).documents == {}
+
+
+def _write(folder: Path, name: str, text: str) -> None:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="latin-1" if "\xff" in text else "utf-8")
+    settings = folder / "cluster.yaml"
+    if not settings.exists():
+        settings.write_text("owner: us\n")

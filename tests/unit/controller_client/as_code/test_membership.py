@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.as_code.membership import (
+    instance_documents,
+    members,
+    tags_with_members,
+    tags_with_others,
+)
+from controller_client.as_code.objects import Kind, ObjectRef
+
+_TAGS = {
+    "Broker_h_1": ["DefaultTenant_BROKER"],
+    "Server_h_2": ["DefaultTenant_OFFLINE", "DefaultTenant_REALTIME", "rack7"],
+    "Server_h_3": ["Fast_OFFLINE"],
+    "Server_h_4": ["server_untagged"],
+    "Minion_h_5": ["minion_untagged"],
+}
+
+
+def test_each_tag_is_in_one_document() -> None:
+    assert instance_documents(_TAGS) == {
+        ObjectRef(Kind.TENANT, "DefaultTenant"): {
+            "tenant": "DefaultTenant",
+            "brokers": ["Broker_h_1"],
+            "offline_servers": ["Server_h_2"],
+            "realtime_servers": ["Server_h_2"],
+        },
+        ObjectRef(Kind.TENANT, "Fast"): {
+            "tenant": "Fast",
+            "brokers": [],
+            "offline_servers": ["Server_h_3"],
+            "realtime_servers": [],
+        },
+        ObjectRef(Kind.INSTANCE, "Server_h_2"): {"instance": "Server_h_2", "tags": ["rack7"]},
+        ObjectRef(Kind.INSTANCE, "Minion_h_5"): {"instance": "Minion_h_5", "tags": ["minion_untagged"]},
+    }
+
+
+def test_the_members_of_a_tenant_are_its_tags() -> None:
+    document = {"tenant": "T", "brokers": ["Broker_a_1"], "offline_servers": ["Server_b_2"]}
+    assert members(document) == {("Broker_a_1", "T_BROKER"), ("Server_b_2", "T_OFFLINE")}
+    assert members(None) == set()
+
+
+def test_an_instance_without_a_tenant_is_untagged() -> None:
+    assert tags_with_members("Server_h_2", ["T_OFFLINE"], [], ["T_OFFLINE"]) == ["server_untagged"]
+    assert tags_with_members("Server_h_2", ["server_untagged"], ["T_OFFLINE"], []) == ["T_OFFLINE"]
+    assert tags_with_members("Broker_h_1", ["rack7", "T_BROKER"], [], ["T_BROKER"]) == [
+        "rack7",
+        "broker_untagged",
+    ]
+    assert tags_with_others("Server_h_2", ["T_OFFLINE", "rack7"], ["rack8"]) == ["T_OFFLINE", "rack8"]
+    assert tags_with_others("Minion_h_5", ["a"], []) == []
+
+
+@given(
+    st.sets(st.sampled_from(["A_OFFLINE", "A_REALTIME", "B_OFFLINE"])), st.sets(st.sampled_from(["r1", "r2"]))
+)
+def test_tags_come_back_from_their_documents(of_tenants: set[str], others: set[str]) -> None:
+    documents = instance_documents({"Server_h_1": [*of_tenants, *others]})
+    tags: list[str] = []
+    for document in documents.values():
+        tags = tags_with_members(
+            "Server_h_1", tags, [tag for _, tag in members(document)] if "tenant" in document else [], []
+        )
+    instance = documents.get(ObjectRef(Kind.INSTANCE, "Server_h_1"))
+    tags = tags_with_others("Server_h_1", tags, instance["tags"] if instance else [])
+    assert set(tags) - {"server_untagged"} == of_tenants | others
+    assert ("server_untagged" in tags) == (not of_tenants)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.as_code.yaml_text import dump_yaml, load_json, load_yaml
+from controller_client.errors import ConfigError
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.text(), _VALUES, max_size=5))
+def test_what_is_written_is_read_back(document: dict[str, Any]) -> None:
+    text = dump_yaml(document)
+    assert load_yaml(text, "x") == document
+    assert yaml.safe_load(text) == document  # and other readers find the same
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["no", "yes", "on", "12:30", "2024-01-01", "0x1f", "1_000", "1e5", "~", "0o17", "007", "NO", "True"],
+)
+def test_what_only_yaml_1_1_takes_for_more_than_text_is_text(text: str) -> None:
+    assert load_yaml(f"a: {text}", "x") == {"a": text}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("12", 12), ("-1.5", -1.5), ("true", True), ("null", None), ("", None), ('"12"', "12")],
+)
+def test_values_of_json_are_read_as_in_json(text: str, value: Any) -> None:
+    assert load_yaml(f"a: {text}", "x") == {"a": value}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: 1\na: 2", "line 2, column 1"),
+        ("a: &x [1]\nb: *x", "alias"),
+        ("1: a", "no text"),
+        ("a: [1", "not valid YAML"),
+        ("a: !!python/object:os.system x", "not valid YAML"),
+        ("a: " + "[" * 500, "not valid YAML"),
+        ("a: 1\n---\nb: 2", "not valid YAML"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_its_place(text: str, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_yaml(text, "tables/x.yaml")
+    assert words in str(caught.value)
+    assert "tables/x.yaml" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": NaN}', "{", "[" * 100_000])
+def test_json_that_cannot_be_meant_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="not valid JSON"):
+        load_json(text, "x")
