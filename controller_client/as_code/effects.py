@@ -15,7 +15,7 @@ from enum import StrEnum
 from controller_client.as_code.fields import FieldChange, Pointer
 from controller_client.rest.capabilities import Capabilities, Capability
 
-__all__ = ["Effect", "FieldEffect", "table_effect"]
+__all__ = ["KNOWN_FIELDS", "Effect", "FieldEffect", "table_effect"]
 
 
 class Effect(StrEnum):
@@ -209,6 +209,13 @@ _TABLE_RULES: list[tuple[Pointer, FieldEffect]] = [
         "/segmentsConfig/schemaName",
     ),
 ]
+
+KNOWN_FIELDS = frozenset(
+    key
+    for pattern in [*(tuple(each.strip("/").split("/")) for each in _ENCODING), *dict(_TABLE_RULES)]
+    for key in pattern
+)
+"""Names of fields that a table config may have; more than any one version has, and not all of them."""
 
 _UNKNOWN = FieldEffect(Effect.UNKNOWN, "what this field does to data is not known here")
 

@@ -32,6 +32,8 @@ def instance_documents(tags: Mapping[str, Sequence[str]]) -> dict[ObjectRef, Doc
     tenants: dict[str, dict[str, list[str]]] = {}
     documents: dict[ObjectRef, Document] = {}
     for instance in sorted(tags):
+        if instance.startswith("Controller_"):
+            continue  # its tag is Helix' own
         others = []
         for tag in tags[instance]:
             tenant, part = _tenant_of(instance, tag)

@@ -59,7 +59,13 @@ class StepMaker:
         if target.ref.kind is Kind.CONSUMPTION:
             return self._consumption(target, refusal, key)
         if target.present is None:
-            return Step(action=Action.CREATE, object=target.ref.key, refusal=refusal, fingerprint=key)
+            new = tuple(
+                PlannedField(field=change.path, new=change.new, is_new=True)
+                for change in changes({}, shown_new)
+            )
+            return Step(
+                action=Action.CREATE, object=target.ref.key, fields=new, refusal=refusal, fingerprint=key
+            )
         fields = tuple(
             self._field(target, change, hide(target.present), shown_new)
             for change in changes(target.present, target.document)

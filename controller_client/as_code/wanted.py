@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller_client.as_code.effects import KNOWN_FIELDS
 from controller_client.as_code.fields import copy_fields, same, without_nulls
 from controller_client.as_code.files import Folder
 from controller_client.as_code.live import all_of
@@ -84,7 +86,14 @@ def read_targets(
         if ignored:
             faults.append(f"{folder.files.get(target.ref, target.ref.key)}: {_misspelt(target, ignored)}")
     if faults:
-        raise ConfigError(f"{len(faults)} files are wrong:\n  " + "\n  ".join(faults), where=str(folder.path))
+        unset = any("is not set" in fault for fault in faults)
+        raise ConfigError(
+            f"{len(faults)} of {len(targets) + len(faults)} files are wrong:\n  " + "\n  ".join(faults),
+            where=str(folder.path),
+            remedy="set the variables, or pass --keep-unset to leave what refers to them as it is"
+            if unset
+            else None,
+        )
     return [read[target.ref][0] if target.ref in read else target for target in targets]
 
 
@@ -172,9 +181,10 @@ def _names(document: Document, key: str) -> list[str]:
 
 
 def _misspelt(target: Target, ignored: tuple[str, ...]) -> str:
-    known = _keys(target.present or {}) | _keys(target.document)
+    known = _keys(target.present or {}) | _keys(target.document) | KNOWN_FIELDS
     hints = []
-    for field_ in ignored:
+    # Each value below an unknown field is named; the last name of a pointer that is no place in a list tells.
+    for field_ in dict.fromkeys(re.sub(r"(/[0-9]+)+$", "", each) for each in ignored):
         name = field_.rsplit("/", 1)[-1]
         hint = did_you_mean(name, known - {name}, otherwise="")
         hints.append(f"{field_} ({hint})" if hint else field_)

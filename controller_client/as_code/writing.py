@@ -118,7 +118,7 @@ class ObjectWriter:
                 f"the {ref} was written, and the cluster has values other than the file's for"
                 f" {', '.join(different)}",
                 where=ref.key,
-                remedy="somebody changed it at the same moment, or the cluster sets them itself: run the diff,"
+                remedy="somebody changed it at the same moment, or the cluster sets them: run the diff,"
                 " then write its values into the file, or name the fields in 'unmanaged' of cluster.yaml",
             )
 

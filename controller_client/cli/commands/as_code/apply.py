@@ -106,6 +106,7 @@ def apply(  # noqa: D103
             cli.out.progress("Applying", total=total or len(plan.steps), unit="steps")
         )
         report = applier.apply(plan)
+        shown.progress.update(done=report.done, total=report.done, text="Applied")
     record = {**report.plan.to_json(), "done": report.done, "changed": report.done > 0}
     cli.out.result(f"{report.done} steps of the plan {plan.id} are done.", record)
 
