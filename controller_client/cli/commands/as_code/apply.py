@@ -13,6 +13,7 @@ from controller_client.cli.commands.as_code.plan_view import show_plan
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.cli.output import Progress
+from controller_client.common.counted_text import counted_text
 from controller_client.errors import ConfigError
 
 __all__ = ["apply"]
@@ -108,13 +109,13 @@ def apply(  # noqa: D103
         report = applier.apply(plan)
         shown.progress.update(done=report.done, total=report.done, text="Applied")
     record = {**report.plan.to_json(), "done": report.done, "changed": report.done > 0}
-    cli.out.result(f"{report.done} steps of the plan {plan.id} are done.", record)
+    cli.out.result(f"Done: {counted_text(report.done, 'step')} of the plan {plan.id}.", record)
 
 
 def _question(plan: Plan) -> str:
     deleted = sum(step.action is Action.DELETE for step in plan.steps)
-    also = f", {deleted} of them deletes" if deleted else ""
-    return f"Apply these {len(plan.steps)} steps{also} at {plan.controller}?"
+    also = f", with {counted_text(deleted, 'delete')}," if deleted else ""
+    return f"Apply {counted_text(len(plan.steps), 'step')}{also} at {plan.controller}?"
 
 
 class _Shown:

@@ -10,6 +10,7 @@ from controller_client.as_code import export_cluster
 from controller_client.cli.commands.as_code.options import folder_argument
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import output_option
+from controller_client.common.counted_text import counted_text
 
 __all__ = ["export"]
 
@@ -33,6 +34,6 @@ def export(cli: CliContext, folder: Path, owner: str | None, tables: tuple[str, 
         for name, key in variables.items():
             cli.out.note(f"{key} refers to the variable {name}: set it before a diff or an apply.")
     cli.out.result(
-        f"{report.objects} objects are in {folder}; {len(written)} files are new or changed.",
+        f"{counted_text(report.objects, 'object')} in {folder}; {counted_text(len(written), 'file')} written.",
         {"folder": str(folder), "objects": report.objects, "written": written, "variables": variables},
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from controller_client.as_code import Action, Effect, Plan, PlannedField, Step
 from controller_client.cli.output import Output
+from controller_client.common.counted_text import counted_text
 
 __all__ = ["data_words", "show_plan"]
 
@@ -37,11 +38,10 @@ def show_plan(out: Output, plan: Plan) -> None:
     )
     out.note(f"Plan {plan.id} for {plan.controller}: {counted or 'no difference'}.")
     if plan.left_alone:
-        out.note(f"{len(plan.left_alone)} objects of the cluster have no file and are left alone.")
+        out.note(f"Left alone, as they have no file: {counted_text(len(plan.left_alone), 'object')}.")
     if plan.refused:
-        out.note(
-            f"The cluster would refuse {len(plan.refused)} of these steps, so nothing of it can be applied."
-        )
+        refused = counted_text(len(plan.refused), "step")
+        out.note(f"The cluster would refuse {refused}, so nothing of this plan can be applied.")
 
 
 def data_words(step: Step) -> str:
@@ -51,8 +51,12 @@ def data_words(step: Step) -> str:
         named = ["reload"]
     if not named:
         return "data: nothing"
+    if not step.segments and not {Effect.RESTART, Effect.NEW_SEGMENTS, Effect.IMPOSSIBLE} & {*step.effects}:
+        return "data: nothing, as there are no segments"
+    if step.action is not Action.RELOAD and not step.segments:
+        return f"data: {' and '.join(named)}"
     size = "" if step.size_bytes is None else f", {step.size_bytes / 1e6:.1f} MB on all servers"
-    return f"data: {' and '.join(named)} ({step.segments} segments{size})"
+    return f"data: {' and '.join(named)} ({counted_text(step.segments, 'segment')}{size})"
 
 
 def _step(step: Step) -> Iterator[str]:
