@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from controller_client.as_code.fields import changes, leaves
-from controller_client.as_code.files import SETTINGS_FILE, FolderSettings, read_folder, write_folder
+from controller_client.as_code.files import SETTINGS_FILE, Folder, FolderSettings, read_folder, write_folder
 from controller_client.as_code.live import read_cluster
 from controller_client.as_code.objects import Document, Kind, ObjectRef, sort_order
-from controller_client.as_code.references import has_reference, secret_references
+from controller_client.as_code.references import References, has_reference, secret_references
+from controller_client.as_code.wanted import read_targets
 from controller_client.errors import ConfigError
 from controller_client.rest.client import RestClient
 
@@ -42,7 +43,8 @@ def export_cluster(
 ) -> ExportReport:
     """Write a cluster's objects into a folder; each text that is a secret becomes a reference to a variable.
 
-    In a folder that has files already, references that are in them stay as they are.
+    In a folder that has files already, a file that says what the cluster has stays as it is, and in the others
+    the references stay.
 
     Args:
         client: Client of the controller.
@@ -58,6 +60,7 @@ def export_cluster(
     if tables:
         live = _only(live, set(tables))
     known: Mapping[ObjectRef, Document] = {}
+    as_it_is: set[ObjectRef] = set()
     settings = FolderSettings(owner=owner or "default")
     if (path / SETTINGS_FILE).is_file():
         folder = read_folder(path)
@@ -65,16 +68,29 @@ def export_cluster(
         _require_places(folder.files, live, as_json)
         if owner is not None and owner != settings.owner:
             raise ConfigError(f"the folder's owner is {settings.owner}", expected=owner, where=str(path))
+        as_it_is = _without_difference(client, folder, live)
     documents: dict[ObjectRef, Document] = {}
     variables: dict[str, ObjectRef] = {}
     for ref in sorted(live, key=sort_order):
+        if ref in as_it_is:
+            continue
         document, names = secret_references(ref, live[ref], variables)
         documents[ref] = _with_known(document, known.get(ref))
         variables.update(dict.fromkeys(names, ref))
     used = {text for document in documents.values() for _, text in leaves(document) if isinstance(text, str)}
     variables = {name: ref for name, ref in variables.items() if f"${{env:{name}}}" in used}
     written = write_folder(path, settings, documents, as_json=as_json)
-    return ExportReport(len(documents), tuple(written), variables)
+    return ExportReport(len(live), tuple(written), variables)
+
+
+def _without_difference(
+    client: RestClient, folder: Folder, live: Mapping[ObjectRef, Document]
+) -> set[ObjectRef]:
+    """Return the objects whose files say what the cluster has: these files stay as somebody wrote them."""
+    there = replace(folder, documents={ref: each for ref, each in folder.documents.items() if ref in live})
+    # Of references the export knows no values, and needs none.
+    targets = read_targets(client, there, live, References({}, folder.path), keep_unset=True)
+    return {target.ref for target in targets if not target.differs}
 
 
 def _only(live: Mapping[ObjectRef, Document], tables: set[str]) -> dict[ObjectRef, Document]:

@@ -13,6 +13,7 @@ from controller_client.as_code.fields import ABSENT
 from controller_client.cli.commands.as_code.options import DIFFERENCES, folder_argument
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import output_option
+from controller_client.common.counted_text import counted_text
 
 __all__ = ["drift"]
 
@@ -30,9 +31,8 @@ def drift(ctx: click.Context, cli: CliContext, folder: Path) -> None:  # noqa: D
     found = find_drift(cli.client(), cli.property_store(), read)
     rows = [row for each in found for row in _rows(each)]
     cli.out.table(("object", "field", "applied", "cluster", "plan"), rows)
-    cli.out.note(
-        f"{len(found)} objects of the owner {read.settings.owner} were changed since they were applied."
-    )
+    changed = counted_text(len(found), "object")
+    cli.out.note(f"Changed since the owner {read.settings.owner} applied: {changed}.")
     ctx.exit(DIFFERENCES if found else 0)
 
 

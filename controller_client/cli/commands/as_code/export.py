@@ -34,6 +34,6 @@ def export(cli: CliContext, folder: Path, owner: str | None, tables: tuple[str, 
         for name, key in variables.items():
             cli.out.note(f"{key} refers to the variable {name}: set it before a diff or an apply.")
     cli.out.result(
-        f"{counted_text(report.objects, 'object')} in {folder}; {counted_text(len(written), 'file')} written.",
+        f"{counted_text(report.objects, 'object')} in {folder}; written: {counted_text(len(written), 'file')}.",
         {"folder": str(folder), "objects": report.objects, "written": written, "variables": variables},
     )
