@@ -41,10 +41,10 @@ def export_cluster(
     tables: Collection[str] = (),
     as_json: bool = False,
 ) -> ExportReport:
-    """Write a cluster's objects into a folder; each text that is a secret becomes a reference to a variable.
+    """Write a cluster's objects into a folder; a secret becomes a reference to a variable.
 
-    In a folder that has files already, a file that says what the cluster has stays as it is, and in the others
-    the references stay.
+    In a folder that has files already, a file that says what the cluster has stays as it is, and in the
+    others the references stay.
 
     Args:
         client: Client of the controller.

@@ -33,7 +33,8 @@ def export(cli: CliContext, folder: Path, owner: str | None, tables: tuple[str, 
             cli.out.line(name)
         for name, key in variables.items():
             cli.out.note(f"{key} refers to the variable {name}: set it before a diff or an apply.")
+    files = counted_text(len(written), "file")
     cli.out.result(
-        f"{counted_text(report.objects, 'object')} in {folder}; written: {counted_text(len(written), 'file')}.",
+        f"{counted_text(report.objects, 'object')} in {folder}; written: {files}.",
         {"folder": str(folder), "objects": report.objects, "written": written, "variables": variables},
     )
