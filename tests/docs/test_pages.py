@@ -19,6 +19,7 @@ FIRST, CONSUMPTION, SERVERS = "docs/first-table.md", "docs/consumption.md", "doc
 # In this order, each with the pages whose cluster, tables or servers it uses.
 PAGES: dict[str, tuple[str, ...]] = {
     FIRST: (),
+    "docs/as-code.md": (FIRST,),
     CONSUMPTION: (FIRST,),
     "docs/segments.md": (FIRST,),
     "docs/file-ingestion.md": (FIRST,),
