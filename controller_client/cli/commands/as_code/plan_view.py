@@ -31,12 +31,15 @@ def show_plan(out: Output, plan: Plan) -> None:
     for step in plan.steps:
         for line in _step(step):
             out.line(line)
-    counted = ", ".join(
-        f"{count} to {action}"
-        for action in Action
-        if (count := sum(step.action is action for step in plan.steps))
-    )
-    out.note(f"Plan {plan.id} for {plan.controller}: {counted or 'no difference'}.")
+    if plan.has_changes:
+        counted = ", ".join(
+            f"{count} to {action}"
+            for action in Action
+            if (count := sum(step.action is action for step in plan.steps))
+        )
+        out.note(f"Plan {plan.id} for {plan.controller}: {counted}.")
+    else:
+        out.note(f"No difference: {plan.controller} is as the files say.")
     if plan.left_alone:
         out.note(f"Left alone, as they have no file: {counted_text(len(plan.left_alone), 'object')}.")
     if plan.refused:
@@ -46,7 +49,7 @@ def show_plan(out: Output, plan: Plan) -> None:
 
 def data_words(step: Step) -> str:
     """Return what a step does to data, e.g. ``reload of 12 segments (34.1 MB)``."""
-    named = [str(each).replace("_", " ") for each in step.effects if each is not Effect.NOTHING]
+    named = [_words(each) for each in step.effects if each is not Effect.NOTHING]
     if step.action is Action.RELOAD:
         named = ["reload"]
     if not named:
@@ -55,14 +58,19 @@ def data_words(step: Step) -> str:
         return "data: nothing, as there are no segments"
     if step.action is not Action.RELOAD and not step.segments:
         return f"data: {' and '.join(named)}"
-    size = "" if step.size_bytes is None else f", {step.size_bytes / 1e6:.1f} MB on all servers"
+    size = "" if step.size_bytes is None else f", {_size(step.size_bytes)} on all servers"
     return f"data: {' and '.join(named)} ({counted_text(step.segments, 'segment')}{size})"
 
 
 def _step(step: Step) -> Iterator[str]:
     yield f"{_SIGNS[step.action]} {step.action} {step.object}  [{data_words(step)}]"
+    said = ""
     for field in step.fields:
         yield from _field(field)
+        # The fields of a new column have one reason, which is said once.
+        if field.effect is not Effect.NOTHING and field.reason != said:
+            yield f"        {_words(field.effect)}: {field.reason}"
+            said = field.reason
     for note in step.notes:
         yield f"    note: {note}"
     if step.refusal:
@@ -76,8 +84,14 @@ def _field(field: PlannedField) -> Iterator[str]:
         yield f"    - {field.field}: {_value(field.old)}"
     else:
         yield f"    ~ {field.field}: {_value(field.old)} -> {_value(field.new)}"
-    if field.effect is not Effect.NOTHING:
-        yield f"        {str(field.effect).replace('_', ' ')}: {field.reason}"
+
+
+def _words(effect: Effect) -> str:
+    return "re-ingest" if effect is Effect.RE_INGEST else str(effect).replace("_", " ")
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:,.1f} MB" if size_bytes >= 100_000 else f"{size_bytes / 1e3:.1f} kB"
 
 
 def _value(value: Any) -> str:
