@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from controller_client.common.redaction import Redactor
 from controller_client.config import Secret
-from controller_client.errors import ConflictError, NotFoundError
+from controller_client.errors import ConflictError, NotFoundError, PinotPluginError
 from controller_client.rest.transport import Transport, path_of
 
 __all__ = ["Component", "Permission", "User", "UserRole", "UsersApi"]
@@ -126,7 +127,7 @@ class UsersApi:
                 where=self._transport.base_url,
                 remedy="change it by 'pinotctl user update'",
             )
-        self._transport.request("POST", "/users", json=user.to_json(password))
+        self._send("POST", "/users", user, password)
 
     def update(self, user: User, password: Secret | None = None) -> None:
         """Replace what a user may do, and the password.
@@ -146,9 +147,7 @@ class UsersApi:
             "component": user.component.value,
             "passwordChanged": "false" if password is None else "true",
         }
-        self._transport.request(
-            "PUT", path_of("users", user.name), params=params, json=user.to_json(password or kept)
-        )
+        self._send("PUT", path_of("users", user.name), user, password or kept, params)
 
     def delete(self, name: str, component: Component) -> None:
         """Delete a user.
@@ -159,6 +158,22 @@ class UsersApi:
         """
         self._document(name, component)
         self._transport.request("DELETE", path_of("users", name), params={"component": component.value})
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        user: User,
+        password: Secret,
+        params: Mapping[str, str | None] | None = None,
+    ) -> None:
+        try:
+            self._transport.request(method, path, params=params, json=user.to_json(password))
+        except PinotPluginError as error:
+            # What Pinot cannot read it may repeat. No cause: that has the same text.
+            error.message = Redactor([password.reveal()])(error.message)
+            error.args = (error.message,)
+            raise error from None
 
     def _documents(self) -> Mapping[str, Mapping[str, Any]]:
         answer = self._transport.get_json("/users") or {}
