@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName, TableType
 from controller_client.errors import NotFoundError
 from controller_client.rest.capabilities import Capability
@@ -63,18 +64,15 @@ class DropCheck:
 
     @property
     def obstacles(self) -> list[str]:
-        """Each as a sentence, with what to do about it; none when it can be dropped."""
-        found = [f"{self.name} is live: stop it first"] if self.live else []
+        """Each as a clause, with what to do about it; none when it can be dropped."""
+        found = ["it is live (stop it first)"] if self.live else []
         found += [
-            f"{self.name} has {count} segments of {table}: take its tags away and rebalance the table"
+            f"it has {counted_text(count, 'segment')} of {table} (take its tags away, rebalance the table)"
             for table, count in sorted(self.segments.items())
         ]
         if self.broker_of:
-            found.append(
-                f"{self.name} is a broker of {', '.join(self.broker_of)}: take its tags away by "
-                "'pinotctl instance tag'"
-            )
-        return found + [f"{self.name} is in the ideal state of {each}" for each in self.others]
+            found.append(f"it is a broker of {', '.join(self.broker_of)} (take its tags away)")
+        return found + [f"it is in the ideal state of {each}" for each in self.others]
 
 
 class InstancesApi:

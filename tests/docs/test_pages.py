@@ -20,6 +20,7 @@ FIRST, CONSUMPTION, SERVERS = "docs/first-table.md", "docs/consumption.md", "doc
 PAGES: dict[str, tuple[str, ...]] = {
     FIRST: (),
     CONSUMPTION: (FIRST,),
+    "docs/operations.md": (FIRST,),
     "docs/segments.md": (FIRST,),
     "docs/file-ingestion.md": (FIRST,),
     "docs/spark.md": (FIRST,),

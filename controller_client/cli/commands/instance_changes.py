@@ -150,15 +150,13 @@ def drop(cli: CliContext, name: str, dry_run: bool, yes: bool) -> None:
         "changed": False,
         "dry_run": dry_run,
     }
-    if check.obstacles:
-        for obstacle in check.obstacles:
-            cli.out.note(f"{obstacle}.")
-        if dry_run:
-            cli.out.result(f"{name} would not be dropped.", record)
-            return
+    if check.obstacles and not dry_run:
         raise ConflictError(
             f"{name} cannot be dropped: {'; '.join(check.obstacles)}", where=client.config.url
         )
+    if check.obstacles:
+        cli.out.result(f"{name} would not be dropped: {'; '.join(check.obstacles)}.", record)
+        return
     if dry_run:
         cli.out.result(f"{name} would be dropped: it is not live, and has nothing of any table.", record)
         return

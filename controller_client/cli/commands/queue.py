@@ -178,11 +178,12 @@ def _switch(
     def missing() -> str | None:
         state = client.tasks.queue_state(task_type)
         running = [name for name, each in client.tasks.states(task_type).items() if each == "IN_PROGRESS"]
+        progress.update(done=len(running))
         if state == wanted and not (wanted == "STOPPED" and running):
             return None
         return f"the queue is {state}, {counted_text(len(running), 'task')} running"
 
-    with cli.out.progress(f"Waiting for the queue of {task_type}"):
+    with cli.out.progress(f"Queue of {task_type}", unit="tasks run") as progress:
         wait_until(
             missing, what=f"the queue of {task_type}: {wanted}", timeout_s=timeout_s, clock=client.clock
         )

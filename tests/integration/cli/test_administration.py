@@ -106,7 +106,7 @@ def test_an_instance_is_dropped_when_nothing_is_on_it(
         "the broker to have the table",
     )
     refused = run("instance", "drop", live, "--yes", code=1)
-    assert f"{live} is live" in refused.stderr
+    assert f"{live} cannot be dropped: it is live" in refused.stderr
     assert f"{unique_table}_OFFLINE" in refused.stderr
     assert rows(run("instance", "drop", dead[1], "--dry-run", *JSON))["obstacles"] == []
     run("instance", "drop", dead[1], code=1, stdin="n\n")

@@ -113,9 +113,9 @@ def test_what_keeps_an_instance_is_found_table_by_table_before_1_0(make: Make) -
     server.answers = answers
     check = client.instances.drop_check("Server_h_1")
     assert (check.live, check.segments, check.broker_of) == (True, {"t_OFFLINE": 1}, ())
-    assert [text.split(":")[0] for text in check.obstacles] == [
-        "Server_h_1 is live",
-        "Server_h_1 has 1 segments of t_OFFLINE",
+    assert [text.split(" (")[0] for text in check.obstacles] == [
+        "it is live",
+        "it has 1 segment of t_OFFLINE",
     ]
     assert all(seen.method == "GET" for seen in server.requests)
 
