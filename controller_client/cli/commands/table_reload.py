@@ -77,35 +77,37 @@ def reload(
     if not wait:
         cli.out.result("See how far they are by 'pinotctl table reload-status JOB'.", record)
         return
-    loaded, left = _wait(cli, table, jobs, timeout_s)
-    if left:
+    loaded = _wait(cli, table, jobs, timeout_s)
+    ideal = client.tables.ideal_state(table)
+    consuming = sum(list((ideal.get(name) or {}).values()).count("CONSUMING") for name in names)
+    if consuming:
         cli.out.note(
-            f"{counted_text(left, 'replica')} of {table} are not loaded again: they consume, and get what is "
-            f"new with their next segment; 'pinotctl consumption reset {table}' begins it now."
+            f"{counted_text(consuming, 'replica')} of {table} consume, and stay as they began: they get what "
+            f"is new with their next segment; 'pinotctl consumption reset {table}' begins it now."
         )
     cli.out.result(
         f"{counted_text(loaded, 'replica')} of segments of {table} are loaded again.",
-        {**record, "reloaded": True, "replicas": loaded, "consuming_replicas": left},
+        {**record, "reloaded": True, "replicas": loaded, "consuming_replicas": consuming},
     )
 
 
-def _wait(cli: CliContext, table: TableName, jobs: Mapping[str, str], timeout_s: float) -> tuple[int, int]:
+def _wait(cli: CliContext, table: TableName, jobs: Mapping[str, str], timeout_s: float) -> int:
+    """Wait for jobs; return how many replicas are loaded again, without those that consume."""
     segments, clock = cli.client().segments, cli.client().clock
     end_s = clock.monotonic() + timeout_s
-    loaded = left = before = 0
+    before = last = 0
     with cli.out.progress(f"Reloading {table}", unit="replicas") as progress:
 
         def seen(done: int, wanted: int) -> None:
+            nonlocal last
+            last = wanted
             # Of several jobs the total is that of those which were asked so far.
             progress.update(done=before + done, total=before + wanted)
 
         for job in jobs.values():
-            left_s = max(0.0, end_s - clock.monotonic())
-            status = segments.wait_reloaded(table, job, left_s, seen=seen)
-            loaded += status.reloaded
-            left += status.total - status.reloaded
-            before = loaded
-    return loaded, left
+            segments.wait_reloaded(table, job, max(0.0, end_s - clock.monotonic()), seen=seen)
+            before += last
+    return before
 
 
 @click.command(name="reload-status")
