@@ -229,8 +229,8 @@ def test_running_queries(run: Run, numbers: Numbers, pinot: PinotCluster) -> Non
     run("schema", "create", numbers.schema_file)
     run("table", "create", numbers.table_file)
     run("segment", "upload", numbers.name, *numbers.tars)
-    # Each row has Java's regular expressions try 2 to the power of 24 ways: some two seconds.
-    text = f"concat('{'a' * 24}', cast(id as varchar), '')"
+    # Each row has Java's regular expressions try 2 to the power of 25 ways: some five seconds.
+    text = f"concat('{'a' * 25}', cast(id as varchar), '')"
     slow = f"regexp_replace({text}, '(a+)+\\1b', '')"
     sql = f"select max({slow}) from {numbers.name}"
     ended: list[BaseException] = []
@@ -251,7 +251,6 @@ def test_running_queries(run: Run, numbers: Numbers, pinot: PinotCluster) -> Non
             60,
         )
         assert query["broker"] == pinot.broker_url
-        assert "would be cancelled" in run("queries", "cancel", query["query"], "--dry-run").stderr
         assert rows(run("queries", "cancel", query["query"], *JSON))["sql"] == query["sql"]
     finally:
         thread.join(120)
