@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Protocol
@@ -172,12 +171,13 @@ class Applier:
         table = step.ref.table
         segments = self._client.segments
         if self._client.tables.ideal_state(table):
-            seen: Callable[[int, int], None] | None = None
-            if self._observer is not None:
-                observer = self._observer
-                seen = lambda done, total: observer.reloading(step, done, total)  # noqa: E731
+
+            def seen(done: int, total: int) -> None:
+                if self._observer is not None:
+                    self._observer.reloading(step, done, total)
+
             job = segments.reload(table)
-            segments.wait_reloaded(table, job, self._timeout_s, seen_now=seen)
+            segments.wait_reloaded(table, job, self._timeout_s, seen=seen)
         self._inventory.done(step.ref, RELOAD)
 
     def _record(self, ref: ObjectRef, planned: Planned) -> None:

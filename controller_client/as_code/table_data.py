@@ -50,12 +50,9 @@ def size_of(client: RestClient, table: TableName) -> DataSize:
     if not segments:
         return DataSize()
     try:
-        answer = client.tables.size(table)
+        return DataSize(segments, client.tables.size(table).reported_bytes)
     except PinotPluginError:
         return DataSize(segments, None)  # a server that does not answer; the plan is not about it
-    part = answer.get(f"{table.type.lower()}Segments") or {}
-    reported = part.get("reportedSizeInBytes")
-    return DataSize(segments, int(reported) if isinstance(reported, int) and reported >= 0 else None)
 
 
 def retention_ms(table: TableName, config: Document) -> int | None:

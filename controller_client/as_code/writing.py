@@ -63,7 +63,7 @@ class ObjectWriter:
 
     def assign_brokers(self, ref: ObjectRef) -> None:
         """Let the brokers of a table's tenant serve it; errors as of :meth:`write`."""
-        self._client.configs.assign_brokers(ref.table)
+        self._client.tables.rebuild_brokers(ref.name)
         self._inventory.done(ref, BROKERS)
 
     def delete(self, ref: ObjectRef) -> None:
@@ -171,7 +171,7 @@ class ObjectWriter:
                 remedy="leave it one, e.g. minion_untagged",
             )
         try:
-            self._client.instances.set_tags(instance, tags)
+            self._client.instances.set_tags(instance, tags, update_broker_resource=True)
         except OutcomeUnknownError:
             if set(self._client.instances.tags(instance)) != set(tags):
                 raise

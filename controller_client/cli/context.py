@@ -63,14 +63,20 @@ class CliContext:
 
     def controller_config(self) -> ControllerConfig:
         """Address and credentials of the controller."""
+        return _controller_config(self.settings)
+
+    def other_controller_config(self, url: str | None, profile: str | None) -> ControllerConfig:
+        """Address and credentials of a second cluster's controller.
+
+        Args:
+            url: Its address: without credentials, unless they are in it.
+            profile: The profile that has both, where no address is given.
+        """
         from controller_client.config import ControllerConfig
 
-        url = self.settings.value("controller")
-        if url is None:
-            raise ConfigError(
-                "no controller address is given", remedy="pass --controller or set PINOT_CONTROLLER_URL"
-            )
-        return ControllerConfig(url=url, auth=self._auth(), tls=self._tls())
+        if url is not None or profile is None:
+            return ControllerConfig(url=url or "", tls=_tls(self.settings))
+        return _controller_config(Settings.of_other_cluster(profile, self._env))
 
     def broker_config(self) -> BrokerConfig:
         """Addresses and credentials of the brokers; without ``--broker`` the controller names the brokers."""
@@ -82,7 +88,9 @@ class CliContext:
             raise NotFoundError(
                 "the cluster has no live broker", remedy="start a broker, or name one with --broker"
             )
-        return BrokerConfig(tuple(url.strip() for url in urls), auth=self._auth(), tls=self._tls())
+        return BrokerConfig(
+            tuple(url.strip() for url in urls), auth=_auth(self.settings), tls=_tls(self.settings)
+        )
 
     def client(self) -> ControllerClient:
         """The client of the controller's REST API."""
@@ -131,36 +139,49 @@ class CliContext:
         name = self.settings.value("cluster_name") or self.client().cluster.name()
         return self._open.enter_context(PropertyStore(address, name))
 
-    def _auth(self) -> BasicAuth | BearerToken | None:
-        from controller_client.config import BasicAuth, BearerToken, Secret
 
-        user, password, token = (self.settings[name] for name in ("user", "password", "token"))
-        # A token and a user may both be set, in places of different rank (a token on the command line, a
-        # user in the profile): the stronger place wins.
-        basic_rank = max(user.rank, password.rank)
-        if token.value is not None and token.rank >= basic_rank:
-            if token.rank == basic_rank:
-                raise ConfigError(
-                    "both a token and a user or password are given",
-                    expected="one of them",
-                    where=f"{token.source}; {(user if user.rank >= password.rank else password).source}",
-                )
-            return BearerToken(Secret(token.value))
-        if user.value is None and password.value is None:
-            return None
-        if user.value is None or password.value is None:
-            missing, there = ("user", "password") if user.value is None else ("password", "user")
-            setting = self.settings[missing].setting
+def _controller_config(settings: Settings) -> ControllerConfig:
+    from controller_client.config import ControllerConfig
+
+    url = settings.value("controller")
+    if url is None:
+        raise ConfigError(
+            "no controller address is given", remedy="pass --controller or set PINOT_CONTROLLER_URL"
+        )
+    return ControllerConfig(url=url, auth=_auth(settings), tls=_tls(settings))
+
+
+def _auth(settings: Settings) -> BasicAuth | BearerToken | None:
+    from controller_client.config import BasicAuth, BearerToken, Secret
+
+    user, password, token = (settings[name] for name in ("user", "password", "token"))
+    # A token and a user may both be set, in places of different rank (a token on the command line, a
+    # user in the profile): the stronger place wins.
+    basic_rank = max(user.rank, password.rank)
+    if token.value is not None and token.rank >= basic_rank:
+        if token.rank == basic_rank:
             raise ConfigError(
-                f"there is a {there} ({self.settings[there].source}) but no {missing}",
-                remedy=f"pass {setting.flag} or set {setting.env}",
+                "both a token and a user or password are given",
+                expected="one of them",
+                where=f"{token.source}; {(user if user.rank >= password.rank else password).source}",
             )
-        return BasicAuth(user.value, Secret(password.value))
+        return BearerToken(Secret(token.value))
+    if user.value is None and password.value is None:
+        return None
+    if user.value is None or password.value is None:
+        missing, there = ("user", "password") if user.value is None else ("password", "user")
+        setting = settings[missing].setting
+        raise ConfigError(
+            f"there is a {there} ({settings[there].source}) but no {missing}",
+            remedy=f"pass {setting.flag} or set {setting.env}",
+        )
+    return BasicAuth(user.value, Secret(password.value))
 
-    def _tls(self) -> Tls:
-        from controller_client.config import Tls
 
-        return Tls(ca_file=self.settings.value("ca_file"))
+def _tls(settings: Settings) -> Tls:
+    from controller_client.config import Tls
+
+    return Tls(ca_file=settings.value("ca_file"))
 
 
 pass_cli = click.make_pass_decorator(CliContext)

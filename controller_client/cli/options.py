@@ -12,7 +12,15 @@ from controller_client.cli.output import OutputFormat
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError
 
-__all__ = ["confirm", "dry_run_option", "output_option", "spark_conf", "spark_options", "yes_option"]
+__all__ = [
+    "confirm",
+    "dry_run_option",
+    "output_option",
+    "spark_conf",
+    "spark_options",
+    "wait_options",
+    "yes_option",
+]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -49,6 +57,29 @@ def dry_run_option(command: _Command) -> _Command:
 def yes_option(command: _Command) -> _Command:
     """Decorator that adds ``--yes``: parameter ``yes``, to be handed to :func:`confirm`."""
     return click.option("--yes", is_flag=True, help="Do not ask.")(command)
+
+
+def wait_options(what: str, timeout_s: float = 300.0) -> Callable[[_Command], _Command]:
+    """Decorator that adds ``--wait/--no-wait`` and ``--timeout``: parameters ``wait``, ``timeout_s``.
+
+    Args:
+        what: What is waited for, as the help has it behind "Wait until".
+        timeout_s: Seconds to wait by default.
+    """
+
+    def add(command: _Command) -> _Command:
+        timeout = click.option(
+            "--timeout",
+            "timeout_s",
+            type=click.FloatRange(min=0),
+            default=timeout_s,
+            show_default=True,
+            help="Seconds to wait.",
+        )
+        wait = click.option("--wait/--no-wait", default=True, show_default=True, help=f"Wait until {what}.")
+        return wait(timeout(command))
+
+    return add
 
 
 def spark_options(command: _Command) -> _Command:

@@ -20,6 +20,8 @@ __all__ = ["DEFAULT_CONTROLLER_URL", "SETTINGS", "Resolved", "Setting", "Setting
 
 DEFAULT_CONTROLLER_URL = "http://localhost:9000"
 
+_FILE_VARIABLES = ("PINOTCTL_CONFIG", "XDG_CONFIG_HOME")
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -152,6 +154,30 @@ class Settings(Mapping[str, Resolved]):
 
     def __len__(self) -> int:
         return len(self._resolved)
+
+    @classmethod
+    def of_other_cluster(cls, profile: str, env: Mapping[str, str] | None = None) -> Settings:
+        """Resolve the settings of a second cluster: those of a profile alone.
+
+        Flags and environment are about the first cluster, and so are the credentials in them.
+
+        Args:
+            profile: Name of the profile.
+            env: The environment; only where it says which file has the profiles counts.
+
+        Raises:
+            ConfigError: There is no such profile, or it names no controller; see also :class:`Settings`.
+        """
+        environment = os.environ if env is None else env
+        places = {name: environment[name] for name in _FILE_VARIABLES if environment.get(name)}
+        settings = cls({}, places, profile)
+        if not settings["controller"].rank:
+            raise ConfigError(
+                f"the profile {profile} names no controller",
+                expected="the other cluster's address as controller",
+                where=str(settings.profile_path),
+            )
+        return settings
 
     def value(self, name: str) -> str | None:
         """The value of one setting; a secret in the clear."""

@@ -46,7 +46,7 @@ def next_steps(audits: Sequence[TableAudit]) -> list[NextStep]:
             "A server answers queries from another version of a segment than the others; a repair of the "
             "store does not change that. Once the store has its copy, let the server load it."
         )
-        commands = tuple(f"pinotctl segment reload {table} {name}" for table, name in segments)
+        commands = tuple(f"pinotctl table reload {table} {name}" for table, name in segments)
         steps.append(NextStep(frozenset({Fault.REPLICA_CRC}), text, commands))
     if tables := _tables_with(audits, {Fault.FEW_COPIES}):
         text = (

@@ -61,6 +61,11 @@ class TableConfig(PinotModel):
         return self.segments_config.time_column_name
 
     @property
+    def tenants(self) -> dict[str, Any]:
+        """Its tenants: ``server`` and ``broker``, and others for single tiers or kinds of segments."""
+        return dict((self.model_extra or {}).get("tenants") or {})
+
+    @property
     def replicas(self) -> int:
         """On how many servers each partition of a REALTIME table is."""
         segments: dict[str, Any] = self.to_json().get("segmentsConfig") or {}
@@ -85,6 +90,14 @@ class TableConfig(PinotModel):
             return None
         configs = self.task.task_type_configs_map.get(task_type)
         return None if configs is None else dict(configs)
+
+    def with_tenants(self, *, server: str | None = None, broker: str | None = None) -> Self:
+        """Return a copy with other tenants; None leaves one as it is."""
+        given = {"server": server, "broker": broker}
+        changed = {role: name for role, name in given.items() if name is not None}
+        document = self.to_json()
+        document["tenants"] = {**(document.get("tenants") or {}), **changed}
+        return self.from_json(document)
 
     def with_task_config(self, task_type: str, configs: Mapping[str, str] | None) -> Self:
         """Return a copy with a task type's configs replaced, or taken out when they are None."""

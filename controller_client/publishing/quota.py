@@ -7,8 +7,7 @@ both. Pinot checks the quota push by push: it would refuse in the middle.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from controller_client.common.names import TableName
 from controller_client.errors import NotAppliedError
@@ -35,13 +34,14 @@ def check_quota(client: RestClient, table: TableName, segments: Iterable[StagedS
         return
     replicas = int(document.get("segmentsConfig", {}).get("replication") or 1)
     quota = per_replica * replicas
-    reported = client.tables.size(table).get("offlineSegments") or {}
-    details = reported.get("segments") or {}
+    size = client.tables.size(table)
+    # None where no server has reported: Pinot lets a push pass then.
+    estimated_bytes = {each.segment: each.estimated_bytes or 0 for each in size.segments}
     staged = list(segments)
     coming = sum(segment.segment_size_bytes for segment in staged) * replicas
     # One that is refreshed in place goes as its successor comes.
-    going = sum(_size(details.get(segment.name) or {}) for segment in staged)
-    there = _size(reported)
+    going = sum(estimated_bytes.get(segment.name, 0) for segment in staged)
+    there = size.estimated_bytes or 0
     if there - going + coming > quota:
         raise QuotaExceededError(
             f"the storage quota of {table} is {quota:,} bytes for {replicas} replicas: {there:,} are used"
@@ -50,11 +50,6 @@ def check_quota(client: RestClient, table: TableName, segments: Iterable[StagedS
             where=table,
             remedy="raise quota.storage in the table config, or make room with 'pinotctl task purge'",
         )
-
-
-def _size(document: Mapping[str, Any]) -> int:
-    # -1 where no server has reported: Pinot lets a push pass then.
-    return max(0, int(document.get("estimatedSizeInBytes", 0)))
 
 
 def parse_quota(text: str | None) -> int | None:

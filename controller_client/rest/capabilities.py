@@ -137,6 +137,11 @@ class Capability(StrEnum):
     RELOAD_ENCODING = "encoding a column anew at a reload"
     SCHEMA_FIELDS_CHANGE = "changing a column's attributes beside its type"
     UPSERT_CHANGE_REFUSED = "a refusal of changes that would break upsert or dedup"
+    REBALANCE_STATUS = "the status of a rebalance"
+    REBALANCE_CANCEL = "cancelling a rebalance"
+    REBALANCE_CHECKS = "checks before a rebalance"
+    DROP_CHECK = "a check whether an instance can be dropped"
+    STATES_BY_PUT = "setting the state of a table or an instance by PUT"
 
 
 # Read from the endpoints of each release's source tag.
@@ -151,6 +156,10 @@ SINCE: Mapping[Capability, PinotVersion] = {
     Capability.EMPTY_SEGMENTS_TO: PinotVersion(1, 0),
     Capability.ALL_SEGMENT_RECORDS: PinotVersion(1, 0),
     Capability.TASK_VALIDATION: PinotVersion(1, 0),
+    Capability.REBALANCE_STATUS: PinotVersion(1, 0),
+    Capability.DROP_CHECK: PinotVersion(1, 0),
+    Capability.STATES_BY_PUT: PinotVersion(1, 0),
+    Capability.REBALANCE_CANCEL: PinotVersion(1, 1),
     Capability.FORCE_COMMIT_SOME: PinotVersion(1, 1),
     Capability.DATABASES: PinotVersion(1, 2),
     Capability.LIVE_INSTANCES: PinotVersion(1, 2),
@@ -162,6 +171,7 @@ SINCE: Mapping[Capability, PinotVersion] = {
     Capability.FORCE_COMMIT_BATCHES: PinotVersion(1, 4),
     Capability.LOGICAL_TABLES: PinotVersion(1, 4),
     Capability.PAUSELESS_TABLES: PinotVersion(1, 4),
+    Capability.REBALANCE_CHECKS: PinotVersion(1, 4),
     Capability.ROW_SECURITY: PinotVersion(1, 4),
     Capability.SEVERAL_TOPICS: PinotVersion(1, 4),
     Capability.DRAIN_MINIONS: PinotVersion(1, 5),

@@ -9,16 +9,20 @@ import requests
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.closing import Closing
 from controller_client.config import ControllerConfig
+from controller_client.rest.brokers import BrokersApi
 from controller_client.rest.cluster import ClusterApi
 from controller_client.rest.configs import ConfigsApi
 from controller_client.rest.consumption import ConsumptionApi
-from controller_client.rest.instances import InstancesApi, TenantsApi
+from controller_client.rest.instances import InstancesApi
 from controller_client.rest.lineage import LineageApi
+from controller_client.rest.rebalance import RebalanceApi
 from controller_client.rest.schemas import SchemasApi
 from controller_client.rest.segments import SegmentsApi
 from controller_client.rest.tables import TablesApi
 from controller_client.rest.tasks import TasksApi
+from controller_client.rest.tenants import TenantsApi
 from controller_client.rest.transport import Transport
+from controller_client.rest.users import UsersApi
 
 __all__ = ["RestClient"]
 
@@ -50,12 +54,15 @@ class RestClient(Closing):
         self.schemas = SchemasApi(self._transport, self.cluster.capabilities)
         self.tables = TablesApi(self._transport, self.cluster.capabilities)
         self.configs = ConfigsApi(self._transport, self.cluster.capabilities)
-        self.instances = InstancesApi(self._transport, self.cluster.capabilities)
-        self.tenants = TenantsApi(self._transport)
+        self.instances = InstancesApi(self._transport, self.cluster, self.tables)
+        self.tenants = TenantsApi(self._transport, self.instances)
         self.segments = SegmentsApi(self._transport, self.tables, self.cluster.capabilities)
         self.lineage = LineageApi(self._transport, self.segments, self.cluster.capabilities)
         self.tasks = TasksApi(self._transport, self.cluster)
         self.consumption = ConsumptionApi(self._transport, self.cluster.capabilities)
+        self.rebalance = RebalanceApi(self._transport, self.tables, self.cluster.capabilities)
+        self.brokers = BrokersApi(config, self.cluster, self.clock)
+        self.users = UsersApi(self._transport)
 
     def close(self) -> None:
         """Close the connections."""

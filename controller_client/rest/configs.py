@@ -114,10 +114,6 @@ class ConfigsApi:
         """Replace a table's config; errors as of :meth:`.TablesApi.update`."""
         self._transport.request("PUT", path_of("tables", table), params=self._skip_tasks(), json=document)
 
-    def assign_brokers(self, table: TableName) -> None:
-        """Let the brokers of the table's tenant serve it, and no others; nothing changes where they do."""
-        self._transport.request("POST", path_of("tables", table, "rebuildBrokerResourceFromHelixTags"))
-
     def create_schema(self, document: Mapping[str, Any]) -> None:
         """Add a schema; errors as of :meth:`.SchemasApi.create`."""
         self._transport.request("POST", "/schemas", params={"override": "false"}, json=document)

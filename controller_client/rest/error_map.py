@@ -12,6 +12,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from controller_client.errors import (
+    AppliedError,
     AuthError,
     ConflictError,
     NotAppliedError,
@@ -19,6 +20,7 @@ from controller_client.errors import (
     OutcomeUnknownError,
     PinotPluginError,
     RejectedError,
+    UnsupportedError,
 )
 
 __all__ = ["OVERRIDES", "Override", "Verdict", "classify"]
@@ -93,7 +95,7 @@ _REPLACE = "/segments/[^/]+/"
 _UPLOAD = "/(v2/)?segments"
 _TASK = "/tasks/(task|subtask)/[^/]+/(state|config|debug)"
 _READ_LINEAGE = "read the table's lineage before anything else"
-_ANY_TABLE = "/tables(/[^/]+)?"
+_ANY_TABLE = "/tables(/[^/]+)?|/tableConfigs/validate"
 _OF_TABLE = "/(tables|segments)/(?P<table>[^/]+)(/.*)?"
 _LIST_TABLES = "see 'pinotctl table list'"
 _BY_COLUMN = "correct the config, or add the column to the schema first"
@@ -212,6 +214,28 @@ OVERRIDES: tuple[Override, ...] = (
     ),
     # The table is looked up after the tar was received, and answered as a bad request.
     _row("POST", _UPLOAD, 400, "Failed to find table", NotFoundError, "create the table first"),
+    # Written first, waited for then.
+    _row(
+        "POST PUT",
+        "/instances/(?P<instance>[^/]+)/state",
+        500,
+        "(?P<change>enable|disable) failed, timeout",
+        AppliedError,
+        "see whether it is live ('pinotctl instance list --live'), and what its segments do",
+        "the {change} of {instance} is done, but it is not live, or its segments have not followed yet",
+    ),
+    # Of brokers.
+    _row(
+        "GET DELETE",
+        "/queries|/query/[^/]+",
+        500,
+        "Query cancellation is not enabled on broker",
+        UnsupportedError,
+        "set pinot.broker.enable.query.cancellation=true in the brokers' configuration, and "
+        "pinot.query.scheduler.enable.query.cancellation=true in the servers' (since Pinot 0.12 "
+        "pinot.server.enable.query.cancellation), and start them again",
+        "the broker keeps no account of the queries that it runs, so it can neither list nor cancel them",
+    ),
     # 403 of an upload is a refused segment (time range, quota), not refused credentials. The first of these
     # is read from SegmentValidationUtils: Pinot's own builder makes no such segment.
     _row(

@@ -45,14 +45,20 @@ class ReloadStatus:
     """How far a reload is, counted in replicas of segments.
 
     Attributes:
-        total: All replicas of the table, consuming ones included.
+        total: All replicas of the table, or of the job's one segment, consuming ones included.
         reloaded: Those that servers have loaded since the reload was asked for.
         servers_failed: Servers that did not answer.
+        table: The table, with its type.
+        segment: The segment, where the job is of one.
+        submitted_ms: When it was asked for, epoch milliseconds.
     """
 
     total: int
     reloaded: int
     servers_failed: int
+    table: str | None = None
+    segment: str | None = None
+    submitted_ms: int | None = None
 
 
 def find_unloaded(

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from controller_client.common.names import TableName
 from controller_client.common.waiting import wait_until
-from controller_client.errors import AppliedError, ConfigError, WaitTimeoutError
+from controller_client.errors import ConfigError, WaitTimeoutError
 from controller_client.models import SegmentMetadata
-from controller_client.rest.capabilities import Capabilities, Capability
-from controller_client.rest.segment_states import ReloadStatus, Unloaded, find_unloaded, first_few
-from controller_client.rest.tables import TablesApi
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.capabilities import Capability
+from controller_client.rest.segment_reloads import SegmentReloads
+from controller_client.rest.segment_states import Unloaded, find_unloaded, first_few
+from controller_client.rest.transport import path_of
 
 __all__ = ["SegmentsApi"]
 
 _LONGEST_REASON = 300
 _ERROR_GRACE_S = 10.0
 _PUSH_TIMEOUT_S = 600.0
-_RELOAD_JOB = re.compile(r'"reloadJobId"\s*:\s*"([^"]+)"')
 
 
-class SegmentsApi:
+class SegmentsApi(SegmentReloads):
     """Resource group ``/segments``, of one table each (name with type)."""
-
-    def __init__(
-        self, transport: Transport, tables: TablesApi, capabilities: Callable[[], Capabilities]
-    ) -> None:
-        self._transport = transport
-        self._tables = tables
-        self._capabilities = capabilities
 
     def list(self, table: str, exclude_replaced: bool = True) -> list[str]:
         """Return the names of a table's segments.
@@ -158,24 +149,6 @@ class SegmentsApi:
         with path.open("wb") as target:
             return self._transport.download(path_of("segments", raw, segment), target)
 
-    def reload_segment(self, table: str, segment: str, *, download: bool = False) -> None:
-        """Ask the servers that have a segment to load it again; returns before they have.
-
-        Args:
-            table: Table.
-            segment: Segment.
-            download: Fetch it from the deep store, even where the check sum is right already.
-
-        Raises:
-            NotFoundError: There is no such segment, or no server has it.
-            OutcomeUnknownError: The reply was lost; the same again does no harm.
-        """
-        self._transport.request(
-            "POST",
-            path_of("segments", table, segment, "reload"),
-            params={"forceDownload": str(download).lower()},
-        )
-
     def wait_online(self, table: str, names: Iterable[str], timeout_s: float) -> None:
         """Wait until each segment is where, and in the state that, the ideal state demands.
 
@@ -297,93 +270,6 @@ class SegmentsApi:
             return set(self.list(table, exclude_replaced=False))  # which comes from there
         path = path_of("segments", table, "zkmetadata")
         return set(self._transport.get_json(path, params={"type": TableName(table).type}))
-
-    def reload(self, table: str) -> str:
-        """Let servers load the committed segments again, each in the place of the old one.
-
-        They get what schema and table config have now: new columns with their default values, new indexes.
-        A consuming segment stays as it began.
-
-        Returns:
-            The job's id, for :meth:`wait_reloaded`.
-
-        Raises:
-            NotFoundError: There is no such table.
-            OutcomeUnknownError: The reply was lost; it may be made again.
-            AppliedError: It was asked for, but the answer names no job.
-        """
-        response = self._transport.request("POST", path_of("segments", table, "reload"))
-        text = str((self._transport.json_of(response) or {}).get("status", ""))
-        job = _RELOAD_JOB.search(text)
-        if job is None:
-            raise AppliedError(
-                f"the reload of {table} was requested, but the answer does not name a job: "
-                f"{self._transport.clean(text)[:200]!r}",
-                where=table,
-                remedy="see the servers' logs for how far it is",
-            )
-        return job[1]
-
-    def reload_status(self, job_id: str) -> ReloadStatus:
-        """Return how far a reload is; asks all servers of the table.
-
-        Raises:
-            NotFoundError: The controller knows no such job.
-            UnsupportedError: The version does not report it.
-        """
-        self._capabilities().require(Capability.RELOAD_STATUS)
-        answer = self._transport.get_json(path_of("segments", "segmentReloadStatus", job_id)) or {}
-        return ReloadStatus(
-            total=int(answer.get("totalSegmentCount", 0)),
-            reloaded=int(answer.get("successCount", 0)),
-            servers_failed=int(answer.get("totalServerCallsFailed", 0)),
-        )
-
-    def wait_reloaded(
-        self,
-        table: str,
-        job_id: str,
-        timeout_s: float,
-        *,
-        seen_now: Callable[[int, int], None] | None = None,
-    ) -> ReloadStatus:
-        """Wait until each server has loaded its committed segments again.
-
-        Args:
-            table: Table.
-            job_id: What :meth:`reload` returned.
-            timeout_s: Seconds until the last check.
-            seen_now: Called after each check, in this thread, with the number of replicas of segments that
-                are reloaded and that of all.
-
-        Returns:
-            What was seen last; what is not reloaded consumes.
-
-        Raises:
-            WaitTimeoutError: The error gives how many are not reloaded yet, or that servers do not answer.
-        """
-        seen = ReloadStatus(0, 0, 0)
-
-        def missing() -> str | None:
-            nonlocal seen
-            ideal = self._tables.ideal_state(table)
-            replicas = [state for states in ideal.values() for state in states.values()]
-            seen = self.reload_status(job_id)
-            wanted = replicas.count("ONLINE")
-            if seen_now is not None:
-                seen_now(min(seen.reloaded, wanted), wanted)
-            if seen.servers_failed:
-                return f"{seen.servers_failed} servers do not answer"
-            return None if seen.reloaded >= wanted else f"{seen.reloaded} of {wanted} replicas are reloaded"
-
-        wait_until(
-            missing,
-            what=f"the segments of {table} to be loaded again",
-            timeout_s=timeout_s,
-            clock=self._transport.clock,
-            remedy="see the servers' logs; a server whose clock is behind the controller's is never counted",
-        )
-        return seen
 
     def _push(self, table: str, tar_path: Path, headers: dict[str, str], allow_refresh: bool) -> None:
         with tar_path.open("rb") as tar:

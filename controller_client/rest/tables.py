@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
@@ -12,6 +13,7 @@ from controller_client.models import Schema, TableConfig
 from controller_client.rest.capabilities import Capabilities, Capability
 from controller_client.rest.databases import list_everywhere
 from controller_client.rest.segment_states import SegmentStates
+from controller_client.rest.table_size import TableSize
 from controller_client.rest.transport import Transport, path_of
 
 __all__ = ["SegmentStates", "TablesApi"]
@@ -127,22 +129,43 @@ class TablesApi:
             "POST", "/tables", params=self._skip(skip_task_validation), json=config.to_json()
         )
 
-    def validate(self, schema: Schema, config: TableConfig) -> None:
-        """Have Pinot look at a schema and the table that is to have it; nothing is written.
+    def validate(
+        self, schema: Schema | None, config: TableConfig, *, skip_task_validation: bool = False
+    ) -> tuple[str, ...]:
+        """Have Pinot look at a table, and at a schema that it is to have; nothing is written.
 
         Args:
-            schema: Of the table's raw name: of another one Pinot does not take both together.
+            schema: Of the table's raw name: of another one Pinot does not take both together. None: the
+                table's schema is in the cluster.
             config: The table's.
+            skip_task_validation: As of :meth:`create`.
+
+        Returns:
+            Parts of the documents that Pinot does not know and would ignore, e.g.
+            ``tableIndexConfig.invertedColumns``.
 
         Raises:
             RejectedError: Pinot finds one of them wrong.
+            NotFoundError: There is no such schema in the cluster.
         """
-        document = {
-            "tableName": config.raw_name,
-            "schema": schema.to_json(),
-            config.table_type.lower(): config.to_json(),
-        }
-        self._transport.request("POST", "/tableConfigs/validate", json=document, read_only=True)
+        path, document = "/tables/validate", config.to_json()
+        if schema is not None:
+            path = "/tableConfigs/validate"
+            document = {
+                "tableName": config.raw_name,
+                "schema": schema.to_json(),
+                config.table_type.lower(): document,
+            }
+        response = self._transport.request(
+            "POST", path, params=self._skip(skip_task_validation), json=document, read_only=True
+        )
+        answer: Mapping[str, Any] = self._transport.json_of(response) or {}
+        # Pointers to single values, in the document that was sent: "/offline/tableIndexConfig/odd/0".
+        pointers = (
+            re.sub(r"^/(offline|realtime)(?=/)|(/\d+)+$", "", pointer)
+            for pointer in answer.get("unrecognizedProperties") or ()
+        )
+        return tuple(sorted({pointer.lstrip("/").replace("/", ".") for pointer in pointers}))
 
     def update(self, config: TableConfig, *, skip_task_validation: bool = False) -> None:
         """Replace a table's config; arguments and errors as of :meth:`create`.
@@ -189,16 +212,87 @@ class TablesApi:
             self.ideal_state(table)
             return {}
 
-    def size(self, table: str) -> Mapping[str, Any]:
-        """Return Pinot's answer about the table's size in bytes, by segment and server.
+    def size(self, table: str) -> TableSize:
+        """Return the size of a table on its servers' disks, by segment and server.
 
         Raises:
             NotFoundError: There is no such table.
         """
-        document: Mapping[str, Any] = self._transport.get_json(
-            path_of("tables", table, "size"), params={"detailed": "true"}
+        name = TableName(table)
+        document = self._transport.get_json(
+            path_of("tables", name.raw, "size"), params={"detailed": "true", "verbose": "true"}
         )
-        return document
+        return TableSize.from_json(table, document or {}, self.ideal_state(table))
+
+    def enabled(self, table: str) -> bool:
+        """Return whether a table is on: one that is off has segments in no server's memory.
+
+        Raises:
+            NotFoundError: There is no such table.
+        """
+        name = TableName(table)
+        answer = self._transport.get_json(
+            path_of("tables", name.raw, "state"), params={"type": name.type.lower()}
+        )
+        return bool(answer["state"] == "enabled")
+
+    def set_enabled(self, table: str, enabled: bool) -> None:
+        """Turn a table on, or off: servers drop its segments then, and queries find none of it.
+
+        Raises:
+            NotFoundError: There is no such table.
+            OutcomeUnknownError: The reply was lost; the same again does no harm.
+        """
+        name = TableName(table)
+        params = {"type": name.type.lower(), "state": "enable" if enabled else "disable"}
+        if self._capabilities().has(Capability.STATES_BY_PUT):
+            self._transport.request("PUT", path_of("tables", name.raw, "state"), params=params)
+            return
+        self.ideal_state(table)  # of an unknown table Pinot 0.11 answers 500
+        self._transport.request("GET", path_of("tables", name.raw), params=params, read_only=False)
+
+    def rebuild_brokers(self, table: str) -> str:
+        """Have the brokers of the table's tenant serve it: those that are tagged now, and no others.
+
+        Returns:
+            What Pinot says of it.
+
+        Raises:
+            NotFoundError: There is no such table.
+            OutcomeUnknownError: The reply was lost; the same again does no harm.
+        """
+        path = path_of("tables", TableName(table), "rebuildBrokerResourceFromHelixTags")
+        answer = self._transport.json_of(self._transport.request("POST", path)) or {}
+        return str(answer.get("status", ""))
+
+    def set_tenants(self, table: str, *, server: str | None = None, broker: str | None = None) -> TableConfig:
+        """Move a table to other tenants; segments stay where they are until it is rebalanced.
+
+        Pinot has no compare-and-set for table configs, so the config is read back afterwards.
+
+        Args:
+            table: Table.
+            server: Tenant of its servers; None: as it is.
+            broker: Tenant of its brokers; None: as it is. Brokers follow at once.
+
+        Returns:
+            The config that the table has now.
+
+        Raises:
+            NotFoundError: There is no such table.
+            RejectedError: Pinot finds no such tenant.
+            ConflictError: Somebody else wrote the table's config at the same time.
+        """
+        changed = self.get(table).with_tenants(server=server, broker=broker)
+        self.update(changed, skip_task_validation=True)
+        found = self.get(table)
+        if found.tenants != changed.tenants:
+            raise ConflictError(
+                f"the tenants of {table} were changed by somebody else meanwhile",
+                where=table,
+                remedy="read the table's config and set them again",
+            )
+        return found
 
     def task_config(self, table: str, task_type: str) -> dict[str, str] | None:
         """Return the configs of a task type; None when the table has none of it."""

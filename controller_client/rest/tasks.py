@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from controller_client.errors import NotFoundError
 from controller_client.rest.cluster import ClusterApi
 from controller_client.rest.transport import Transport, path_of
 
-__all__ = ["TasksApi"]
+__all__ = ["ScheduledTasks", "TasksApi"]
+
+
+@dataclass(frozen=True)
+class ScheduledTasks:
+    """What the controller made when it was asked for tasks.
+
+    Attributes:
+        tasks: Task type -> names of its new tasks; none where nothing was to be done.
+        errors: Why tasks were not made (Pinot 1.x).
+    """
+
+    tasks: Mapping[str, tuple[str, ...]]
+    errors: tuple[str, ...] = ()
 
 
 class TasksApi:
@@ -135,6 +149,51 @@ class TasksApi:
     def resume(self, task_type: str) -> None:
         """Let a stopped queue go on."""
         self._transport.request("PUT", path_of("tasks", task_type, "resume"))
+
+    def delete_queue(self, task_type: str, *, force: bool = False) -> None:
+        """Delete a type's queue with all of its tasks; it comes again with the next task.
+
+        Args:
+            task_type: The type.
+            force: Also while Helix works on it: its traces in ZooKeeper are removed at once.
+
+        Raises:
+            RejectedError: The queue is not stopped.
+            OutcomeUnknownError: The reply was lost.
+        """
+        self._transport.request(
+            "DELETE", path_of("tasks", task_type), params={"forceDelete": str(force).lower()}
+        )
+
+    def schedule(self, task_type: str | None = None, table: str | None = None) -> ScheduledTasks:
+        """Have the controller make tasks now, as it does at the times of their schedules.
+
+        It knows none of the types that only Python-hosted minions run.
+
+        Args:
+            task_type: Of this type; None: of all.
+            table: Of this table (with type); None: of all.
+
+        Raises:
+            OutcomeUnknownError: The reply was lost; the same again may make tasks twice.
+        """
+        response = self._transport.request(
+            "POST", "/tasks/schedule", params={"taskType": task_type, "tableName": table}
+        )
+        answer: dict[str, str | None] = dict(self._transport.json_of(response) or {})
+        # Pinot 1.x has its errors beside the types.
+        errors = tuple(
+            text for key in ("generationErrors", "schedulingErrors") if (text := answer.pop(key, ""))
+        )
+        names = {key: tuple((value or "").split(",")) if value else () for key, value in answer.items()}
+        return ScheduledTasks(names, errors)
+
+    def debug_type(self, task_type: str) -> Mapping[str, Mapping[str, Any]]:
+        """Return the tasks of a type as :meth:`debug` has one; none for a type without a queue."""
+        answer: Mapping[str, Mapping[str, Any]] | None = self._transport.get_json(
+            path_of("tasks", task_type, "debug"), params={"verbosity": "1"}
+        )
+        return answer or {}
 
     def delete(self, task_name: str, *, force: bool = False) -> None:
         """Delete one task; a running one only by force."""

@@ -126,6 +126,7 @@ class Transport:
         *,
         params: Mapping[str, str | None] | None = None,
         json: object = None,
+        text: str | None = None,
         file: tuple[str, IO[bytes]] | None = None,
         headers: Mapping[str, str] | None = None,
         read_only: bool | None = None,
@@ -139,6 +140,7 @@ class Transport:
             path: Path, quoted, with a leading slash.
             params: Query; entries with None are left out.
             json: Body.
+            text: Body, as plain text.
             file: Name and open file, sent as a multipart form's field ``file`` from its current place.
             headers: Besides ``Accept: application/json``.
             read_only: Whether the call can change nothing and may be repeated; default: GETs.
@@ -152,8 +154,10 @@ class Transport:
         start = file[1].tell() if file else 0
 
         def attempt() -> requests.Response:
-            body: FilePart | None = None
+            body: FilePart | bytes | None = None
             extra = dict(headers or {})
+            if text is not None:
+                body, extra["Content-Type"] = text.encode(), "text/plain"
             if file is not None:
                 # A repeated upload (of which nothing was sent) starts from the same place again.
                 file[1].seek(start)

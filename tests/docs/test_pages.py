@@ -21,6 +21,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     FIRST: (),
     "docs/as-code.md": (FIRST,),
     CONSUMPTION: (FIRST,),
+    "docs/operations.md": (FIRST,),
     "docs/segments.md": (FIRST,),
     "docs/file-ingestion.md": (FIRST,),
     "docs/spark.md": (FIRST,),

@@ -1,13 +1,12 @@
-"""List and show the instances of the cluster: controllers, brokers, servers, minions."""
+"""List, show, tag, enable, disable and drop instances: controllers, brokers, servers, minions."""
 
 from __future__ import annotations
 
 import click
 
+from controller_client.cli.commands.instance_changes import INSTANCE_CHANGES, known_instance
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import output_option
-from controller_client.common.nearest import did_you_mean
-from controller_client.errors import NotFoundError
 
 __all__ = ["instance"]
 
@@ -27,7 +26,7 @@ def list_(cli: CliContext, live: bool) -> None:
     columns = ["instance", "host", "port", "enabled", "tags"]
     rows = [[each.name, each.host, each.port, each.enabled, list(each.tags)] for each in instances]
     if live:
-        connected = _live_instances(cli)
+        connected = set(cli.client().instances.live())
         columns.append("live")
         rows = [[*row, row[0] in connected] for row in rows]
     cli.out.table(columns, rows)
@@ -39,17 +38,8 @@ def list_(cli: CliContext, live: bool) -> None:
 @pass_cli
 def show(cli: CliContext, name: str) -> None:
     """Show one instance as Pinot describes it."""
-    try:
-        cli.out.record(cli.client().instances.get(name).details)
-    except NotFoundError as error:
-        known = cli.client().instances.list()
-        error.remedy = did_you_mean(name, known, otherwise="see 'pinotctl instance list'")
-        raise
+    cli.out.record(known_instance(cli, name).details)
 
 
-def _live_instances(cli: CliContext) -> set[str]:
-    from controller_client.rest.capabilities import Capability
-
-    if cli.client().cluster.capabilities().has(Capability.LIVE_INSTANCES):
-        return set(cli.client().instances.live())
-    return set(cli.property_store().live_instances())
+for _command in INSTANCE_CHANGES:
+    instance.add_command(_command)

@@ -1,4 +1,4 @@
-"""List, show, upload, download, delete and wait for segments of a table."""
+"""List, show, upload, download, reset, delete and wait for segments of a table."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from controller_client.cli.arguments import table_with_type
+from controller_client.cli.commands.segment_reset import reset
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.lazy import LazyGroup
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
@@ -197,6 +198,9 @@ def wait(cli: CliContext, table_name: str, segment_names: tuple[str, ...], timeo
         f"{len(names)} segments of {name} are online.",
         {"table": name, "segments": list(names), "online": True},
     )
+
+
+segment.add_command(reset)
 
 
 def _segment_in(tar: Path) -> str:

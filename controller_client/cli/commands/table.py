@@ -1,4 +1,4 @@
-"""List, show, create, update and delete tables; compare ideal state and external view."""
+"""List, show, create, change, reload, rebalance, copy and delete tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from typing import TextIO
 import click
 
 from controller_client.cli.arguments import read_json_object, table_with_type
+from controller_client.cli.commands.table_copy import copy
+from controller_client.cli.commands.table_inspect import INSPECTIONS
+from controller_client.cli.commands.table_rebalance import REBALANCES
+from controller_client.cli.commands.table_reload import RELOADS
+from controller_client.cli.commands.table_serving import SERVING
+from controller_client.cli.commands.table_validate import validate
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.common.names import TableType
@@ -154,3 +160,7 @@ def state(cli: CliContext, table_name: str, differences: bool) -> None:
     wrong = [row for row in rows if row[2] != row[3]]
     cli.out.table(("segment", "instance", "ideal_state", "external_view"), wrong if differences else rows)
     cli.out.note(f"{len(rows) - len(wrong)} of {len(rows)} replicas are as they should be.")
+
+
+for _command in (*INSPECTIONS, *REBALANCES, *RELOADS, *SERVING, copy, validate):
+    table.add_command(_command)

@@ -1,13 +1,51 @@
-"""List the tenants of the cluster."""
+"""List, show, create, extend, shrink and delete tenants."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
 import click
 
+from controller_client.cli.commands.instance_changes import known_instance
 from controller_client.cli.context import CliContext, pass_cli
-from controller_client.cli.options import output_option
+from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.common.counted_text import counted_text
+from controller_client.common.names import TableType
+from controller_client.common.nearest import did_you_mean
+from controller_client.errors import ConflictError, NotAppliedError, NotFoundError
+
+if TYPE_CHECKING:
+    from controller_client.rest.tenants import Tenant, TenantRole
 
 __all__ = ["tenant"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_NAME = click.argument("name", metavar="TENANT")
+_ROLE = click.option(
+    "--role",
+    type=click.Choice(["server", "broker"]),
+    default="server",
+    show_default=True,
+    help="What the tenant is made of.",
+)
+_INSTANCES = click.option(
+    "--instance",
+    "instances",
+    metavar="NAME",
+    multiple=True,
+    help="An instance, live or not; may be given again. Its other tenants stay.",
+)
+_FOR = click.option(
+    "--for",
+    "table_type",
+    type=click.Choice([each.lower() for each in TableType]),
+    help="Servers: only for tables of this type; default: for both.",
+)
+
+
+def _count_option(help_text: str) -> Callable[[_Command], _Command]:
+    return click.option("--count", type=click.IntRange(min=1), metavar="N", help=help_text)
 
 
 @click.group(help=__doc__)
@@ -23,3 +61,245 @@ def list_(cli: CliContext) -> None:
     tenants = cli.client().tenants.list()
     rows = [("broker", name) for name in tenants.broker] + [("server", name) for name in tenants.server]
     cli.out.table(("role", "tenant"), rows)
+
+
+@tenant.command()
+@_NAME
+@output_option()
+@pass_cli
+def show(cli: CliContext, name: str) -> None:
+    """Show the instances of a tenant, and the tables on its servers."""
+    found = _get(cli, name)
+    tables = cli.client().tenants.tables(name)
+    rows = [
+        *(("server", each, _kinds(found, each)) for each in found.servers),
+        *(("broker", each, "") for each in found.broker),
+    ]
+    if cli.out.is_json:
+        cli.out.json(
+            {
+                "tenant": name,
+                "offline_servers": list(found.offline),
+                "realtime_servers": list(found.realtime),
+                "brokers": list(found.broker),
+                "tables": list(tables),
+            }
+        )
+        return
+    cli.out.table(("role", "instance", "tables_of_type"), rows)
+    cli.out.note(f"Tables on its servers: {', '.join(tables) or 'none'}.")
+
+
+@tenant.command()
+@_NAME
+@_ROLE
+@_INSTANCES
+@_count_option("As many live instances that no tenant has.")
+@_FOR
+@dry_run_option
+@output_option()
+@pass_cli
+def create(
+    cli: CliContext,
+    name: str,
+    role: str,
+    instances: tuple[str, ...],
+    count: int | None,
+    table_type: str | None,
+    dry_run: bool,
+) -> None:
+    """Make a tenant of instances that are named, or of --count free ones."""
+    wanted = _role(role)
+    known = cli.client().tenants.list()
+    if name in (known.server if role == "server" else known.broker):
+        raise ConflictError(
+            f"there is a {role} tenant {name} already",
+            where=cli.client().config.url,
+            remedy=f"give it more instances by 'pinotctl tenant extend {name}'",
+        )
+    _extend(cli, name, wanted, instances, count, table_type, dry_run)
+
+
+@tenant.command()
+@_NAME
+@_ROLE
+@_INSTANCES
+@_count_option("As many more live instances that no tenant has.")
+@_FOR
+@dry_run_option
+@output_option()
+@pass_cli
+def extend(
+    cli: CliContext,
+    name: str,
+    role: str,
+    instances: tuple[str, ...],
+    count: int | None,
+    table_type: str | None,
+    dry_run: bool,
+) -> None:
+    """Give a tenant more instances: named ones, or --count free ones.
+
+    Servers get segments of its tables when these are rebalanced.
+    """
+    found = _get(cli, name)
+    if not (found.servers if role == "server" else found.broker):
+        raise NotFoundError(f"{name} has no {role}", remedy=f"make it by 'pinotctl tenant create {name}'")
+    _extend(cli, name, _role(role), instances, count, table_type, dry_run)
+
+
+@tenant.command()
+@_NAME
+@_ROLE
+@click.option(
+    "--instance", "instances", metavar="NAME", multiple=True, required=True, help="May be given again."
+)
+@dry_run_option
+@yes_option
+@output_option()
+@pass_cli
+def shrink(
+    cli: CliContext, name: str, role: str, instances: tuple[str, ...], dry_run: bool, yes: bool
+) -> None:
+    """Take instances out of a tenant.
+
+    Segments that they have of its tables stay until these are rebalanced; brokers stop serving its tables.
+    """
+    found = _get(cli, name)
+    strangers = sorted(set(instances) - set(found.servers if role == "server" else found.broker))
+    if strangers:
+        raise NotFoundError(f"{', '.join(strangers)} is not in the {role} tenant {name}")
+    record = {
+        "tenant": name,
+        "role": role,
+        "instances": list(instances),
+        "changed": not dry_run,
+        "dry_run": dry_run,
+    }
+    what = f"{', '.join(instances)} out of the {role} tenant {name}"
+    if dry_run:
+        cli.out.result(f"Would take {what}.", record)
+        return
+    confirm(f"Take {what} at {cli.client().config.url}?", yes=yes)
+    tags = cli.client().tenants.remove(name, _role(role), instances)
+    cli.out.result(f"Took {what}.{_rebalance_hint(role)}", {**record, "tags": _lists(tags)})
+
+
+@tenant.command()
+@_NAME
+@_ROLE
+@dry_run_option
+@yes_option
+@output_option()
+@pass_cli
+def delete(cli: CliContext, name: str, role: str, dry_run: bool, yes: bool) -> None:
+    """Take a tenant's tags from all of its instances; refused while they have anything of a table."""
+    found = _get(cli, name)
+    instances = found.servers if role == "server" else found.broker
+    if not instances:
+        raise NotFoundError(f"there is no {role} tenant {name}", remedy="see 'pinotctl tenant list'")
+    tables = _tables(cli, name, role)
+    if tables:
+        raise ConflictError(
+            f"the {role} tenant {name} has the tables {', '.join(tables)}",
+            remedy="move them by 'pinotctl table move', and rebalance them; or delete them",
+        )
+    record = {
+        "tenant": name,
+        "role": role,
+        "instances": list(instances),
+        "changed": not dry_run,
+        "dry_run": dry_run,
+    }
+    what = f"the {role} tenant {name} with {counted_text(len(instances), role)}"
+    if dry_run:
+        cli.out.result(f"Would delete {what}.", record)
+        return
+    confirm(f"Delete {what} at {cli.client().config.url}?", yes=yes)
+    cli.client().tenants.delete(name, _role(role))
+    cli.out.result(f"Deleted {what}.", record)
+
+
+def _extend(
+    cli: CliContext,
+    name: str,
+    role: TenantRole,
+    instances: tuple[str, ...],
+    count: int | None,
+    table_type: str | None,
+    dry_run: bool,
+) -> None:
+    if bool(instances) == (count is not None):
+        raise click.UsageError("pass either --instance or --count")
+    if table_type is not None and role == "broker":
+        raise click.UsageError("--for goes with --role server")
+    types = [TableType(table_type.upper())] if table_type else list(TableType)
+    client = cli.client()
+    for each in instances:
+        known_instance(cli, each)
+    chosen = _free(cli, role, count) if count is not None else list(instances)
+    record: dict[str, Any] = {
+        "tenant": name,
+        "role": str(role),
+        "instances": chosen,
+        "changed": not dry_run,
+        "dry_run": dry_run,
+    }
+    what = ", ".join(chosen)
+    if dry_run:
+        cli.out.result(f"The {role} tenant {name} would get {what}.", record)
+        return
+    tags = client.tenants.add(name, role, chosen, types=types)
+    cli.out.result(
+        f"The {role} tenant {name} has got {what}.{_rebalance_hint(role)}", {**record, "tags": _lists(tags)}
+    )
+
+
+def _free(cli: CliContext, role: TenantRole, count: int) -> list[str]:
+    free = list(cli.client().tenants.free_instances(role))
+    if len(free) < count:
+        raise NotAppliedError(
+            f"the cluster has {counted_text(len(free), f'live {role}')} that no tenant has",
+            expected=f"at least {count}",
+            remedy=f"start more {role}s, or name some of other tenants by --instance",
+        )
+    return free[:count]
+
+
+def _get(cli: CliContext, name: str) -> Tenant:
+    try:
+        return cli.client().tenants.get(name)
+    except NotFoundError as error:
+        known = cli.client().tenants.list()
+        error.remedy = did_you_mean(
+            name, {*known.server, *known.broker}, otherwise="see 'pinotctl tenant list'"
+        )
+        raise
+
+
+def _tables(cli: CliContext, name: str, role: str) -> list[str]:
+    """The tables whose config names the tenant."""
+    client = cli.client()
+    if role == "server":
+        return list(client.tenants.tables(name))
+    tables = [table for each in TableType for table in client.tables.list(each)]
+    return [table for table in tables if client.tables.get(table).tenants.get("broker") == name]
+
+
+def _kinds(found: Tenant, server: str) -> str:
+    kinds = (("offline", found.offline), ("realtime", found.realtime))
+    return ", ".join(kind for kind, servers in kinds if server in servers)
+
+
+def _rebalance_hint(role: str) -> str:
+    return " Rebalance its tables by 'pinotctl table rebalance'." if role == "server" else ""
+
+
+def _lists(tags: Mapping[str, tuple[str, ...]]) -> dict[str, list[str]]:
+    return {name: list(each) for name, each in tags.items()}
+
+
+def _role(text: str) -> TenantRole:
+    from controller_client.rest.tenants import TenantRole
+
+    return TenantRole(text)

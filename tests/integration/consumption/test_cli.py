@@ -118,3 +118,24 @@ def test_the_recipes(make_stream_table: MakeTable, run: Run) -> None:
     report = json.loads(drained.stdout)
     assert (report["table"], report["changed"], report["ends"]) == (table.table, True, {"0": 20})
     assert len(report["steps"]) == len(drained.stderr.splitlines())
+
+
+def test_the_operations_on_a_table_that_consumes(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
+    table = make_stream_table(partitions=2)
+    table.produce(20)
+    table.wait_rows()
+
+    def run(*words: str) -> Any:
+        result = CliRunner().invoke(
+            cli, [*words, "--output", "json"], env={"PINOT_CONTROLLER_URL": pinot.controller_url}
+        )
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    found = run("table", "consuming", table.name)
+    assert [(each["state"], each["offset"]) for each in found] == [("consuming", "20")] * 2
+    reloaded = run("table", "reload", table.name)
+    assert (reloaded["replicas"], reloaded["consuming_replicas"]) == (0, 2)
+    assert run("table", "size", table.name)["missing_segments"] == sorted(each["segment"] for each in found)
+    plan = run("table", "rebalance", table.name, "--include-consuming", "--dry-run")
+    assert (plan["segments"], plan["moves"]) == (2, [])

@@ -160,8 +160,8 @@ def test_replicas_that_are_not_the_segment(
         assert audit(table.table) == {}  # at its start it has fetched what is right, by itself
         return
     assert audit(table.table) == {"replica_crc": {segment}}
-    assert "pinotctl segment reload" in run("deepstore", "audit", table.name, code=1).output
-    assert "pinotctl segment reload" in run("deepstore", "repair", table.name, "--yes").output
+    assert "pinotctl table reload" in run("deepstore", "audit", table.name, code=1).output
+    assert "pinotctl table reload" in run("deepstore", "repair", table.name, "--yes").output
 
     # With the store's copy, the other server may go; without it, that has the last one.
     run("deepstore", "safe-to-stop", good)
@@ -175,7 +175,7 @@ def test_replicas_that_are_not_the_segment(
     run("deepstore", "safe-to-stop", good)
 
     # What the audit says helps, helps.
-    run("segment", "reload", table.name, segment)
+    run("table", "reload", table.name, segment, "--no-wait")
     wait_for(lambda: not audit(table.table), f"{bad} to load {segment} from the store")
 
 
@@ -220,7 +220,7 @@ def test_a_table_that_is_pushed(
             s3.put_object(Bucket=DEEP_STORE_BUCKET, Key=key, Body=tar)
         finally:
             s3.close()
-        run("segment", "reload", table, damaged, "--download")
+        run("table", "reload", table, damaged, "--download", "--no-wait")
 
         def is_whole_again() -> bool:
             try:

@@ -37,7 +37,7 @@ __all__ = ["repair"]
 _COLUMNS = ("table", "segment", "outcome", "source", "proof", "url", "size_bytes", "passed_over", "message")
 _DAMAGE = (
     "Where files have another crc and no reload explains it, that server's disk may be damaged: let it load "
-    "the segment from the store again (`pinotctl segment reload --download TABLE SEGMENT`; before Pinot 1.5, "
+    "the segment from the store again (`pinotctl table reload --download TABLE SEGMENT`; before Pinot 1.5, "
     "of a REALTIME table, delete the segment's folder on that server while it is stopped)."
 )
 _WELL = {Outcome.REPAIRED, Outcome.WOULD_REPAIR, Outcome.GOOD, Outcome.GONE}

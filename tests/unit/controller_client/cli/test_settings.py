@@ -149,3 +149,26 @@ def test_brokers_and_certificates_reach_the_clients_configuration() -> None:
     made = context({"PINOT_CA_FILE": "/ca.pem"}, broker="http://a:1, http://b:2")
     assert made.broker_config().urls == ("http://a:1", "http://b:2")
     assert made.controller_config().tls.ca_file == "/ca.pem"
+
+
+def test_another_cluster_has_the_settings_of_its_profile_alone(config_file: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "password"
+    secret.write_text("of-staging")
+    config_file.write_text(PROFILES + f'password_file = "{secret}"\n[bare]\nuser = "x"\n')
+    env = {
+        "PINOTCTL_CONFIG": str(config_file),
+        "PINOT_CONTROLLER_URL": "http://env:9000",
+        "PINOT_TOKEN": "of-the-first-cluster",
+        "PINOT_PROFILE": "bare",
+    }
+    context = CliContext(env)
+    context.configure({}, None, 0)
+    found = context.other_controller_config(None, "staging")
+    assert found.url == "https://staging:9443"
+    assert isinstance(found.auth, BasicAuth)
+    assert (found.auth.username, found.auth.password.reveal()) == ("somebody", "of-staging")
+    assert context.other_controller_config("http://other:9000", None).auth is None
+    with pytest.raises(ConfigError, match="the profile bare names no controller"):
+        Settings.of_other_cluster("bare", env)
+    with pytest.raises(ConfigError, match="there is no profile nope"):
+        Settings.of_other_cluster("nope", env)

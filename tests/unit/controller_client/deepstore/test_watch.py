@@ -85,7 +85,7 @@ def test_a_report_escapes_what_it_shows(tmp_path: Path) -> None:
     assert "not complete" not in page
     document = report.to_json()
     assert document["faults"] == {"few_copies": 1, "no_url": 1, "replica_crc": 1}
-    assert any("segment reload" in " ".join(step["commands"]) for step in document["next_steps"])
+    assert any("table reload" in " ".join(step["commands"]) for step in document["next_steps"])
     assert document["faulty_segments"] == 1
     assert len(report.rows()) == 3
     assert report.summary() == (

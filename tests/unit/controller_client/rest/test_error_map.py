@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller_client.errors import (
+    AppliedError,
     AuthError,
     ConflictError,
     NotAppliedError,
@@ -12,6 +13,7 @@ from controller_client.errors import (
     OutcomeUnknownError,
     PinotPluginError,
     RejectedError,
+    UnsupportedError,
 )
 from controller_client.rest.error_map import OVERRIDES, classify
 
@@ -293,6 +295,28 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
         "Task queue: TaskQueue_FileIngestionTask for task type: FileIngestionTask does not exist",
         NotFoundError,
         "the task type FileIngestionTask has no queue",
+    ),
+    (
+        "POST",
+        "/instances/Server_dead_1/state",
+        500,
+        "Failed to enable instance Server_dead_1 - Instance: Server_dead_1 enable failed, timeout",
+        AppliedError,
+        "the enable of Server_dead_1 is done, but it is not live, or its segments have not followed yet",
+    ),
+    *(
+        (
+            method,
+            path,
+            500,
+            (
+                "Failed to get running queries on the broker due to error: Query cancellation is not enabled "
+                "on broker"
+            ),
+            UnsupportedError,
+            "the broker keeps no account of the queries that it runs, so it can neither list nor cancel them",
+        )
+        for method, path in (("GET", "/queries"), ("DELETE", "/query/1"))
     ),
 ]
 

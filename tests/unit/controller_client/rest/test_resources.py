@@ -180,8 +180,8 @@ def test_brokers_are_listed_once(make: Make) -> None:
 def test_the_version_is_asked_once(make: Make) -> None:
     client, server = make(V11)
     client.cluster.version()
-    with pytest.raises(UnsupportedError, match=r"Pinot 1\.2\.0 or later"):
-        client.instances.live()
+    with pytest.raises(UnsupportedError, match=r"Pinot 1\.1\.0 or later"):
+        client.rebalance.cancel("t_OFFLINE")
     assert len(server.requests) == 1
 
 

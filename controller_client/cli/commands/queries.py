@@ -1,0 +1,67 @@
+"""List and cancel the queries that brokers run now.
+
+Brokers keep account of them where pinot.broker.enable.query.cancellation is true, as it is by default since
+Pinot 1.5.
+"""
+
+from __future__ import annotations
+
+import click
+
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import dry_run_option, output_option
+from controller_client.errors import ConflictError, NotFoundError
+
+__all__ = ["queries"]
+
+
+@click.group(help=__doc__)
+def queries() -> None:  # noqa: D103  # help is the module's docstring
+    pass
+
+
+@queries.command(name="list")
+@output_option()
+@pass_cli
+def list_(cli: CliContext) -> None:
+    """List the queries that the brokers run now (of all brokers, or of those of pinotctl's --broker)."""
+    found = cli.client().brokers.running_queries(_brokers(cli))
+    cli.out.table(("broker", "query", "sql"), [(each.broker_url, each.query_id, each.sql) for each in found])
+    cli.out.note(f"{len(found):,} {'query runs' if len(found) == 1 else 'queries run'}.")
+
+
+@queries.command()
+@click.argument("query_id", metavar="QUERY")
+@dry_run_option
+@output_option()
+@pass_cli
+def cancel(cli: CliContext, query_id: str, dry_run: bool) -> None:
+    """Cancel a query; QUERY is its number in the list. Its servers end it some moments later.
+
+    Numbers are the brokers' own: where two have the same, pinotctl's --broker names the one that is meant.
+    """
+    client = cli.client()
+    running = [each for each in client.brokers.running_queries(_brokers(cli)) if each.query_id == query_id]
+    if not running:
+        raise NotFoundError(f"no broker runs a query {query_id}", remedy="see 'pinotctl queries list'")
+    if len(running) > 1:
+        urls = ", ".join(each.broker_url for each in running)
+        raise ConflictError(f"several brokers run a query {query_id}: {urls}", remedy="name one by --broker")
+    (query,) = running
+    record = {
+        "broker": query.broker_url,
+        "query": query_id,
+        "sql": query.sql,
+        "changed": not dry_run,
+        "dry_run": dry_run,
+    }
+    if dry_run:
+        cli.out.result(f"The query {query_id} of {query.broker_url} would be cancelled: {query.sql}", record)
+        return
+    client.brokers.cancel_query(query.broker_url, query_id)
+    cli.out.result(f"The query {query_id} of {query.broker_url} is cancelled.", record)
+
+
+def _brokers(cli: CliContext) -> list[str]:
+    given = cli.settings.value("broker")
+    return [url.strip() for url in given.split(",")] if given else []

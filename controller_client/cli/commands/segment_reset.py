@@ -1,0 +1,147 @@
+"""Let servers drop segments and load them again: what gets a segment out of ERROR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import click
+
+from controller_client.cli.arguments import table_with_type
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import dry_run_option, output_option, wait_options
+from controller_client.common.counted_text import counted_text
+from controller_client.common.names import TableName
+from controller_client.common.waiting import wait_until
+from controller_client.errors import NotFoundError
+
+__all__ = ["reset"]
+
+_WAKE_EVERY_LOOKS = 5
+
+
+@click.command()
+@click.argument("table_name", metavar="TABLE")
+@click.argument("segment_names", metavar="[SEGMENT]...", nargs=-1)
+@click.option("--errors", is_flag=True, help="All segments of the table that are in ERROR on a server.")
+@click.option("--server", metavar="NAME", help="Only on this server.")
+@wait_options("the servers have loaded them")
+@dry_run_option
+@output_option()
+@pass_cli
+def reset(
+    cli: CliContext,
+    table_name: str,
+    segment_names: tuple[str, ...],
+    errors: bool,
+    server: str | None,
+    wait: bool,
+    timeout_s: float,
+    dry_run: bool,
+) -> None:
+    """Let servers drop segments and load them again: those that are named, or all in ERROR.
+
+    Meanwhile queries find the other replicas alone, or none. 'table reload' loads them in place.
+    """
+    if bool(segment_names) == errors:
+        raise click.UsageError("name segments, or pass --errors")
+    client = cli.client()
+    table = table_with_type(client, table_name)
+    ideal, seen = client.tables.ideal_state(table), client.tables.external_view(table)
+    if errors:
+        names = [
+            name
+            for name, states in sorted(seen.items())
+            if any(state == "ERROR" and server in (None, each) for each, state in states.items())
+        ]
+    else:
+        names = list(segment_names)
+    missing = [name for name in names if name not in ideal or (server and server not in ideal[name])]
+    if missing:
+        where = f" on {server}" if server else ""
+        raise NotFoundError(
+            f"{table} has no segment {', '.join(missing)}{where}",
+            remedy=f"see 'pinotctl table state {table}'",
+        )
+    record = {
+        "table": table,
+        "segments": names,
+        "server": server,
+        "changed": bool(names) and not dry_run,
+        "dry_run": dry_run,
+        "online": False,
+    }
+    what = f"{counted_text(len(names), 'segment')} of {table}"
+    if dry_run or not names:
+        text = f"{what} would be reset: {', '.join(names)}." if names else f"{table} has no segment in ERROR."
+        cli.out.result(text, record)
+        return
+    loading = _Loading(cli, table, names, {server} if server else None) if wait else None
+    with cli.out.progress(f"Resetting {table}", total=len(names), unit="segments") as progress:
+        for name in names:
+            client.segments.reset(table, name, server=server)
+            progress.advance()
+    if loading is None:
+        cli.out.result(f"{what} are reset; see 'pinotctl segment wait {table}'.", record)
+        return
+    loading.wait(timeout_s)
+    cli.out.result(f"{what} are reset, and loaded.", {**record, "online": True})
+
+
+class _Loading:
+    """Waits for servers to have dropped segments and loaded them again.
+
+    The states alone do not show it: one that a server has not dropped yet is loaded, too.
+    """
+
+    def __init__(
+        self, cli: CliContext, table: TableName, names: Sequence[str], servers: set[str] | None
+    ) -> None:
+        self._cli, self._table, self._names = cli, table, names
+        ideal = cli.client().tables.ideal_state(table)
+        self._servers = servers or {each for name in names for each in ideal[name]}
+        self._before = self._transitions()
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until all are loaded.
+
+        Raises:
+            WaitTimeoutError: They are not in time.
+        """
+        from controller_client.helix import wake_helix
+        from controller_client.rest.segment_states import first_few
+
+        client, table, names = self._cli.client(), self._table, self._names
+        looks = 0
+        with self._cli.out.progress(f"Loading {table}", total=len(names), unit="segments") as progress:
+
+            def missing() -> str | None:
+                nonlocal looks
+                looks += 1
+                now = self._transitions()
+                faults: list[object] = [
+                    f"{name} is not dropped by {server} yet"
+                    for (name, server), before in self._before.items()
+                    if now.get((name, server)) == before
+                ]
+                unloaded = client.segments.unloaded(table, names)
+                progress.update(done=len(names) - len({fault.segment for fault in unloaded}))
+                if unloaded and looks % _WAKE_EVERY_LOOKS == 0:
+                    # What leaves ERROR stays OFFLINE else, until something else changes.
+                    with suppress(NotFoundError):
+                        wake_helix(self._cli.property_store(), table)
+                faults += unloaded
+                return f"not there yet: {first_few(faults)}" if faults else None
+
+            wait_until(
+                missing,
+                what=f"{len(names)} segments of {table} online",
+                timeout_s=timeout_s,
+                clock=client.clock,
+                remedy="see the servers' logs: can they read the segments' download addresses?",
+            )
+
+    def _transitions(self) -> Mapping[tuple[str, str], Mapping[str, str]]:
+        from controller_client.helix import last_transitions
+
+        return last_transitions(self._cli.property_store(), self._table, self._servers, self._names)

@@ -1,0 +1,99 @@
+"""What a table takes on its servers' disks, and how far they are with what they consume."""
+
+from __future__ import annotations
+
+import click
+
+from controller_client.cli.arguments import table_with_type
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import output_option
+from controller_client.common.counted_text import counted_text
+from controller_client.common.names import TableType
+from controller_client.errors import ConfigError
+
+__all__ = ["INSPECTIONS"]
+
+_TABLE = click.argument("table_name", metavar="TABLE")
+_SEGMENT_COLUMNS = ("segment", "server", "size_bytes")
+_SERVER_COLUMNS = ("server", "segments", "size_bytes")
+
+
+@click.command()
+@_TABLE
+@click.option("--by-segment", is_flag=True, help="Each replica of each segment instead of sums of servers.")
+@output_option()
+@pass_cli
+def size(cli: CliContext, table_name: str, by_segment: bool) -> None:
+    """Show the size of a table on the disks of its servers; JSON has sums, servers and segments.
+
+    reported_bytes is what servers have said; estimated_bytes has the size of the largest replica in the place
+    of those that were not reported. Segments without any report are named.
+    """
+    table = table_with_type(cli.client(), table_name)
+    found = cli.client().tables.size(table)
+    servers = [(server, count, total) for server, (count, total) in sorted(found.by_server().items())]
+    replicas = [
+        (each.segment, server, reported)
+        for each in found.segments
+        for server, reported in sorted(each.servers.items())
+    ]
+    if cli.out.is_json:
+        cli.out.json(
+            {
+                "table": table,
+                "reported_bytes": found.reported_bytes,
+                "estimated_bytes": found.estimated_bytes,
+                "missing_segments": list(found.missing),
+                "silent_servers": list(found.silent_servers),
+                "servers": [dict(zip(_SERVER_COLUMNS, row, strict=True)) for row in servers],
+                "segments": [dict(zip(_SEGMENT_COLUMNS, row, strict=True)) for row in replicas],
+            }
+        )
+    elif by_segment:
+        cli.out.table(_SEGMENT_COLUMNS, replicas)
+    else:
+        cli.out.table(_SERVER_COLUMNS, servers)
+    reported = "nothing" if found.reported_bytes is None else f"{found.reported_bytes:,} bytes"
+    estimated = "unknown" if found.estimated_bytes is None else f"{found.estimated_bytes:,} bytes"
+    cli.out.note(f"{table}: {reported} reported, {estimated} estimated.")
+    if found.missing:
+        cli.out.note(f"Reported by no server: {', '.join(found.missing)}.")
+    if found.silent_servers:
+        cli.out.note(f"Without a report of all of its segments: {', '.join(found.silent_servers)}.")
+
+
+@click.command()
+@_TABLE
+@output_option()
+@pass_cli
+def consuming(cli: CliContext, table_name: str) -> None:
+    """Show what each server reports of the segments that it consumes.
+
+    'pinotctl consumption status' shows the same by partition, with the stream's own offsets beside it.
+    """
+    table = table_with_type(cli.client(), table_name)
+    if table.type is not TableType.REALTIME:
+        raise ConfigError(f"{table} consumes nothing", expected="a REALTIME table")
+    progress = cli.client().consumption.progress(table)
+    rows = [
+        (
+            segment,
+            each.server,
+            "consuming" if each.consuming else "not_consuming",
+            each.offset,
+            each.latest_offset,
+            each.lag,
+            each.consumed_ms,
+        )
+        for segment, replicas in sorted(progress.items())
+        for each in replicas
+    ]
+    columns = ("segment", "server", "state", "offset", "latest_offset", "lag", "consumed_ms")
+    cli.out.table(columns, rows)
+    silent = [segment for segment, replicas in sorted(progress.items()) if not replicas]
+    cli.out.note(f"{counted_text(len(progress), 'segment')} of {table} should consume.")
+    if silent:
+        cli.out.note(f"No server reports of {', '.join(silent)}.")
+
+
+INSPECTIONS = (size, consuming)

@@ -1,0 +1,115 @@
+"""What is asked of the brokers themselves: the queries that they run, and their routing of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from controller_client.clock import Clock
+from controller_client.config import BrokerConfig, ControllerConfig
+from controller_client.errors import NotFoundError
+from controller_client.rest.cluster import ClusterApi
+from controller_client.rest.transport import Transport, path_of
+
+__all__ = ["BrokersApi", "RunningQuery"]
+
+_PLAIN_TEXT = {"Accept": "text/plain"}
+
+
+@dataclass(frozen=True)
+class RunningQuery:
+    """A query that a broker runs.
+
+    Attributes:
+        broker_url: Base address of the broker.
+        query_id: The broker's own number of it, unique within the broker.
+        sql: The query.
+    """
+
+    broker_url: str
+    query_id: str
+    sql: str
+
+
+class BrokersApi:
+    """Calls to the brokers, with the controller's credentials and TLS settings.
+
+    Args:
+        config: Of the controller.
+        cluster: Names the brokers.
+        clock: Time and sleep of retries.
+    """
+
+    def __init__(self, config: ControllerConfig, cluster: ClusterApi, clock: Clock) -> None:
+        self._config = config
+        self._cluster = cluster
+        self._clock = clock
+
+    def running_queries(self, urls: Sequence[str] = ()) -> list[RunningQuery]:
+        """Return the queries that brokers run now.
+
+        Args:
+            urls: Base addresses of brokers; default: those that the cluster has online.
+
+        Raises:
+            UnsupportedError: A broker does not keep account of its queries; the error names the setting.
+            NotAppliedError: A broker does not answer.
+        """
+        return [query for url in self._urls(urls) for query in self._running(url)]
+
+    def cancel_query(self, broker_url: str, query_id: str) -> None:
+        """Have a broker stop a query; its servers end it some moments later.
+
+        Args:
+            broker_url: Base address of the broker that runs it.
+            query_id: The broker's number of it.
+
+        Raises:
+            NotFoundError: The broker runs no such query, or no longer.
+            UnsupportedError: It cannot stop queries; the error names the setting.
+            OutcomeUnknownError: The reply was lost; the same again does no harm.
+        """
+        with closing(self._transport(broker_url)) as transport:
+            transport.request("DELETE", path_of("query", query_id))
+
+    def rebuild_routing(self, table: str, urls: Sequence[str] = ()) -> list[str]:
+        """Have brokers read anew which servers have which segments of a table.
+
+        They do so by themselves when that changes: this is for one that has missed it.
+
+        Args:
+            table: Name with type.
+            urls: Base addresses of brokers; default: those of the table that the cluster has online.
+
+        Returns:
+            The brokers that did.
+
+        Raises:
+            NotFoundError: No broker of the table is online.
+            NotAppliedError: A broker does not answer, or does not know the table.
+        """
+        chosen = self._urls(urls, table)
+        for url in chosen:
+            with closing(self._transport(url)) as transport:
+                transport.request("PUT", path_of("routing", table), headers=_PLAIN_TEXT)
+        return chosen
+
+    def _running(self, url: str) -> Iterator[RunningQuery]:
+        with closing(self._transport(url)) as transport:
+            found = transport.get_json("/queries") or {}
+        for query_id in sorted(found, key=int):
+            yield RunningQuery(url, query_id, str(found[query_id]))
+
+    def _urls(self, given: Sequence[str], table: str | None = None) -> list[str]:
+        urls = list(given) or self._cluster.broker_urls(table)
+        if not urls:
+            raise NotFoundError(
+                "the cluster has no live broker" + (f" for {table}" if table else ""),
+                where=self._config.url,
+                remedy="start a broker, or see whether one has the tag of the table's tenant",
+            )
+        return urls
+
+    def _transport(self, url: str) -> Transport:
+        return Transport(BrokerConfig.like(self._config, (url,)), clock=self._clock)

@@ -1,0 +1,173 @@
+"""What a rebalance would move: the target of a dry run beside the ideal state. No IO."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller_client.rest.segment_states import SegmentStates
+
+__all__ = ["Move", "PreCheck", "RebalancePlan", "ServerChange", "plan_of"]
+
+
+@dataclass(frozen=True)
+class Move:
+    """A segment whose servers change.
+
+    Attributes:
+        segment: Its name.
+        added: Servers that get it.
+        removed: Servers that drop it.
+        size_bytes: Its size on a server's disk; None where no server reports it.
+    """
+
+    segment: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class ServerChange:
+    """What a rebalance means for a server.
+
+    Attributes:
+        server: Its name.
+        before: How many segments of the table it has, by the ideal state.
+        after: How many it will have.
+        added: How many it gets.
+        removed: How many it drops.
+        added_bytes: The size of those that it gets, as far as it is known.
+    """
+
+    server: str
+    before: int
+    after: int
+    added: int
+    removed: int
+    added_bytes: int
+
+
+@dataclass(frozen=True)
+class PreCheck:
+    """One of Pinot's own checks (1.4 and later).
+
+    Attributes:
+        name: E.g. ``needsReloadStatus``.
+        status: ``PASS``, ``WARN`` or ``ERROR``.
+        message: What was found.
+    """
+
+    name: str
+    status: str
+    message: str
+
+
+@dataclass(frozen=True)
+class RebalancePlan:
+    """What a rebalance would do.
+
+    Attributes:
+        table: The table, with its type.
+        status: Pinot's word for the dry run: ``DONE``, or ``NO_OP`` where nothing is to be done.
+        description: Pinot's own sentence.
+        target: Segment -> server -> state, as the rebalance will leave it.
+        moves: The segments whose servers change.
+        servers: All servers that have a segment before or after, by name.
+        replicas_before: The greatest number of replicas of a segment now.
+        replicas_after: The same after the rebalance.
+        checks: Pinot's own checks.
+    """
+
+    table: str
+    status: str
+    description: str
+    target: SegmentStates = field(repr=False)
+    moves: tuple[Move, ...] = ()
+    servers: tuple[ServerChange, ...] = ()
+    replicas_before: int = 0
+    replicas_after: int = 0
+    checks: tuple[PreCheck, ...] = ()
+
+    @property
+    def is_noop(self) -> bool:
+        """Whether Pinot finds nothing to do: neither segments nor the assignment of servers would change."""
+        return self.status == "NO_OP"
+
+    @property
+    def added(self) -> int:
+        """How many replicas servers fetch."""
+        return sum(len(move.added) for move in self.moves)
+
+    @property
+    def removed(self) -> int:
+        """How many replicas servers drop."""
+        return sum(len(move.removed) for move in self.moves)
+
+    @property
+    def added_bytes(self) -> int:
+        """The size of what servers fetch, as far as it is known."""
+        return sum(server.added_bytes for server in self.servers)
+
+    @property
+    def sizes_unknown(self) -> int:
+        """How many of the moved segments no server reports the size of, e.g. consuming ones."""
+        return sum(bool(move.added) and move.size_bytes is None for move in self.moves)
+
+
+def plan_of(
+    table: str, answer: Mapping[str, Any], ideal: SegmentStates, sizes_bytes: Mapping[str, int]
+) -> RebalancePlan:
+    """Read the answer to a dry run.
+
+    Args:
+        table: The table, with its type.
+        answer: Pinot's answer; one that names no target leaves everything where it is.
+        ideal: The table's ideal state.
+        sizes_bytes: Segment -> its size on a server's disk; unknown ones are left out.
+    """
+    target: SegmentStates = answer.get("segmentAssignment") or ideal
+    moves = []
+    for segment in sorted(target):
+        before, after = set(ideal.get(segment) or ()), set(target[segment])
+        if before != after:
+            added, removed = tuple(sorted(after - before)), tuple(sorted(before - after))
+            moves.append(Move(segment, added, removed, sizes_bytes.get(segment)))
+    return RebalancePlan(
+        table=table,
+        status=str(answer.get("status") or ""),
+        description=str(answer.get("description") or ""),
+        target=target,
+        moves=tuple(moves),
+        servers=_servers(ideal, target, moves),
+        replicas_before=max(map(len, ideal.values()), default=0),
+        replicas_after=max(map(len, target.values()), default=0),
+        checks=tuple(
+            PreCheck(name, str(check.get("preCheckStatus", "")), str(check.get("message", "")))
+            for name, check in sorted((answer.get("preChecksResult") or {}).items())
+        ),
+    )
+
+
+def _servers(ideal: SegmentStates, target: SegmentStates, moves: list[Move]) -> tuple[ServerChange, ...]:
+    before, after = _counts(ideal), _counts(target)
+    return tuple(
+        ServerChange(
+            server=server,
+            before=before.get(server, 0),
+            after=after.get(server, 0),
+            added=sum(server in move.added for move in moves),
+            removed=sum(server in move.removed for move in moves),
+            added_bytes=sum(move.size_bytes or 0 for move in moves if server in move.added),
+        )
+        for server in sorted(before.keys() | after.keys())
+    )
+
+
+def _counts(states: SegmentStates) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for servers in states.values():
+        for server in servers:
+            counts[server] = counts.get(server, 0) + 1
+    return counts

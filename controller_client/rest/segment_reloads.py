@@ -1,0 +1,160 @@
+"""Reloads: servers load segments again, and report how far they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+import requests
+
+from controller_client.common.waiting import wait_until
+from controller_client.errors import AppliedError
+from controller_client.rest.capabilities import Capabilities, Capability
+from controller_client.rest.segment_states import ReloadStatus
+from controller_client.rest.tables import TablesApi
+from controller_client.rest.transport import Transport, path_of
+
+__all__ = ["SegmentReloads"]
+
+_JOB_OF_TABLE = re.compile(r'"reloadJobId"\s*:\s*"([^"]+)"')
+_JOB_OF_SEGMENT = re.compile(r"reload job id: ([^\s,]+)")
+_NEVER_COUNTED = "see the servers' logs; a server whose clock is behind the controller's is never counted"
+
+
+class SegmentReloads:
+    """The part of :class:`~controller_client.rest.segments.SegmentsApi` about reloads."""
+
+    def __init__(
+        self, transport: Transport, tables: TablesApi, capabilities: Callable[[], Capabilities]
+    ) -> None:
+        self._transport = transport
+        self._tables = tables
+        self._capabilities = capabilities
+
+    def reload(self, table: str, *, download: bool = False) -> str:
+        """Let servers load the committed segments again, each in the place of the old one.
+
+        They get what schema and table config have now: new columns with their default values, new indexes.
+        A consuming segment stays as it began.
+
+        Args:
+            table: Table.
+            download: Fetch them from the deep store, even where the check sum is right already; before Pinot
+                1.5 of OFFLINE tables alone.
+
+        Returns:
+            The job's id, for :meth:`wait_reloaded`.
+
+        Raises:
+            NotFoundError: There is no such table, or (Pinot 1.x) it has no segment.
+            OutcomeUnknownError: The reply was lost; it may be made again.
+            AppliedError: It was asked for, but the answer names no job.
+        """
+        response = self._transport.request(
+            "POST",
+            path_of("segments", table, "reload"),
+            params={"forceDownload": str(download).lower()},
+        )
+        return self._job_of(response, _JOB_OF_TABLE, table)
+
+    def reload_segment(self, table: str, segment: str, *, download: bool = False) -> str:
+        """Ask the servers that have a segment to load it again; returns before they have.
+
+        Args:
+            table: Table.
+            segment: Segment.
+            download: Fetch it from the deep store, even where the check sum is right already.
+
+        Returns:
+            The job's id, for :meth:`wait_reloaded`.
+
+        Raises:
+            NotFoundError: There is no such segment, or no server has it.
+            OutcomeUnknownError: The reply was lost; the same again does no harm.
+            AppliedError: It was asked for, but the answer names no job.
+        """
+        response = self._transport.request(
+            "POST",
+            path_of("segments", table, segment, "reload"),
+            params={"forceDownload": str(download).lower()},
+        )
+        return self._job_of(response, _JOB_OF_SEGMENT, segment)
+
+    def reload_status(self, job_id: str) -> ReloadStatus:
+        """Return how far a reload is; asks all servers of the table.
+
+        Raises:
+            NotFoundError: The controller knows no such job.
+            UnsupportedError: The version does not report it.
+        """
+        self._capabilities().require(Capability.RELOAD_STATUS)
+        answer = self._transport.get_json(path_of("segments", "segmentReloadStatus", job_id)) or {}
+        job: Mapping[str, str] = answer.get("metadata") or {}
+        submitted = job.get("submissionTimeMs")
+        return ReloadStatus(
+            total=int(answer.get("totalSegmentCount", 0)),
+            reloaded=int(answer.get("successCount", 0)),
+            servers_failed=int(answer.get("totalServerCallsFailed", 0)),
+            table=job.get("tableName"),
+            segment=job.get("segmentName"),
+            submitted_ms=int(submitted) if submitted else None,
+        )
+
+    def wait_reloaded(
+        self,
+        table: str,
+        job_id: str,
+        timeout_s: float,
+        *,
+        seen: Callable[[int, int], None] = lambda _reloaded, _wanted: None,
+    ) -> ReloadStatus:
+        """Wait until each server has loaded the committed segments of a reload again.
+
+        Args:
+            table: Table.
+            job_id: What :meth:`reload` or :meth:`reload_segment` returned.
+            timeout_s: Seconds until the last check.
+            seen: Called after each look, with how many replicas are loaded again, of how many.
+
+        Returns:
+            What was seen last; what is not reloaded consumes.
+
+        Raises:
+            WaitTimeoutError: The error gives how many are not reloaded yet, or that servers do not answer.
+        """
+        last = ReloadStatus(0, 0, 0)
+
+        def missing() -> str | None:
+            nonlocal last
+            ideal = self._tables.ideal_state(table)
+            last = self.reload_status(job_id)
+            wanted = _online(ideal, [last.segment] if last.segment else ideal)
+            seen(min(last.reloaded, wanted), wanted)
+            if last.servers_failed:
+                return f"{last.servers_failed} servers do not answer"
+            return None if last.reloaded >= wanted else f"{last.reloaded} of {wanted} replicas are reloaded"
+
+        wait_until(
+            missing,
+            what=f"the segments of {table} to be loaded again",
+            timeout_s=timeout_s,
+            clock=self._transport.clock,
+            remedy=_NEVER_COUNTED,
+        )
+        return last
+
+    def _job_of(self, response: requests.Response, pattern: re.Pattern[str], what: str) -> str:
+        text = str((self._transport.json_of(response) or {}).get("status", ""))
+        job = pattern.search(text)
+        if job is None:
+            raise AppliedError(
+                f"the reload of {what} was requested, but the answer does not name a job: "
+                f"{self._transport.clean(text)[:200]!r}",
+                where=what,
+                remedy="see the servers' logs for how far it is",
+            )
+        return job[1]
+
+
+def _online(ideal: Mapping[str, Mapping[str, str]], names: Iterable[str]) -> int:
+    return sum(state == "ONLINE" for name in names for state in (ideal.get(name) or {}).values())

@@ -1,0 +1,117 @@
+"""The size of a table on the disks of its servers, by segment and server. No IO."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller_client.common.names import TableName, TableType
+from controller_client.rest.segment_states import SegmentStates
+
+__all__ = ["SegmentSize", "TableSize"]
+
+_PARTS = {TableType.OFFLINE: "offlineSegments", TableType.REALTIME: "realtimeSegments"}
+
+
+@dataclass(frozen=True)
+class SegmentSize:
+    """The size of a segment's replicas.
+
+    Attributes:
+        segment: Its name.
+        reported_bytes: Sum of what servers have reported; None where none has.
+        estimated_bytes: The same, with the largest replica in the place of each that was not reported.
+        servers: Server -> bytes that it reported; None of one that did not answer.
+    """
+
+    segment: str
+    reported_bytes: int | None
+    estimated_bytes: int | None
+    servers: Mapping[str, int | None]
+
+    @property
+    def replica_bytes(self) -> int | None:
+        """The size of the largest replica; None where no server has reported."""
+        return max((size for size in self.servers.values() if size is not None), default=None)
+
+
+@dataclass(frozen=True)
+class TableSize:
+    """The size of a table (with type).
+
+    Attributes:
+        table: The table.
+        reported_bytes: Sum of what servers have reported; None where none has.
+        estimated_bytes: The same, with what is estimated of replicas that were not reported; None where
+            nothing is known.
+        segments: Its segments, by name.
+    """
+
+    table: str
+    reported_bytes: int | None
+    estimated_bytes: int | None
+    segments: tuple[SegmentSize, ...]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Segments that no server has reported, e.g. as all of their servers are away."""
+        return tuple(each.segment for each in self.segments if each.replica_bytes is None)
+
+    @property
+    def silent_servers(self) -> tuple[str, ...]:
+        """Servers that should have a segment and did not report its size."""
+        found = {server for each in self.segments for server, size in each.servers.items() if size is None}
+        return tuple(sorted(found))
+
+    def by_server(self) -> dict[str, tuple[int, int]]:
+        """Return server -> number of segments that it has reported, and their bytes."""
+        found: dict[str, tuple[int, int]] = {}
+        for each in self.segments:
+            for server, size in sorted(each.servers.items()):
+                count, total = found.get(server, (0, 0))
+                found[server] = (count + 1, total + size) if size is not None else (count, total)
+        return found
+
+    def segment_bytes(self) -> dict[str, int]:
+        """Return segment -> size of a replica; without those that no server has reported."""
+        return {each.segment: each.replica_bytes for each in self.segments if each.replica_bytes is not None}
+
+    @classmethod
+    def from_json(cls, table: str, document: Mapping[str, Any], ideal: SegmentStates) -> TableSize:
+        """Read Pinot's answer, which leaves out what a server that answered does not have.
+
+        Args:
+            table: The table, with its type.
+            document: The answer, about the table of this name and type.
+            ideal: The table's ideal state: what servers should have.
+        """
+        part: Mapping[str, Any] = document.get(_PARTS[TableName(table).type]) or {}
+        segments: dict[str, Mapping[str, Any]] = dict(part.get("segments") or {})
+        return cls(
+            table=table,
+            reported_bytes=_bytes(part.get("reportedSizeInBytes")),
+            estimated_bytes=_bytes(part.get("estimatedSizeInBytes")),
+            segments=tuple(
+                _segment(name, segments.get(name) or {}, ideal.get(name) or {})
+                for name in sorted(segments.keys() | ideal.keys())
+            ),
+        )
+
+
+def _segment(name: str, document: Mapping[str, Any], should_have: Mapping[str, str]) -> SegmentSize:
+    reported: Mapping[str, Mapping[str, Any]] = document.get("serverInfo") or {}
+    return SegmentSize(
+        segment=name,
+        reported_bytes=_bytes(document.get("reportedSizeInBytes")),
+        estimated_bytes=_bytes(document.get("estimatedSizeInBytes")),
+        servers={
+            server: _bytes((reported.get(server) or {}).get("diskSizeInBytes"))
+            for server in sorted(reported.keys() | should_have.keys())
+        },
+    )
+
+
+def _bytes(value: int | None) -> int | None:
+    # -1 stands for what was not reported.
+    return None if value is None or value < 0 else int(value)

@@ -1,0 +1,254 @@
+"""What calls about instances, tenants, users, brokers, tasks and copies send, and what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
+from controller_client.common.retry import RetryPolicy
+from controller_client.config import BasicAuth, ControllerConfig, Secret
+from controller_client.errors import (
+    AppliedError,
+    ConflictError,
+    NotFoundError,
+    OutcomeUnknownError,
+    RejectedError,
+)
+from controller_client.rest.table_copy import plan_copy
+from controller_client.rest.tenants import TenantRole
+from controller_client.rest.users import Component, Permission, User, UserRole
+from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
+from tests.unit.fake_clock import FakeClock
+
+Make = Callable[..., tuple[ControllerClient, ScriptedServer]]
+V11 = answer(200, {"pinot-controller": "0.11.0-1b4d"})
+V15 = answer(200, {"pinot-controller": "1.5.1-abc"})
+OK = answer(200, {"status": "ok"})
+SECRET = "s3cret-password"
+HASH = "$2a$10$abcdefghijklmnopqrstuv"
+USER = User("ada", Component.BROKER, UserRole.USER, tables=("t",), permissions=(Permission.READ,))
+USERS = {"users": {"ada_BROKER": {**USER.to_json(Secret(HASH)), "authToken": "Basic abc"}}}
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    with ExitStack() as stack:
+
+        def build(*script: Step, auth: BasicAuth | None = None) -> tuple[ControllerClient, ScriptedServer]:
+            server = stack.enter_context(ScriptedServer(*script))
+            config = ControllerConfig(server.url, auth=auth, retry=RetryPolicy(attempts=1))
+            return stack.enter_context(ControllerClient(config, clock=FakeClock())), server
+
+        yield build
+
+
+@pytest.mark.parametrize(
+    ("version", "method", "target", "body"),
+    [
+        (V11, "POST", "/instances/Server_h_1/state", b"disable"),
+        (V15, "PUT", "/instances/Server_h_1/state?state=disable", b""),
+    ],
+)
+def test_the_state_of_an_instance(make: Make, version: Step, method: str, target: str, body: bytes) -> None:
+    client, server = make(version, OK)
+    client.instances.set_enabled("Server_h_1", False)
+    sent = server.requests[-1]
+    assert (sent.method, sent.target, sent.body) == (method, target, body)
+
+
+def test_an_instance_that_does_not_follow_was_changed_all_the_same(make: Make) -> None:
+    text = "Failed to enable instance Server_h_1 - Instance: Server_h_1 enable failed, timeout"
+    client, _ = make(V11, answer(500, {"code": 500, "error": text}))
+    with pytest.raises(AppliedError, match="the enable of Server_h_1 is done"):
+        client.instances.set_enabled("Server_h_1", True)
+
+
+@pytest.mark.parametrize(
+    ("version", "method", "target"),
+    [
+        (V11, "GET", "/tables/t?type=offline&state=disable"),
+        (V15, "PUT", "/tables/t/state?type=offline&state=disable"),
+    ],
+)
+def test_the_state_of_a_table(make: Make, version: Step, method: str, target: str) -> None:
+    client, server = make(version, answer(200, {"OFFLINE": {}}), OK)
+    client.tables.set_enabled("t_OFFLINE", False)
+    sent = [seen for seen in server.requests if "state=" in seen.target]
+    assert [(seen.method, seen.target) for seen in sent] == [(method, target)]
+
+
+def test_a_get_that_changes_a_table_is_not_repeated(make: Make) -> None:
+    client, server = make(V11, answer(200, {"OFFLINE": {}}), answer(503, "gone"))
+    with pytest.raises(OutcomeUnknownError):
+        client.tables.set_enabled("t_OFFLINE", False)
+    assert len(server.requests) == 3
+
+
+def test_what_keeps_an_instance_is_found_table_by_table_before_1_0(make: Make) -> None:
+    def answers(request: Seen) -> Step:
+        documents = {
+            "/instances/Server_h_1": {
+                "instanceName": "Server_h_1",
+                "hostName": "h",
+                "port": "1",
+                "enabled": True,
+            },
+            "/version": {"pinot-controller": "0.11.0-1b4d"},
+            "/cluster/info": {"clusterName": "c"},
+            "/zk/ls": ["Server_h_1"],
+            "/zk/get": {"mapFields": {"t_OFFLINE": {"Broker_h_2": "ONLINE"}}},
+            "/tables/t_OFFLINE/idealstate": {
+                "OFFLINE": {"a": {"Server_h_1": "ONLINE"}, "b": {"Server_h_3": "ONLINE"}}
+            },
+            "/tables/u_OFFLINE/idealstate": {"OFFLINE": {"a": {"Server_h_3": "ONLINE"}}},
+            "/tables": {"tables": ["t", "u"] if "offline" in request.target else []},
+        }
+        return answer(200, documents[request.path])
+
+    client, server = make()
+    server.answers = answers
+    check = client.instances.drop_check("Server_h_1")
+    assert (check.live, check.segments, check.broker_of) == (True, {"t_OFFLINE": 1}, ())
+    assert [text.split(" (")[0] for text in check.obstacles] == [
+        "it is live",
+        "it has 1 segment of t_OFFLINE",
+    ]
+    assert all(seen.method == "GET" for seen in server.requests)
+
+
+def test_a_tenants_tags_are_added_beside_those_of_others(make: Make) -> None:
+    instance = {"instanceName": "Server_h_1", "hostName": "h", "port": 1, "enabled": True}
+    client, server = make(answer(200, {**instance, "tags": ["server_untagged", "x_OFFLINE"]}), OK)
+    tags = client.tenants.add("n", TenantRole.SERVER, ["Server_h_1"])
+    assert tags == {"Server_h_1": ("x_OFFLINE", "n_OFFLINE", "n_REALTIME")}
+    sent = server.requests[-1].target
+    assert sent.startswith("/instances/Server_h_1/updateTags?tags=x_OFFLINE%2Cn_OFFLINE%2Cn_REALTIME")
+    client, server = make()
+    with pytest.raises(ConflictError, match="Broker_h_2 is no server"):
+        client.tenants.add("n", TenantRole.SERVER, ["Server_h_1", "Broker_h_2"])
+    assert server.requests == []
+
+
+def test_a_tenant_of_brokers_alone(make: Make) -> None:
+    missing = answer(404, {"code": 404, "error": "Failed to find any instances for server tenant: n"})
+    client, _ = make(missing, answer(200, {"BrokerInstances": ["Broker_h_2"]}), missing, missing)
+    found = client.tenants.get("n")
+    assert (found.servers, found.broker) == ((), ("Broker_h_2",))
+    with pytest.raises(NotFoundError, match="no tenant n"):
+        client.tenants.get("n")
+
+
+def test_users_come_without_hashes(make: Make) -> None:
+    client, _ = make(answer(200, USERS))
+    (found,) = client.users.list()
+    assert found == USER
+    assert HASH not in repr(found)
+
+
+def test_a_user_is_updated_with_the_hash_that_is_there_or_a_new_password(make: Make) -> None:
+    client, server = make(answer(200, USERS), OK, answer(200, USERS), OK)
+    client.users.update(USER)
+    assert server.requests[1].target == "/users/ada?component=BROKER&passwordChanged=false"
+    assert server.requests[1].json()["password"] == HASH
+    client.users.update(USER, Secret(SECRET))
+    assert server.requests[3].target == "/users/ada?component=BROKER&passwordChanged=true"
+    assert server.requests[3].json()["password"] == SECRET
+
+
+def test_an_answer_that_repeats_a_password_is_not_shown(make: Make) -> None:
+    client, _ = make(answer(200, {"users": {}}), answer(400, {"code": 400, "error": f"odd value {SECRET}!"}))
+    with pytest.raises(RejectedError, match="odd value") as caught:
+        client.users.create(USER, Secret(SECRET))
+    assert SECRET not in str(caught.value)
+    assert SECRET not in repr(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_queries_are_those_of_the_brokers_that_are_named(make: Make) -> None:
+    client, _ = make()
+    with ScriptedServer(answer(200, {"12": "select 1", "3": "select 2"}), answer(200, "Cancelled")) as broker:
+        found = client.brokers.running_queries([broker.url])
+        assert [(each.query_id, each.sql) for each in found] == [("3", "select 2"), ("12", "select 1")]
+        client.brokers.cancel_query(broker.url, "12")
+        assert (broker.requests[1].method, broker.requests[1].target) == ("DELETE", "/query/12")
+
+
+def test_tasks_that_were_made_and_errors_beside_them(make: Make) -> None:
+    old = {"A": "Task_A_1", "B": None}
+    new = {"A": "Task_A_1,Task_A_2", "generationErrors": "no table", "schedulingErrors": ""}
+    client, _ = make(answer(200, old), answer(200, new))
+    assert client.tasks.schedule().tasks == {"A": ("Task_A_1",), "B": ()}
+    made = client.tasks.schedule("A")
+    assert made.tasks == {"A": ("Task_A_1", "Task_A_2")}
+    assert made.errors == ("no table",)
+
+
+def test_a_copy_takes_the_secrets_of_the_config_and_not_those_of_the_first_cluster(make: Make) -> None:
+    stream = {"stream.kafka.topic.name": "x", "sasl.password": SECRET}
+    config = {
+        "tableName": "t_REALTIME",
+        "tableType": "REALTIME",
+        "tableIndexConfig": {"streamConfigs": stream},
+        "ingestionConfig": {"streams": ["http://me:word@host"]},
+    }
+    schema = {"schemaName": "t", "dimensionFieldSpecs": [{"name": "a", "dataType": "INT"}]}
+    source, _ = make(
+        answer(200, {"REALTIME": config}), answer(200, schema), auth=BasicAuth("me", Secret("first-cluster"))
+    )
+    target, other = make(answer(404, {"error": "no table"}), answer(404, {"error": "no schema"}), OK, OK, OK)
+    plan = plan_copy(source, target, TableName("t_REALTIME"))
+    assert plan.makes_schema
+    assert plan.secret_settings == (
+        "ingestionConfig.streams[0]",
+        "tableIndexConfig.streamConfigs.sasl.password",
+    )
+    assert SECRET not in repr(plan)
+    plan.run(target)
+    made = [seen for seen in other.requests if seen.method == "POST"]
+    assert [seen.path for seen in made] == ["/schemas/validate", "/schemas", "/tables"]
+    assert made[-1].json() == config
+    assert not any("Authorization" in seen.headers for seen in other.requests)
+
+
+def test_a_refused_copy_takes_its_schema_back(make: Make) -> None:
+    config = {"tableName": "t_OFFLINE", "tableType": "OFFLINE"}
+    schema = {"schemaName": "t"}
+    source, _ = make(answer(200, {"OFFLINE": config}), answer(200, schema))
+    missing = answer(404, {"error": "nothing"})
+    target, other = make(missing, missing, OK, OK, answer(400, {"error": "no such tenant"}), OK)
+    plan = plan_copy(source, target, TableName("t_OFFLINE"))
+    with pytest.raises(RejectedError, match="no such tenant"):
+        plan.run(target)
+    assert (other.requests[-1].method, other.requests[-1].path) == ("DELETE", "/schemas/t")
+
+
+def test_jobs_of_reloads_are_read_out_of_pinots_sentences(make: Make) -> None:
+    table = 'Segment reload details: {"t_OFFLINE":{"numMessagesSent":"2","reloadJobId":"j1"}}'
+    segment = "Submitted reload job id: j2, sent 2 reload messages. Job meta ZK storage status: SUCCESS"
+    client, server = make(answer(200, {"status": table}), answer(200, {"status": segment}), OK)
+    assert client.segments.reload("t_OFFLINE") == "j1"
+    assert client.segments.reload_segment("t_OFFLINE", "a", download=True) == "j2"
+    assert server.requests[1].target == "/segments/t_OFFLINE/a/reload?forceDownload=true"
+    with pytest.raises(AppliedError, match="does not name a job"):
+        client.segments.reload_segment("t_OFFLINE", "a")
+
+
+def test_the_wait_for_one_segment_is_for_its_own_replicas(make: Make) -> None:
+    ideal = {"a": {"s1": "ONLINE", "s2": "ONLINE"}, "b": {"s1": "ONLINE"}, "c": {"s1": "CONSUMING"}}
+    job = {"tableName": "t_REALTIME", "segmentName": "a", "submissionTimeMs": "1700000000000"}
+    counts = {"totalSegmentCount": 2, "totalServerCallsFailed": 0, "metadata": job}
+    views = answer(200, {"REALTIME": ideal})
+    client, _ = make(
+        *(views, V15, answer(200, {**counts, "successCount": 1})),
+        *(views, answer(200, {**counts, "successCount": 2})),
+    )
+    seen: list[tuple[int, int]] = []
+    done = client.segments.wait_reloaded(
+        "t_REALTIME", "j", 10, seen=lambda loaded, wanted: seen.append((loaded, wanted))
+    )
+    assert seen == [(1, 2), (2, 2)]
+    assert (done.segment, done.submitted_ms) == ("a", 1700000000000)
