@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 import requests
 
+from controller_client.broker.answer import parse_answer
+from controller_client.broker.parameters import bind
+from controller_client.broker.result import QueryResult, QueryStats
+from controller_client.broker.rows import Column
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.closing import Closing
 from controller_client.common.retry import RetryPolicy, TransientFailureError, call_with_retry
@@ -30,70 +32,6 @@ _VERSIONS = "upsertVersions"
 # "org.apache.calcite.runtime.CalciteContextException: " adds nothing to the text that follows.
 _JAVA_NAMES = re.compile(r"\b(?:[a-z]\w*\.){2,}[A-Z]\w*: ")
 _ONE_ATTEMPT = RetryPolicy(attempts=1)
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a result: its name and Pinot's type, e.g. ``LONG`` or ``STRING_ARRAY``."""
-
-    name: str
-    data_type: str
-
-
-@dataclass(frozen=True)
-class QueryStats:
-    """What the broker reports about how it got the result.
-
-    With ``groups_limit_reached`` the result lacks groups. ``segments_invalid`` lack a column that the query
-    names: servers leave them out without an error. ``row_filters_applied`` says whether the broker left out
-    rows that this user may not see (Pinot 1.4 and later).
-    """
-
-    servers_queried: int
-    servers_responded: int
-    segments_queried: int
-    segments_processed: int
-    segments_pruned: int
-    docs_scanned: int
-    total_docs: int
-    time_ms: int
-    partial: bool
-    groups_limit_reached: bool
-    segments_invalid: int
-    row_filters_applied: bool
-
-
-@dataclass(frozen=True)
-class QueryResult:
-    """A query's result.
-
-    Attributes:
-        columns: Columns; empty when Pinot had nothing to answer from (a table without segments).
-        rows: Rows. BIG_DECIMAL is Decimal, arrays are lists, null is None, BYTES are hexadecimal text and
-            TIMESTAMP is text, as Pinot writes them.
-        stats: How the broker got it.
-        broker_url: Which broker answered.
-        versions: Upsert table (with type) -> the version that it was answered at, as a broker with the hook
-            ``upsert`` names it; empty where it names none.
-    """
-
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    stats: QueryStats
-    broker_url: str
-    versions: Mapping[str, int] = field(default_factory=dict)
-
-    def scalar(self) -> Any:
-        """Return the one value of a result of one row and one column.
-
-        Raises:
-            QueryError: The result has another shape.
-        """
-        if len(self.rows) != 1 or len(self.rows[0]) != 1:
-            raise QueryError(
-                f"the result has {len(self.rows)} rows of {len(self.columns)} columns", expected="one value"
-            )
-        return self.rows[0][0]
 
 
 class BrokerClient(Closing):
@@ -136,6 +74,7 @@ class BrokerClient(Closing):
         self,
         sql: str,
         *,
+        params: Mapping[str, Any] | None = None,
         options: Mapping[str, str | int | bool] | None = None,
         timeout_s: float | None = None,
         allow_partial: bool = False,
@@ -144,12 +83,15 @@ class BrokerClient(Closing):
 
         Args:
             sql: One statement in Pinot's SQL. Without LIMIT, Pinot returns 10 rows.
+            params: Values of its placeholders ``:name``, see :mod:`controller_client.broker.parameters`;
+                without them a colon has no meaning.
             options: Query options, e.g. ``{"useMultistageEngine": True}``.
             timeout_s: Seconds that the broker may take (``timeoutMs``); default: the broker's own limit,
                 and the configuration's read timeout.
             allow_partial: Return what came although servers or segments are missing; see ``stats``.
 
         Raises:
+            ConfigError: A placeholder lacks a value, a value its placeholder or a literal.
             QueryError: The broker answered with exceptions: wrong SQL, unknown table or column, a time-out.
             PartialResultError: Servers or segments are missing, so the numbers are not the table's; segments
                 also where they lack a column. A broker that does not know of a dead server's segments at all
@@ -159,7 +101,7 @@ class BrokerClient(Closing):
         settings = dict(options or {})
         if timeout_s is not None:
             settings["timeoutMs"] = int(timeout_s * 1000)
-        request: dict[str, str] = {"sql": sql}
+        request: dict[str, str] = {"sql": sql if params is None else bind(sql, params)}
         if settings:
             request["queryOptions"] = ";".join(f"{key}={_option(value)}" for key, value in settings.items())
         # The broker answers a time-out itself, in JSON: give it the time to.
@@ -167,8 +109,8 @@ class BrokerClient(Closing):
         document, transport = self._ask(request, read_timeout_s)
         stats = _stats(document)
         _check(document, stats, transport, allow_partial=allow_partial)
-        columns, rows = _table(document.get("resultTable"))
-        return QueryResult(columns, rows, stats, transport.base_url, _versions(document))
+        columns, cells = _table(document.get("resultTable"))
+        return QueryResult(columns, cells, stats, transport.base_url, _versions(document))
 
     def _ask(self, request: dict[str, str], read_timeout_s: float | None) -> tuple[dict[str, Any], Transport]:
         def one_round() -> tuple[dict[str, Any], Transport]:
@@ -191,8 +133,7 @@ class BrokerClient(Closing):
                     self._transports.remove(transport)
                     self._transports.append(transport)
                 else:
-                    # Decimal keeps BIG_DECIMAL exact: Pinot writes it as a number.
-                    return transport.json_of(response, parse_float=Decimal) or {}, transport
+                    return transport.json_of(response, loads=parse_answer) or {}, transport
             if failed is None:
                 raise NotAppliedError("no live broker was found")
             raise TransientFailureError(failed, "no broker answered")
@@ -287,7 +228,7 @@ def without_java(message: str) -> str:
     return _JAVA_NAMES.sub("", " ".join(lines))
 
 
-def _table(table: Mapping[str, Any] | None) -> tuple[tuple[Column, ...], tuple[tuple[Any, ...], ...]]:
+def _table(table: Mapping[str, Any] | None) -> tuple[tuple[Column, ...], Sequence[Sequence[Any]]]:
     if not table:
         return (), ()
     schema = table["dataSchema"]
@@ -295,21 +236,4 @@ def _table(table: Mapping[str, Any] | None) -> tuple[tuple[Column, ...], tuple[t
         Column(name, data_type)
         for name, data_type in zip(schema["columnNames"], schema["columnDataTypes"], strict=True)
     )
-    rows = tuple(
-        tuple(_value(column.data_type, value) for column, value in zip(columns, row, strict=True))
-        for row in table["rows"]
-    )
-    return columns, rows
-
-
-def _value(data_type: str, value: Any) -> Any:
-    if isinstance(value, list):
-        return [_value(data_type.removesuffix("_ARRAY"), item) for item in value]
-    if value is None:
-        return None
-    if data_type in ("FLOAT", "DOUBLE"):
-        # Also NaN and the infinities, which Pinot writes as text.
-        return float(value)
-    if data_type == "BIG_DECIMAL":
-        return Decimal(value)
-    return value
+    return columns, table["rows"]

@@ -19,7 +19,7 @@ from controller_client.errors import ConfigError, PinotPluginError, QueryError
 
 if TYPE_CHECKING:
     from controller_client.broker.client import QueryResult
-    from controller_client.upsert.sql_text import SqlText
+    from controller_client.common.sql_text import SqlText
 
 __all__ = ["query"]
 
@@ -62,8 +62,8 @@ def query(
     wanted = key_values(options, "--option")
     versions: Mapping[str, int] = {}
     if upsert:
+        from controller_client.common.sql_text import SqlText
         from controller_client.upsert.queries import UpsertQueries
-        from controller_client.upsert.sql_text import SqlText
 
         cut = SqlText.of(text)
         with UpsertQueries(cli.broker(), cli.property_store()) as queries, _naming_tables(cli, cut):
@@ -104,7 +104,7 @@ def _naming_tables(cli: CliContext, sql: str | SqlText) -> Iterator[None]:
         yield
     except QueryError as error:
         from controller_client.broker.client import UNKNOWN_TABLE
-        from controller_client.upsert.sql_text import table_names
+        from controller_client.common.sql_text import table_names
 
         # Without a controller that answers, the broker's words are all there is.
         with suppress(PinotPluginError):
