@@ -34,7 +34,7 @@ from controller_client.common.nearest import did_you_mean
 from controller_client.common.sql_text import SqlText, Token, TokenKind
 from controller_client.errors import ConfigError
 
-__all__ = ["bind", "literal"]
+__all__ = ["bind", "literal", "placeholders"]
 
 _MISREAD = re.compile(r"''|option\s*\(", re.IGNORECASE)
 _NO_TEXT = re.compile("[\ud800-\udfff]")
@@ -75,6 +75,15 @@ def bind(sql: str, params: Mapping[str, Any]) -> str:
             expected=", ".join(f":{name}" for name in sorted(used)) or "placeholders in the SQL",
         )
     return "".join([*parts, sql[at:]])
+
+
+def placeholders(sql: str) -> frozenset[str]:
+    """Return the names of a text's placeholders.
+
+    Raises:
+        QueryError: A quote or a comment does not end, or the parentheses do not match.
+    """
+    return frozenset(name.text for _, name in _placeholders(SqlText.of(sql).tokens))
 
 
 def literal(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import instance_argument
 from controller_client.cli.options import output_option
 from controller_client.common.nearest import did_you_mean
 from controller_client.errors import NotFoundError
@@ -34,7 +35,7 @@ def list_(cli: CliContext, live: bool) -> None:
 
 
 @instance.command()
-@click.argument("name")
+@instance_argument()
 @output_option()
 @pass_cli
 def show(cli: CliContext, name: str) -> None:

@@ -6,14 +6,15 @@ import click
 
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import segment_argument, table_argument
 from controller_client.cli.options import output_option
 
 __all__ = ["reload"]
 
 
 @click.command()
-@click.argument("table_name", metavar="TABLE")
-@click.argument("segment_names", metavar="SEGMENT...", nargs=-1, required=True)
+@table_argument()
+@segment_argument("segment_names", metavar="SEGMENT...", nargs=-1, required=True)
 @click.option(
     "--download",
     is_flag=True,

@@ -8,6 +8,7 @@ import click
 
 from controller_client.cli.arguments import read_json_object, table_with_type
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.common.names import TableType
 from controller_client.errors import ConflictError, NotFoundError
@@ -15,7 +16,7 @@ from controller_client.models import TableConfig
 
 __all__ = ["table"]
 
-_TABLE = click.argument("table_name", metavar="TABLE")
+_TABLE = table_argument()
 _FILE = click.argument("file", type=click.File(encoding="utf-8"))
 _SKIP_TASKS = click.option(
     "--skip-task-validation",
