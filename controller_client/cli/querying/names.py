@@ -13,9 +13,9 @@ from controller_client.models import Schema
 __all__ = ["KEYWORDS", "Names"]
 
 _WORDS = """
-    and as asc avg between by case cast count desc distinct distinctcount else end explain false for from
-    group having in inner is join left like limit max min not null offset on option or order over partition plan
-    regexp_like select set sum then true union when where with
+    and as asc avg between by case cast count desc distinct distinctcount else end explain false for
+    from group having in inner is join left like limit max min not null offset on option or order over
+    partition plan regexp_like select set sum then true union when where with
 """
 KEYWORDS = tuple(_WORDS.split())
 """Those of Pinot's SQL that are used most, and the common aggregations."""

@@ -70,7 +70,7 @@ def test_the_shell(environment: Mapping[str, str], kinds: str) -> None:
         terminal.wait_for("->")
         # Only one table begins so: Tab completes it.
         terminal.press(f"from {kinds[:-1]}\t")
-        terminal.wait_for(kinds)
+        terminal.wait_for(rf" \x08{kinds[-1]}")
         terminal.press(" where id >= :id;\r")
         terminal.wait_for(rf"\n {len(ROWS) - 3} ")
         terminal.wait_for("servers answered; .* ms here")
