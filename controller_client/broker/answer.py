@@ -50,10 +50,10 @@ def _has_numbers(document: Any) -> bool:
         return False
     kinds = table["dataSchema"]["columnDataTypes"]
     places = [number for number, kind in enumerate(kinds) if kind in _DECIMALS]
-    return any(_is_number(row[place]) for place in places for row in table["rows"])
+    return any(_is_number({type(row[place]) for row in table["rows"]}, place, table) for place in places)
 
 
-def _is_number(value: Any) -> bool:
-    if isinstance(value, list):
-        return any(map(_is_number, value))
-    return isinstance(value, float | int)
+def _is_number(types: set[type], place: int, table: Any) -> bool:
+    if list in types:
+        types = types | {type(item) for row in table["rows"] for item in row[place] or ()}
+    return not types.isdisjoint((int, float))
