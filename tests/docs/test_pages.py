@@ -21,6 +21,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     FIRST: (),
     CONSUMPTION: (FIRST,),
     "docs/segments.md": (FIRST,),
+    "docs/queries.md": (FIRST,),
     "docs/file-ingestion.md": (FIRST,),
     "docs/spark.md": (FIRST,),
     "README.md": (FIRST,),
