@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.cli.completion import complete_tables
-from controller_client.cli.root import cli
 from tests.support.pinotctl import pinotctl
 from tests.unit.controller_client.cli.test_uniform import COMMANDS
 from tests.unit.controller_client.scripted_server import ScriptedServer, answer, closed_port, silence
@@ -61,5 +59,3 @@ def test_all_arguments_that_are_names_are_completed() -> None:
         and parameter._custom_shell_complete is None
     ]
     assert not plain
-    assert cli is not None
-    assert complete_tables is not None

@@ -15,6 +15,7 @@ from controller_client.cli.querying.writing import vertical
 from controller_client.errors import ConfigError
 from tests.support.pinotctl import pinotctl
 from tests.support.pseudo_terminal import PseudoTerminal
+from tests.support.wait import wait_for
 from tests.unit.controller_client.cli.conftest import Run
 from tests.unit.controller_client.scripted_server import ScriptedServer, answer, closed_port, silence
 
@@ -105,8 +106,7 @@ def test_ctrl_c_leaves_a_query_and_the_shell_goes_on(tmp_path: Path) -> None:
     ):
         terminal.wait_for("pinot>")
         terminal.press("select 1;\r")
-        while not server.requests:
-            assert terminal.process.poll() is None
+        wait_for(lambda: bool(server.requests), "the query to reach the broker")
         terminal.press("\x03")
         terminal.wait_for("Canceled")
         terminal.wait_for("pinot>")
