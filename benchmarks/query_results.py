@@ -3,7 +3,8 @@
     python -m benchmarks.query_results --contenders /path/to/venv/bin/python
 
 The other environment has them: ``pip install pinotdb clickhouse-connect chdb pandas==2.3.3 pyarrow``.
-The same rows are a table of a local Pinot, and of ClickHouse's engine (chdb) behind a small HTTP server.
+The same rows are a table of a local Pinot, and of ClickHouse's engine (chdb). Each engine answers once; its
+answer is then sent to the clients by a small HTTP server of loopback, so that the clients alone are measured.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +37,7 @@ from tests.support.wait import wait_for
 
 ROWS = 1_000_000
 _SEGMENTS = 2
+_LONGEST_S = 300
 _NUMBERS = ("seconds", "cpu_seconds", "peak_mib")
 _SQL = "select id, n, x, flag, city, note, ts, amount from results"
 _TYPES = {
@@ -90,11 +93,25 @@ def load(place: Place, data: pa.Table, folder: Path) -> None:
     place.wait_rows("results", ROWS)
 
 
+def record(url: str, folder: Path) -> float:
+    """Keep Pinot's answers in files; return the seconds that the large one took."""
+    folder.mkdir()
+    for limit in (1000, ROWS):
+        began_s = time.monotonic()
+        options = f"timeoutMs={_LONGEST_S * 1000}"
+        request = {"sql": f"{_SQL} limit {limit}", "queryOptions": options}
+        answer = requests.post(f"{url}/query/sql", json=request, timeout=_LONGEST_S)
+        assert len(answer.json()["resultTable"]["rows"]) == limit, answer.text[:1000]
+        took_s = time.monotonic() - began_s
+        (folder / f"{limit}.json").write_bytes(answer.content)
+    return took_s
+
+
 @contextmanager
-def clickhouse(python: Path, file: Path, port: int) -> Iterator[str]:
-    """Serve ClickHouse's answers."""
+def serving(python: Path | str, program: str, source: Path, port: int) -> Iterator[str]:
+    """Serve answers."""
     url = f"http://127.0.0.1:{port}"
-    server = subprocess.Popen([python, Path(__file__).with_name("query_results_server.py"), file, str(port)])
+    server = subprocess.Popen([python, Path(__file__).with_name(program), source, str(port)])
 
     def answers() -> bool:
         try:
@@ -103,20 +120,20 @@ def clickhouse(python: Path, file: Path, port: int) -> Iterator[str]:
             return False
 
     try:
-        wait_for(answers, "ClickHouse's engine")
+        wait_for(answers, f"the server of {source}")
         yield url
     finally:
         server.kill()
         server.wait()
 
 
-def measured(python: Path | str, client: str, url: str, sql: str, repeat: int) -> dict[str, Any]:
+def measured(python: Path | str, client: str, url: str, repeat: int) -> dict[str, Any]:
     """Run a client so many times, each in a process of its own; return medians."""
     program = Path(__file__).with_name("query_results_program.py")
     found = []
     for _ in range(repeat):
         done = subprocess.run(
-            [python, program, client, url, sql], capture_output=True, text=True, check=False
+            [python, program, client, url, _SQL], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
         found.append(json.loads(done.stdout.splitlines()[-1]))
@@ -139,26 +156,28 @@ def main() -> None:
     # The roles of a local cluster have heaps for small answers.
     os.environ["_JAVA_OPTIONS"] = "-Xmx2g"
     data = rows()
-    with tempfile.TemporaryDirectory() as name, open_place(Path(name), arguments.port_base) as place:
+    with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        load(place, data, folder)
-        # The measured server's answer is made once, so it costs the client's machine nothing.
+        with open_place(folder, arguments.port_base) as place:
+            load(place, data, folder)
+            pinot_s = record(place.cluster.broker_url, folder / "answers")
         file = folder / "results.parquet"
-        amounts = data["amount"].cast(pa.decimal128(38, 2))
-        pq.write_table(data.set_column(7, "amount", amounts), file)
-        url, sql = place.cluster.broker_url, f"set timeoutMs = 60000; {_SQL}"
-        with clickhouse(arguments.contenders, file, arguments.port_base + 50) as other:
+        pq.write_table(data.set_column(7, "amount", data["amount"].cast(pa.decimal128(38, 2))), file)
+        others, base = arguments.contenders, arguments.port_base
+        with (
+            serving(sys.executable, "query_results_replay.py", folder / "answers", base + 50) as pinot,
+            serving(others, "query_results_server.py", file, base + 51) as clickhouse,
+        ):
             order = [
-                (sys.executable, "bytes alone", url, sql),
-                (sys.executable, "pinot-plugins to_pandas", url, sql),
-                (sys.executable, "pinot-plugins to_arrow", url, sql),
-                (sys.executable, "pinot-plugins rows", url, sql),
-                (arguments.contenders, "pinotdb", url, sql),
-                (arguments.contenders, "clickhouse-connect", other, _SQL),
+                (sys.executable, "bytes alone", pinot),
+                (sys.executable, "pinot-plugins to_pandas", pinot),
+                (sys.executable, "pinot-plugins to_arrow", pinot),
+                (sys.executable, "pinot-plugins rows", pinot),
+                (others, "pinotdb", pinot),
+                (others, "clickhouse-connect", clickhouse),
             ]
             results = {
-                client: measured(python, client, where, text, arguments.repeat)
-                for python, client, where, text in order
+                client: measured(python, client, url, arguments.repeat) for python, client, url in order
             }
     show([{"client": client, **{key: told[key] for key in _NUMBERS}} for client, told in results.items()])
     types = {client: told["types"] for client, told in results.items() if "types" in told}
@@ -172,7 +191,8 @@ def main() -> None:
             for column, kind in _TYPES.items()
         ]
     )
-    save(arguments.out, {"rows": ROWS, "results": results})
+    print(f"Pinot itself took {pinot_s:.1f} s")
+    save(arguments.out, {"rows": ROWS, "pinot_seconds": round(pinot_s, 1), "results": results})
 
 
 if __name__ == "__main__":
