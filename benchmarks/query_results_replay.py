@@ -25,6 +25,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
+        # One connection at a time: one that is kept alive would hold up the next.
+        self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(content)
 
@@ -32,6 +34,7 @@ class Handler(BaseHTTPRequestHandler):
         """Say that the answers are there."""
         self.send_response(200)
         self.send_header("Content-Length", "2")
+        self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(b"1\n")
 

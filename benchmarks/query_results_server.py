@@ -52,6 +52,8 @@ class Handler(BaseHTTPRequestHandler):
     def _send(self, status: int, content: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(len(content)))
+        # One connection at a time: one that is kept alive would hold up the next.
+        self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(content)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import threading
 from collections.abc import Callable, Iterable
@@ -46,6 +47,8 @@ def _completing(find: Find) -> ShellComplete:
 
 
 def _in_time(find: Callable[[], list[str]]) -> list[str]:
+    # To import it takes its time too, but no network can stretch that.
+    importlib.import_module("controller_client.client")
     found: list[str] = []
 
     def look() -> None:

@@ -15,6 +15,7 @@ from tests.integration.queries.kinds_table import ROWS
 from tests.support.cluster import PinotCluster
 from tests.support.pinotctl import pinotctl
 from tests.support.pseudo_terminal import PseudoTerminal
+from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
 
@@ -105,9 +106,13 @@ def test_names_are_completed(environment: Mapping[str, str], kinds: str) -> None
         assert done.stderr == ""
         return [text.removeprefix("plain,") for text in done.stdout.split()]
 
-    assert completed(f"pinotctl table show {kinds[:-1]}") == [kinds]
-    assert completed(f"pinotctl consumption status {kinds}_") == [f"{kinds}_OFFLINE"]
-    assert completed(f"pinotctl segment show {kinds} ") == [f"{kinds}_0"]
+    def completes(line: str, names: list[str]) -> None:
+        # On a busy machine the controller may not answer in time, and then there is no name.
+        wait_for(lambda: completed(line) == names, f"{names} of {line!r}")
+
+    completes(f"pinotctl table show {kinds[:-1]}", [kinds])
+    completes(f"pinotctl consumption status {kinds}_", [f"{kinds}_OFFLINE"])
+    completes(f"pinotctl segment show {kinds} ", [f"{kinds}_0"])
     assert completed(f"pinotctl segment delete {kinds} {kinds}_0 ") == []
-    assert kinds in completed("pinotctl schema show t_")
-    assert any(name.startswith("Server_") for name in completed("pinotctl instance show S"))
+    wait_for(lambda: kinds in completed("pinotctl schema show t_"), "the schema")
+    wait_for(lambda: completed("pinotctl instance show Server_"), "the servers")
