@@ -44,8 +44,8 @@ SMALLEST_EXTRA = {
     "xxhash": "coordinator",
 }
 
-BROUGHT_BY = {"botocore": "boto3", "py4j": "pyspark"}
-"""Distributions that no extra names: the requirements of others."""
+BROUGHT_BY = {"botocore": "boto3", "prompt_toolkit": "prompt-toolkit", "py4j": "pyspark"}
+"""Distributions that no extra names so: the requirements of others, and names that a build writes anew."""
 
 
 def optional_modules() -> set[str]:
