@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from jvm_bridge.builder.planning import ARROW_TYPES
+from controller_client.common.arrow_types import NUMBER_TYPES
 
 __all__ = ["dimensions"]
 
-_TYPES = {arrow: pinot for pinot, arrow in ARROW_TYPES.items()} | {pa.string(): "STRING"}
+_TYPES = {arrow: pinot for pinot, arrow in NUMBER_TYPES.items()} | {pa.string(): "STRING"}
 
 
 def dimensions(fields: Iterable[pa.Field]) -> list[dict[str, str]]:

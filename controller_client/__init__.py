@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from controller_client.broker.async_client import AsyncBrokerClient
     from controller_client.broker.client import BrokerClient, QueryResult
     from controller_client.client import ControllerClient
     from controller_client.common.names import TableName, TableType
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from controller_client.rest.capabilities import Capability, PinotVersion
 
 __all__ = [
+    "AsyncBrokerClient",
     "BasicAuth",
     "BearerToken",
     "BrokerClient",
@@ -41,6 +43,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "AsyncBrokerClient": "broker.async_client",
     "BasicAuth": "config",
     "BearerToken": "config",
     "BrokerClient": "broker.client",

@@ -3,97 +3,28 @@
 from __future__ import annotations
 
 import random
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import requests
 
+from controller_client.broker.answer import parse_answer
+from controller_client.broker.cursor import Cursor
+from controller_client.broker.parameters import bind
+from controller_client.broker.reply import UNKNOWN_TABLE, result_of, without_java
+from controller_client.broker.result import QueryResult, QueryStats
+from controller_client.broker.rows import Column
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.closing import Closing
 from controller_client.common.retry import RetryPolicy, TransientFailureError, call_with_retry
 from controller_client.config import BrokerConfig
-from controller_client.errors import NotAppliedError, PartialResultError, QueryError
+from controller_client.errors import ConfigError, NotAppliedError, PartialResultError, UnsupportedError
 from controller_client.rest.transport import Transport
 
 __all__ = ["UNKNOWN_TABLE", "BrokerClient", "Column", "QueryResult", "QueryStats", "without_java"]
 
-UNKNOWN_TABLE = 190
-"""Pinot's number of the error that the table of a query is not there."""
-
-# Codes of org.apache.pinot.common.exception.QueryException that say that part of the data is missing.
-_PARTIAL_CODES = frozenset({210, 230, 235, 305, 425, 427})
-_LONGEST_TEXT = 1_000
-_VERSIONS = "upsertVersions"
-# "org.apache.calcite.runtime.CalciteContextException: " adds nothing to the text that follows.
-_JAVA_NAMES = re.compile(r"\b(?:[a-z]\w*\.){2,}[A-Z]\w*: ")
 _ONE_ATTEMPT = RetryPolicy(attempts=1)
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a result: its name and Pinot's type, e.g. ``LONG`` or ``STRING_ARRAY``."""
-
-    name: str
-    data_type: str
-
-
-@dataclass(frozen=True)
-class QueryStats:
-    """What the broker reports about how it got the result.
-
-    With ``groups_limit_reached`` the result lacks groups. ``segments_invalid`` lack a column that the query
-    names: servers leave them out without an error. ``row_filters_applied`` says whether the broker left out
-    rows that this user may not see (Pinot 1.4 and later).
-    """
-
-    servers_queried: int
-    servers_responded: int
-    segments_queried: int
-    segments_processed: int
-    segments_pruned: int
-    docs_scanned: int
-    total_docs: int
-    time_ms: int
-    partial: bool
-    groups_limit_reached: bool
-    segments_invalid: int
-    row_filters_applied: bool
-
-
-@dataclass(frozen=True)
-class QueryResult:
-    """A query's result.
-
-    Attributes:
-        columns: Columns; empty when Pinot had nothing to answer from (a table without segments).
-        rows: Rows. BIG_DECIMAL is Decimal, arrays are lists, null is None, BYTES are hexadecimal text and
-            TIMESTAMP is text, as Pinot writes them.
-        stats: How the broker got it.
-        broker_url: Which broker answered.
-        versions: Upsert table (with type) -> the version that it was answered at, as a broker with the hook
-            ``upsert`` names it; empty where it names none.
-    """
-
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    stats: QueryStats
-    broker_url: str
-    versions: Mapping[str, int] = field(default_factory=dict)
-
-    def scalar(self) -> Any:
-        """Return the one value of a result of one row and one column.
-
-        Raises:
-            QueryError: The result has another shape.
-        """
-        if len(self.rows) != 1 or len(self.rows[0]) != 1:
-            raise QueryError(
-                f"the result has {len(self.rows)} rows of {len(self.columns)} columns", expected="one value"
-            )
-        return self.rows[0][0]
 
 
 class BrokerClient(Closing):
@@ -136,6 +67,7 @@ class BrokerClient(Closing):
         self,
         sql: str,
         *,
+        params: Mapping[str, Any] | None = None,
         options: Mapping[str, str | int | bool] | None = None,
         timeout_s: float | None = None,
         allow_partial: bool = False,
@@ -144,33 +76,77 @@ class BrokerClient(Closing):
 
         Args:
             sql: One statement in Pinot's SQL. Without LIMIT, Pinot returns 10 rows.
+            params: Values of its placeholders ``:name``, see :mod:`controller_client.broker.parameters`;
+                without them a colon has no meaning.
             options: Query options, e.g. ``{"useMultistageEngine": True}``.
             timeout_s: Seconds that the broker may take (``timeoutMs``); default: the broker's own limit,
                 and the configuration's read timeout.
             allow_partial: Return what came although servers or segments are missing; see ``stats``.
 
         Raises:
+            ConfigError: A placeholder lacks a value, a value its placeholder or a literal.
             QueryError: The broker answered with exceptions: wrong SQL, unknown table or column, a time-out.
             PartialResultError: Servers or segments are missing, so the numbers are not the table's; segments
                 also where they lack a column. A broker that does not know of a dead server's segments at all
                 cannot show it: compare ``total_docs``.
             NotAppliedError: No broker could be reached.
         """
-        settings = dict(options or {})
-        if timeout_s is not None:
-            settings["timeoutMs"] = int(timeout_s * 1000)
-        request: dict[str, str] = {"sql": sql}
-        if settings:
-            request["queryOptions"] = ";".join(f"{key}={_option(value)}" for key, value in settings.items())
+        document, transport = self._ask(_request(sql, params, options, timeout_s), timeout_s)
+        return result_of(document, transport, allow_partial=allow_partial)
+
+    def cursor(
+        self,
+        sql: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        options: Mapping[str, str | int | bool] | None = None,
+        rows_per_page: int = 10_000,
+        timeout_s: float | None = None,
+        allow_partial: bool = False,
+    ) -> Cursor:
+        """Run a query whose result the broker keeps, and fetch it page by page (Pinot 1.3 and later).
+
+        The result is read in one piece by the broker, so it still needs its LIMIT; what stays small is what
+        is fetched at a time. All pages come from the broker that ran the query: behind a load balancer, name
+        the brokers themselves.
+
+        Args:
+            sql: As of :meth:`query`.
+            params: As of that.
+            options: As of that.
+            rows_per_page: Rows of each page.
+            timeout_s: As of that, for the query; pages have the configuration's read timeout.
+            allow_partial: As of that.
+
+        Returns:
+            The cursor: a context manager, at whose end the broker deletes the result.
+
+        Raises:
+            UnsupportedError: The broker is older, and gave the whole result.
+            ConfigError: As of :meth:`query`, and all else of it.
+        """
+        if rows_per_page < 1:
+            raise ConfigError(f"rows_per_page is {rows_per_page}", expected="at least 1")
+        wanted = {"getCursor": "true", "numRows": str(rows_per_page)}
+        request = _request(sql, params, options, timeout_s)
+        document, transport = self._ask(request, timeout_s, wanted)
+        try:
+            first = result_of(document, transport, allow_partial=allow_partial)
+        except PartialResultError:
+            with suppress(UnsupportedError):
+                Cursor(document, None, transport, rows_per_page).close()
+            raise
+        return Cursor(document, first, transport, rows_per_page)
+
+    def _ask(
+        self,
+        request: Mapping[str, str],
+        timeout_s: float | None,
+        wanted: Mapping[str, str | None] | None = None,
+    ) -> tuple[dict[str, Any], Transport]:
         # The broker answers a time-out itself, in JSON: give it the time to.
         read_timeout_s = None if timeout_s is None else timeout_s + 5.0
-        document, transport = self._ask(request, read_timeout_s)
-        stats = _stats(document)
-        _check(document, stats, transport, allow_partial=allow_partial)
-        columns, rows = _table(document.get("resultTable"))
-        return QueryResult(columns, rows, stats, transport.base_url, _versions(document))
 
-    def _ask(self, request: dict[str, str], read_timeout_s: float | None) -> tuple[dict[str, Any], Transport]:
         def one_round() -> tuple[dict[str, Any], Transport]:
             failed: NotAppliedError | None = None
             for transport in list(self._transports):
@@ -178,6 +154,7 @@ class BrokerClient(Closing):
                     response = transport.request(
                         "POST",
                         "/query/sql",
+                        params=wanted,
                         json=request,
                         read_only=True,
                         read_timeout_s=read_timeout_s,
@@ -191,8 +168,7 @@ class BrokerClient(Closing):
                     self._transports.remove(transport)
                     self._transports.append(transport)
                 else:
-                    # Decimal keeps BIG_DECIMAL exact: Pinot writes it as a number.
-                    return transport.json_of(response, parse_float=Decimal) or {}, transport
+                    return transport.json_of(response, loads=parse_answer) or {}, transport
             if failed is None:
                 raise NotAppliedError("no live broker was found")
             raise TransientFailureError(failed, "no broker answered")
@@ -211,105 +187,16 @@ def _option(value: str | int | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _stats(document: Mapping[str, Any]) -> QueryStats:
-    return QueryStats(
-        servers_queried=document.get("numServersQueried", 0),
-        servers_responded=document.get("numServersResponded", 0),
-        segments_queried=document.get("numSegmentsQueried", 0),
-        segments_processed=document.get("numSegmentsProcessed", 0),
-        segments_pruned=document.get("numSegmentsPrunedByServer", 0),
-        docs_scanned=document.get("numDocsScanned", 0),
-        total_docs=document.get("totalDocs", 0),
-        time_ms=document.get("timeUsedMs", 0),
-        partial=bool(document.get("partialResult")),
-        groups_limit_reached=bool(document.get("numGroupsLimitReached")),
-        segments_invalid=document.get("numSegmentsPrunedInvalid", 0),
-        row_filters_applied=bool(document.get("rlsFiltersApplied")),
-    )
-
-
-def _versions(document: Mapping[str, Any]) -> dict[str, int]:
-    named = str((document.get("traceInfo") or {}).get(_VERSIONS) or "")
-    pairs = (part.rpartition(":") for part in named.split(","))
-    return {table: int(version) for table, _, version in pairs if version.isdecimal()}
-
-
-def _check(
-    document: Mapping[str, Any], stats: QueryStats, transport: Transport, *, allow_partial: bool
-) -> None:
-    exceptions = document.get("exceptions") or []
-    fatal = [fault for fault in exceptions if fault.get("errorCode") not in _PARTIAL_CODES]
-    if fatal:
-        error = QueryError(_texts(fatal, transport.clean), where=transport.base_url)
-        error.codes = frozenset(int(fault.get("errorCode") or 0) for fault in fatal)
-        if UNKNOWN_TABLE in error.codes:
-            error.remedy = "see 'pinotctl table list'; a new table is known to brokers some moments later"
-        raise error
-    if stats.segments_invalid and not allow_partial:
-        # Pinot calls it no error, and answers with the rows of the others, or with none.
-        raise PartialResultError(
-            f"{stats.segments_invalid} of {stats.segments_queried} segments lack a column that the query"
-            " names, and are missing from the answer",
-            expected="segments with all columns of the schema",
-            where=transport.base_url,
-            remedy="reload the table's segments, e.g. by 'pinotctl schema update --reload', or leave the"
-            " column out; allow_partial accepts the answer as it is",
-        )
-    missing = stats.servers_responded < stats.servers_queried or stats.partial or bool(exceptions)
-    # Each queried segment is processed or pruned by its server, LIMIT or not; only a plan (which has a column
-    # of this name) processes none.
-    seen = stats.segments_processed + stats.segments_pruned
-    columns = (document.get("resultTable") or {}).get("dataSchema", {}).get("columnNames", ())
-    missing = missing or (seen < stats.segments_queried and "Operator_Id" not in columns)
-    if missing and not allow_partial:
-        reported = f": {_texts(exceptions, transport.clean)}" if exceptions else ""
-        raise PartialResultError(
-            f"{stats.servers_responded} of {stats.servers_queried} servers answered, with {seen} of"
-            f" {stats.segments_queried} segments{reported}",
-            where=transport.base_url,
-            remedy="check that all servers are up, then query again; allow_partial accepts the answer as it "
-            "is",
-        )
-
-
-def _texts(exceptions: Sequence[Mapping[str, Any]], clean: Callable[[str], str]) -> str:
-    texts = []
-    for fault in exceptions:
-        code = fault.get("errorCode")
-        text = "there is no such table" if code == UNKNOWN_TABLE else str(fault.get("message", ""))
-        texts.append(f"{code} {clean(without_java(text))[:_LONGEST_TEXT]}")
-    return "; ".join(texts)
-
-
-def without_java(message: str) -> str:
-    """Return a message of Pinot's on one line, without Java's stack and the names of its exceptions."""
-    lines = [line for line in message.splitlines() if not line.startswith(("\tat ", "...", "\t..."))]
-    return _JAVA_NAMES.sub("", " ".join(lines))
-
-
-def _table(table: Mapping[str, Any] | None) -> tuple[tuple[Column, ...], tuple[tuple[Any, ...], ...]]:
-    if not table:
-        return (), ()
-    schema = table["dataSchema"]
-    columns = tuple(
-        Column(name, data_type)
-        for name, data_type in zip(schema["columnNames"], schema["columnDataTypes"], strict=True)
-    )
-    rows = tuple(
-        tuple(_value(column.data_type, value) for column, value in zip(columns, row, strict=True))
-        for row in table["rows"]
-    )
-    return columns, rows
-
-
-def _value(data_type: str, value: Any) -> Any:
-    if isinstance(value, list):
-        return [_value(data_type.removesuffix("_ARRAY"), item) for item in value]
-    if value is None:
-        return None
-    if data_type in ("FLOAT", "DOUBLE"):
-        # Also NaN and the infinities, which Pinot writes as text.
-        return float(value)
-    if data_type == "BIG_DECIMAL":
-        return Decimal(value)
-    return value
+def _request(
+    sql: str,
+    params: Mapping[str, Any] | None,
+    options: Mapping[str, str | int | bool] | None,
+    timeout_s: float | None,
+) -> dict[str, str]:
+    settings = dict(options or {})
+    if timeout_s is not None:
+        settings["timeoutMs"] = int(timeout_s * 1000)
+    request = {"sql": sql if params is None else bind(sql, params)}
+    if settings:
+        request["queryOptions"] = ";".join(f"{key}={_option(value)}" for key, value in settings.items())
+    return request

@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -32,6 +33,9 @@ class OutputFormat(StrEnum):
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+    VERTICAL = "vertical"
 
 
 class Progress(Protocol):
@@ -214,9 +218,11 @@ def _bar(text: str, total: int | None, unit: str) -> Iterator[Progress]:
 
 
 def _json_value(value: Any) -> Any:
-    """JSON has no NaN and no infinity; Pinot writes them as text, and so does this."""
+    """JSON has no NaN, infinity and exact decimal; Pinot writes them as text, and so does this."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if isinstance(value, Decimal):
+        return format(value, "f")
     if isinstance(value, Mapping):
         return {key: _json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -232,4 +238,4 @@ def cell_text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (dict, list, tuple)):
         return json_text(_json_value(value))
-    return str(value)
+    return format(value, "f") if isinstance(value, Decimal) else str(value)

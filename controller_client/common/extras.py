@@ -25,6 +25,7 @@ _DISTRIBUTIONS = {
     "google": "protobuf",
     "grpc": "grpcio",
     "jpype": "jpype1",
+    "prompt_toolkit": "prompt-toolkit",
     "py4j": "pyspark",
 }
 

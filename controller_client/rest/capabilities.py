@@ -116,6 +116,7 @@ class Capability(StrEnum):
     RELOAD_STATUS = "the status of a reload"
     EMPTY_SEGMENTS_TO = "replacing segments with nothing"
     FORCE_COMMIT_SOME = "forcing the commit of chosen segments"
+    CURSORS = "results that a broker keeps, and gives page by page"
     SCHEDULE_CHECKED = "a check that a task with a schedule has a minion"
     TABLE_MANAGERS = "a provider of table data managers"
     FOLDER_SIZES = "the unpacked size of segments that servers commit"
@@ -164,6 +165,7 @@ SINCE: Mapping[Capability, PinotVersion] = {
     Capability.DATABASES: PinotVersion(1, 2),
     Capability.LIVE_INSTANCES: PinotVersion(1, 2),
     Capability.FOLDER_SIZES: PinotVersion(1, 3),
+    Capability.CURSORS: PinotVersion(1, 3),
     Capability.SCHEDULE_CHECKED: PinotVersion(1, 3),
     Capability.TABLE_MANAGERS: PinotVersion(1, 3),
     Capability.PAUSE_COMMENT: PinotVersion(1, 3),

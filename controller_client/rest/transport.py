@@ -186,12 +186,14 @@ class Transport:
         """GET and parse; None when the answer is empty (0.11.0 answers so where there is nothing)."""
         return self.json_of(self.request("GET", path, params=params))
 
-    def json_of(self, response: requests.Response, *, parse_float: Callable[[str], Any] | None = None) -> Any:
+    def json_of(
+        self, response: requests.Response, *, loads: Callable[[bytes], Any] = json_module.loads
+    ) -> Any:
         """Parse an answer; None when it is empty.
 
         Args:
             response: The answer.
-            parse_float: Makes the values of numbers that are not whole; default: float.
+            loads: Parses; a ValueError of it means that it is no JSON.
 
         Raises:
             PinotPluginError: It is no JSON, so something else than Pinot answered.
@@ -199,7 +201,7 @@ class Transport:
         if not response.content.strip():
             return None
         try:
-            return json_module.loads(response.content, parse_float=parse_float)
+            return loads(response.content)
         except (ValueError, RecursionError) as error:
             raise PinotPluginError(
                 f"the answer is not JSON: {self.clean(response.text)[:200]!r}",

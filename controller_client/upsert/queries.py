@@ -10,6 +10,7 @@ from controller_client.broker.client import BrokerClient, QueryResult
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.closing import Closing
 from controller_client.common.names import TableName
+from controller_client.common.sql_text import SqlText
 from controller_client.errors import NotAppliedError
 from controller_client.publishing.routing import routed_segments
 from controller_client.rest.transport import Transport
@@ -17,7 +18,6 @@ from controller_client.upsert.low_water_mark import TableMark, read_mark
 from controller_client.upsert.mark_keeper import Answerable, MarkKeeper, read_wanted, with_rows
 from controller_client.upsert.query_version import version_for
 from controller_client.upsert.rewriting import RefusedQueryError, options_in, rewrite
-from controller_client.upsert.sql_text import SqlText
 from controller_client.upsert.tables import (
     REWRITTEN,
     TABLES_PATH,

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from controller_client.common.sql_text import SqlText, Token, TokenKind
 from controller_client.errors import QueryError
-from controller_client.upsert.sql_text import SqlText, Token, TokenKind
 from controller_client.upsert.visibility import visible_at
 
 __all__ = ["RefusedQueryError", "VersionOf", "options_in", "rewrite"]

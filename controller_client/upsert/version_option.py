@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from controller_client.common.sql_text import SqlText, TokenKind
 from controller_client.upsert.columns import VALID_FROM, VALID_UNTIL
 from controller_client.upsert.rewriting import RefusedQueryError
-from controller_client.upsert.sql_text import SqlText, TokenKind
 from controller_client.upsert.tables import QueriedTable, VersionOptions
 
 __all__ = ["VERSIONS", "option_text", "queried_tables", "queried_words", "versions_at"]

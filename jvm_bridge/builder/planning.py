@@ -15,10 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from controller_client.common.arrow_types import NUMBER_TYPES
 from jvm_bridge.time_conversion import time_steps
 
 __all__ = [
-    "ARROW_TYPES",
     "FIXED_WIDTH",
     "ColumnPlan",
     "Conversion",
@@ -332,9 +332,9 @@ def _conversion(field: Field, source: pa.DataType) -> Conversion | None:
     if pa.types.is_integer(source):
         return _integer_conversion(field, source)
     if pa.types.is_float32(source) or pa.types.is_float64(source):
-        if field.data_type not in ARROW_TYPES:
+        if field.data_type not in NUMBER_TYPES:
             return None
-        return Conversion.SAME if ARROW_TYPES[field.data_type] == source else Conversion.NUMBER
+        return Conversion.SAME if NUMBER_TYPES[field.data_type] == source else Conversion.NUMBER
     if pa.types.is_timestamp(source) or pa.types.is_date(source):
         takes_times = field.step_ns is not None or field.data_type in {"LONG", "TIMESTAMP"}
         return Conversion.TO_STEPS if takes_times else None
@@ -342,9 +342,6 @@ def _conversion(field: Field, source: pa.DataType) -> Conversion | None:
         return Conversion.LATE if field.data_type == "BIG_DECIMAL" else None
     return None
 
-
-ARROW_TYPES = {"INT": pa.int32(), "LONG": pa.int64(), "FLOAT": pa.float32(), "DOUBLE": pa.float64()}
-"""Data types that Pinot stores as Arrow does."""
 
 _TEXT: Mapping[str, Conversion] = {
     "INT": Conversion.TEXT_TO_NUMBER,
@@ -361,8 +358,8 @@ _TEXT: Mapping[str, Conversion] = {
 
 
 def _integer_conversion(field: Field, source: pa.DataType) -> Conversion | None:
-    if field.data_type in ARROW_TYPES:
-        return Conversion.SAME if ARROW_TYPES[field.data_type] == source else Conversion.NUMBER
+    if field.data_type in NUMBER_TYPES:
+        return Conversion.SAME if NUMBER_TYPES[field.data_type] == source else Conversion.NUMBER
     if field.data_type == "TIMESTAMP":
         # Pinot refuses a Java Integer here, which a narrower column and a small JSON number are.
         return Conversion.SAME if source == pa.int64() else None

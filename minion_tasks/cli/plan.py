@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.common.counted_text import counted_text
 from minion_tasks.cli.tools import (
@@ -27,7 +28,7 @@ __all__ = ["plan", "purge"]
 
 
 @click.command()
-@click.argument("table")
+@table_argument("table")
 @click.option(
     "--files",
     "listed",
@@ -70,7 +71,7 @@ def plan(cli: CliContext, table: str, listed: int) -> None:
 
 
 @click.command()
-@click.argument("table")
+@table_argument("table")
 @click.option(
     "--older-than",
     "older_than_s",

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.common.counted_text import counted_text
 from controller_client.errors import ConfigError, NotFoundError
@@ -47,7 +48,7 @@ def session() -> None:
 
 
 @session.command()
-@click.argument("table")
+@table_argument("table")
 @_SESSION
 @click.option(
     "--errors",
@@ -86,7 +87,7 @@ def show(cli: CliContext, table: str, session_id: str | None, errors: int) -> No
 
 
 @session.command()
-@click.argument("table")
+@table_argument("table")
 @output_option()
 @pass_cli
 def history(cli: CliContext, table: str) -> None:
@@ -113,7 +114,7 @@ def history(cli: CliContext, table: str) -> None:
 
 
 @session.command()
-@click.argument("table")
+@table_argument("table")
 @lock_wait_option
 @yes_option
 @dry_run_option
@@ -143,7 +144,7 @@ def clear(cli: CliContext, table: str, lock_wait_s: float, yes: bool, dry_run: b
 
 
 @session.command()
-@click.argument("table")
+@table_argument("table")
 @_SESSION
 @click.option(
     "--file",

@@ -9,6 +9,7 @@ import click
 
 from controller_client.cli.arguments import key_values, read_json_object
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import (
     confirm,
     dry_run_option,
@@ -49,7 +50,7 @@ for _command in (session, plan, purge):
 
 
 @task.command()
-@click.argument("table")
+@table_argument("table")
 @click.option(
     "--file",
     "file",
@@ -90,7 +91,7 @@ def register(
 
 
 @task.command()
-@click.argument("table")
+@table_argument("table")
 @yes_option
 @dry_run_option
 @output_option()
@@ -109,7 +110,7 @@ def unregister(cli: CliContext, table: str, yes: bool, dry_run: bool) -> None:
 
 
 @task.command()
-@click.argument("table")
+@table_argument("table")
 @output_option()
 @pass_cli
 def show(cli: CliContext, table: str) -> None:
@@ -122,7 +123,7 @@ def show(cli: CliContext, table: str) -> None:
 
 
 @task.command()
-@click.argument("table")
+@table_argument("table")
 @click.option(
     "--wait-lock",
     "lock_wait_s",
@@ -145,7 +146,7 @@ def run(
 
 
 @task.command()
-@click.argument("table")
+@table_argument("table")
 @click.option(
     "--follow/--once", default=True, help="Keep watching until the session is over, or show it once."
 )

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from controller_client.broker.client import BrokerClient, QueryResult
 from controller_client.client import ControllerClient
+from controller_client.common.arrow_types import ARROW_TYPES
 from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, PartialResultError, PinotPluginError, QueryError
 from controller_client.publishing.routing import routed_segments
@@ -34,15 +35,7 @@ _HAS_LIMIT = re.compile(
     r"\blimit\s+\d+(\s*(,|\boffset\b)\s*\d+)?\s*;?\s*(option\s*\([^)]*\)\s*)?$", re.IGNORECASE
 )
 _ATTEMPTS_WHEN_CHANGED = 3
-_ARROW = {
-    "INT": pa.int32(),
-    "LONG": pa.int64(),
-    "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(),
-    "BOOLEAN": pa.bool_(),
-    "TIMESTAMP": pa.int64(),
-    "BYTES": pa.binary(),
-}
+_ARROW = {**ARROW_TYPES, "TIMESTAMP": pa.int64()}
 _CONVERT: Mapping[str, Callable[[Any], Any]] = {
     "BYTES": bytes.fromhex,
     "BIG_DECIMAL": lambda value: format(Decimal(value), "f"),

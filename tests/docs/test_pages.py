@@ -23,6 +23,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     CONSUMPTION: (FIRST,),
     "docs/operations.md": (FIRST,),
     "docs/segments.md": (FIRST,),
+    "docs/queries.md": (FIRST,),
     "docs/file-ingestion.md": (FIRST,),
     "docs/spark.md": (FIRST,),
     "README.md": (FIRST,),

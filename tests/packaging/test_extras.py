@@ -47,10 +47,17 @@ _MINION = Promise(
     commands=("jvm", "minion"),
 )
 
+_PANDAS, _POLARS = "controller_client.broker.pandas_frame", "controller_client.broker.polars_frame"
+_PROMPT = "controller_client.cli.querying.prompt"
+
 PROMISES = {
     "": Promise(("controller_client.deepstore", "controller_client.publishing", "controller_client.rest")),
     "jvm": Promise(("jvm_bridge",), commands=("jvm",)),
     "s3": Promise(("controller_client.filestore",)),
+    "arrow": Promise(("controller_client.broker",), without=(_PANDAS, _POLARS)),
+    "pandas": Promise(("controller_client.broker",), without=(_POLARS,)),
+    "polars": Promise(("controller_client.broker",), without=(_PANDAS,)),
+    "shell": Promise(("controller_client.cli.querying",)),
     "kafka": Promise(("controller_client.consumption",)),
     "upsert": Promise(("controller_client.consumption", "controller_client.upsert"), commands=("upsert",)),
     "coordinator": Promise(
@@ -61,7 +68,12 @@ PROMISES = {
     "demo": _MINION,
     "server": Promise(
         ("jvm_bridge", "controller_client", "server_hooks"),
-        without=("controller_client.coordinator",),
+        without=(
+            "controller_client.coordinator",
+            _PANDAS,
+            _POLARS,
+            _PROMPT,
+        ),
         groups=("pinot_plugins.server_hooks", "pinot_plugins.broker_hooks"),
         commands=("jvm", "minion", "server", "upsert"),
     ),
@@ -79,6 +91,7 @@ PROMISES = {
     ),
     "spark": Promise(
         ("controller_client", "jvm_bridge", "minion_tasks", "spark_connectors", "pyspark_pinot"),
+        without=(_POLARS, _PROMPT),
         groups=(
             "pinot_plugins.task_executors",
             "pinot_plugins.engines",
@@ -90,6 +103,11 @@ PROMISES = {
 }
 
 NEEDS_AN_EXTRA = {
+    "controller_client.broker.arrow": ("pyarrow",),
+    _PANDAS: ("pandas", "pyarrow"),
+    _POLARS: ("polars", "pyarrow"),
+    _PROMPT: ("prompt_toolkit",),
+    "controller_client.common.arrow_types": ("pyarrow",),
     "controller_client.filestore.s3": ("boto3",),
     "controller_client.upsert.": ("numpy",),
     "controller_client.coordinator.": ("confluent_kafka", "fastavro", "numpy", "orjson", "xxhash"),

@@ -59,6 +59,14 @@ class Need(Enum):
         "org.apache.pinot.spi.config.table.SegmentsValidationAndRetentionConfig",
         "getSchemaName",
     )
+    MULTI_STAGE_ENGINE = (
+        "queries in the multi-stage engine",
+        "org.apache.pinot.query.runtime.operator.MultiStageOperator",
+    )
+    NULLS_BY_OPTION = (
+        "nulls in answers by a query's option alone",
+        "org.apache.pinot.core.query.aggregation.function.NullableSingleInputAggregationFunction",
+    )
     COLUMNAR_BUILD = ("building a segment by column", "org.apache.pinot.spi.data.readers.ColumnReaderFactory")
 
     def __init__(self, capability: str, class_name: str, member: str = "") -> None:

@@ -12,6 +12,7 @@ from controller_client.cli.commands.consumption_partitions import pause_partitio
 from controller_client.cli.commands.consumption_recipes import note_jumps, note_warnings
 from controller_client.cli.commands.each_table import each_table
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import dry_run_option, output_option
 from controller_client.common.names import TableName, TableType
 from controller_client.common.nearest import did_you_mean
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["consumption"]
 
-_TABLES = click.argument("patterns", metavar="TABLE...", nargs=-1, required=True)
+_TABLES = table_argument("patterns", metavar="TABLE...", nargs=-1, required=True)
 _NO_WAIT = click.option("--no-wait", is_flag=True, help="Do not wait until it is finished.")
 _TIMEOUT = click.option(
     "--timeout",
@@ -195,7 +196,7 @@ def resume(
 
 
 @consumption.command()
-@click.argument("patterns", metavar="[TABLE]...", nargs=-1)
+@table_argument("patterns", metavar="[TABLE]...", nargs=-1)
 @click.option("--watch", "watching", is_flag=True, help="Show it again and again, until Ctrl-C.")
 @click.option(
     "--interval",

@@ -6,6 +6,7 @@ import click
 
 from controller_client.cli.commands.instance_changes import INSTANCE_CHANGES, known_instance
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import instance_argument
 from controller_client.cli.options import output_option
 
 __all__ = ["instance"]
@@ -33,7 +34,7 @@ def list_(cli: CliContext, live: bool) -> None:
 
 
 @instance.command()
-@click.argument("name")
+@instance_argument()
 @output_option()
 @pass_cli
 def show(cli: CliContext, name: str) -> None:

@@ -9,6 +9,7 @@ import click
 
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.common.names import TableName, TableType
 from controller_client.errors import ConfigError
@@ -25,7 +26,7 @@ def lineage() -> None:  # noqa: D103  # help is the module's docstring
 
 
 @lineage.command(name="list")
-@click.argument("table_name", metavar="TABLE")
+@table_argument()
 @output_option()
 @pass_cli
 def list_(cli: CliContext, table_name: str) -> None:
@@ -45,7 +46,7 @@ def list_(cli: CliContext, table_name: str) -> None:
 
 
 @lineage.command()
-@click.argument("table_names", metavar="[TABLE]...", nargs=-1)
+@table_argument("table_names", metavar="[TABLE]...", nargs=-1)
 @click.option(
     "--older-than",
     "older_than_s",

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import click
 
-from controller_client.cli.arguments import key_values, read_stdin
+from controller_client.cli.arguments import key_values, read_stdin, read_text
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import output_option
-from controller_client.cli.output import OutputFormat, cell_text
-from controller_client.errors import ConfigError, PinotPluginError, QueryError
-
-if TYPE_CHECKING:
-    from controller_client.broker.client import QueryResult
-    from controller_client.upsert.sql_text import SqlText
+from controller_client.cli.output import OutputFormat
+from controller_client.cli.querying.asking import Asker, Asking
+from controller_client.cli.querying.parameters import params_of, read_params
+from controller_client.cli.querying.writing import check_target, note_of, write, written_to
+from controller_client.errors import ConfigError
 
 __all__ = ["query"]
 
 
 @click.command()
-@click.argument("sql")
+@click.argument("sql", required=False)
+@click.option(
+    "--file",
+    "file",
+    type=click.Path(path_type=Path),
+    help="A file of statements that end with semicolons, instead of SQL.",
+)
+@click.option(
+    "--param",
+    "param_pairs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Value of the placeholder :NAME: a JSON number, true, false, quoted text or list, else text;"
+    " repeatable.",
+)
+@click.option("--shell", is_flag=True, help="Ask for statements, as without SQL on a terminal.")
+@click.option("--to", "target", type=click.Path(path_type=Path, dir_okay=False), help="Write the rows there.")
 @click.option(
     "--option", "options", multiple=True, metavar="KEY=VALUE", help="A query option of Pinot; repeatable."
 )
@@ -40,11 +53,15 @@ __all__ = ["query"]
     is_flag=True,
     help="Answer for upsert tables at one version, through brokers without our hook.",
 )
-@output_option(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.CSV)
+@output_option(*OutputFormat)
 @pass_cli
 def query(
     cli: CliContext,
-    sql: str,
+    sql: str | None,
+    file: Path | None,
+    param_pairs: tuple[str, ...],
+    shell: bool,
+    target: Path | None,
     options: tuple[str, ...],
     timeout_s: float | None,
     allow_partial: bool,
@@ -52,75 +69,49 @@ def query(
 ) -> None:
     """Run a SQL query on a broker.
 
-    SQL is one statement, or '-' to read it from stdin. Without LIMIT, Pinot returns 10 rows. An answer with
-    fewer servers or segments than asked is an error unless --allow-partial is given. With --upsert the
-    options skipUpsert=true, asOfVersion=N and asOfTimestamp=MS apply.
+    SQL is one statement, or '-' to read it from stdin; without it, on a terminal, statements are asked for.
+    Without LIMIT, Pinot returns 10 rows. An answer with fewer servers or segments than asked is an error
+    unless --allow-partial is given. With --upsert the options skipUpsert=true, asOfVersion=N and
+    asOfTimestamp=MS apply.
     """
-    text = read_stdin() if sql == "-" else sql
-    if not text.strip():
-        raise ConfigError("there is no SQL statement", expected="e.g. select * from flights limit 10")
-    wanted = key_values(options, "--option")
-    versions: Mapping[str, int] = {}
-    if upsert:
-        from controller_client.upsert.queries import UpsertQueries
-        from controller_client.upsert.sql_text import SqlText
+    params = read_params(param_pairs)
+    asking = Asking(key_values(options, "--option"), timeout_s, allow_partial, upsert)
+    if shell or (sql is None and file is None and sys.stdin.isatty() and sys.stdout.isatty()):
+        if sql is not None or file is not None or target is not None:
+            raise ConfigError("--shell asks for statements itself", expected="neither SQL, --file nor --to")
+        _run_shell(cli, asking, params)
+        return
+    statements = _statements(sql, file)
+    check_target(cli.out.format, len(statements), target)
+    with Asker(cli, asking) as asker:
+        answers = []
+        for statement, own in zip(statements, params_of(statements, params), strict=True):
+            answers.append(asker.ask(statement, own))
+    with written_to(target):
+        write(cli.out, answers, versions=upsert)
+    for answer in answers:
+        for line in note_of(answer):
+            cli.out.note(line)
 
-        cut = SqlText.of(text)
-        with UpsertQueries(cli.broker(), cli.property_store()) as queries, _naming_tables(cli, cut):
-            answer = queries.query(cut, options=wanted, timeout_s=timeout_s, allow_partial=allow_partial)
-        result, versions = answer.result, answer.versions
-    else:
-        broker = cli.broker()
-        with _naming_tables(cli, text):
-            result = broker.query(text, options=wanted, timeout_s=timeout_s, allow_partial=allow_partial)
-        versions = result.versions
-    names = [column.name for column in result.columns]
-    if cli.out.is_json:
-        cli.out.json(
-            {
-                "columns": [asdict(column) for column in result.columns],
-                "rows": result.rows,
-                "stats": asdict(result.stats),
-                **({"versions": dict(versions)} if upsert or versions else {}),
-            }
+
+def _statements(sql: str | None, file: Path | None) -> list[str]:
+    if (sql is None) == (file is None):
+        raise ConfigError(
+            "no SQL is given" if sql is None else "both SQL and --file are given",
+            expected="SQL, '-' to read it from stdin, or --file FILE",
         )
-    elif cli.out.format is OutputFormat.CSV:
-        cli.out.document(_csv(names, result))
-    elif names:
-        cli.out.table(names, result.rows)
-    stats = result.stats
-    cli.out.note(
-        f"{len(result.rows)} rows in {stats.time_ms} ms; {stats.docs_scanned} of {stats.total_docs} docs "
-        f"scanned; {stats.servers_responded} of {stats.servers_queried} servers answered"
-    )
-    for table, version in versions.items():
-        cli.out.note(f"{table} at version {version}")
+    if file is not None:
+        from controller_client.common.sql_text import statements
+
+        found = statements(read_text(file))
+    else:
+        found = [text] if (text := read_stdin() if sql == "-" else str(sql)).strip() else []
+    if not found:
+        raise ConfigError("there is no SQL statement", expected="e.g. select * from flights limit 10")
+    return found
 
 
-@contextmanager
-def _naming_tables(cli: CliContext, sql: str | SqlText) -> Iterator[None]:
-    """Name an unknown table and those with similar names: the broker's error does neither."""
-    try:
-        yield
-    except QueryError as error:
-        from controller_client.broker.client import UNKNOWN_TABLE
-        from controller_client.upsert.sql_text import table_names
+def _run_shell(cli: CliContext, asking: Asking, params: Mapping[str, Any]) -> None:
+    from controller_client.cli.querying.shell import run_shell
 
-        # Without a controller that answers, the broker's words are all there is.
-        with suppress(PinotPluginError):
-            if UNKNOWN_TABLE in error.codes:
-                tables = cli.client().tables
-                for name in table_names(sql):
-                    if not tables.exists(name):
-                        named = tables.unknown(name)
-                        error.message, error.remedy = named.message, named.remedy
-                        break
-        raise
-
-
-def _csv(names: list[str], result: QueryResult) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows([cell_text(value) for value in row] for row in result.rows)
-    return text.getvalue()
+    run_shell(cli, asking, params)

@@ -13,6 +13,7 @@ from controller_client.cli.commands.schema_reload import (
     tables_of_schema,
 )
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import schema_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.common.nearest import did_you_mean
 from controller_client.errors import ConflictError, NotFoundError
@@ -37,7 +38,7 @@ def list_(cli: CliContext) -> None:
 
 
 @schema.command()
-@click.argument("name")
+@schema_argument()
 @output_option()
 @pass_cli
 def show(cli: CliContext, name: str) -> None:
@@ -137,7 +138,7 @@ def update(cli: CliContext, file: TextIO, do_reload: bool, timeout_s: float, dry
 
 
 @schema.command()
-@click.argument("name")
+@schema_argument()
 @dry_run_option
 @yes_option
 @output_option()

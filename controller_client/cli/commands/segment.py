@@ -11,12 +11,13 @@ from controller_client.cli.arguments import table_with_type
 from controller_client.cli.commands.segment_reset import reset
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.lazy import LazyGroup
+from controller_client.cli.named_arguments import segment_argument, table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.errors import ConfigError, DataError, NotFoundError
 
 __all__ = ["segment"]
 
-_TABLE = click.argument("table_name", metavar="TABLE")
+_TABLE = table_argument()
 _TIMEOUT = click.option(
     "--timeout",
     "timeout_s",
@@ -50,7 +51,7 @@ def list_(cli: CliContext, table_name: str, include_hidden: bool) -> None:
 
 @segment.command()
 @_TABLE
-@click.argument("segment_name", metavar="SEGMENT")
+@segment_argument()
 @output_option()
 @pass_cli
 def show(cli: CliContext, table_name: str, segment_name: str) -> None:
@@ -116,7 +117,7 @@ def upload(
 
 @segment.command()
 @_TABLE
-@click.argument("segment_name", metavar="SEGMENT")
+@segment_argument()
 @click.option(
     "--to",
     "target",
@@ -147,7 +148,7 @@ def download(cli: CliContext, table_name: str, segment_name: str, target: Path |
 
 @segment.command()
 @_TABLE
-@click.argument("segment_names", metavar="SEGMENT...", nargs=-1, required=True)
+@segment_argument("segment_names", metavar="SEGMENT...", nargs=-1, required=True)
 @click.option(
     "--retention", help="How long the deep store keeps the tars, e.g. 0d; default: the cluster's setting."
 )
@@ -184,7 +185,7 @@ def delete(
 
 @segment.command()
 @_TABLE
-@click.argument("segment_names", metavar="[SEGMENT]...", nargs=-1)
+@segment_argument("segment_names", metavar="[SEGMENT]...", nargs=-1)
 @_TIMEOUT
 @output_option()
 @pass_cli

@@ -14,6 +14,7 @@ from controller_client.cli.commands.deepstore.options import (
     store_option,
 )
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import segment_argument, table_argument
 from controller_client.cli.options import output_option
 from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.errors import ConfigError, NotFoundError
@@ -23,8 +24,8 @@ __all__ = ["fetch"]
 
 
 @click.command()
-@click.argument("table_name", metavar="TABLE")
-@click.argument("segment_name", metavar="SEGMENT")
+@table_argument()
+@segment_argument()
 @click.option(
     "--to",
     "folder",

@@ -14,6 +14,7 @@ from controller_client.cli.commands.table_reload import RELOADS
 from controller_client.cli.commands.table_serving import SERVING
 from controller_client.cli.commands.table_validate import validate
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.common.names import TableType
 from controller_client.errors import ConflictError, NotFoundError
@@ -21,7 +22,7 @@ from controller_client.models import TableConfig
 
 __all__ = ["table"]
 
-_TABLE = click.argument("table_name", metavar="TABLE")
+_TABLE = table_argument()
 _FILE = click.argument("file", type=click.File(encoding="utf-8"))
 _SKIP_TASKS = click.option(
     "--skip-task-validation",

@@ -9,6 +9,7 @@ import click
 from controller_client.cli.arguments import read_json_object
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.lazy import LazyGroup
+from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.clock import SystemClock
 from controller_client.errors import ConfigError, NotFoundError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["upsert"]
 
-_TABLE = click.argument("table_name", metavar="TABLE")
+_TABLE = table_argument()
 
 
 @click.group(help=__doc__, cls=LazyGroup, entry_point_group="pinotctl.upsert_commands")

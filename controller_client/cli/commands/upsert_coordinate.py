@@ -11,6 +11,7 @@ import click
 
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import spark_conf, spark_options
 from controller_client.cli.signals import stop_on_signals
 from controller_client.clock import SystemClock
@@ -25,7 +26,7 @@ _DEFAULT_ENGINE = "local"
 
 
 @click.command()
-@click.argument("table_name", metavar="TABLE")
+@table_argument()
 @click.option(
     "--checkpoint",
     required=True,

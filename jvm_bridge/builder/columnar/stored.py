@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jvm_bridge.builder.planning import ARROW_TYPES, FIXED_WIDTH, ColumnPlan, Conversion, Field, Unsuitable
+from controller_client.common.arrow_types import NUMBER_TYPES
+from jvm_bridge.builder.planning import FIXED_WIDTH, ColumnPlan, Conversion, Field, Unsuitable
 from jvm_bridge.time_conversion import MILLI_NS, steps_of
 
 __all__ = ["FixedColumn", "ListColumn", "StoredColumn", "TextColumn", "store", "text_bytes"]
@@ -215,7 +216,7 @@ def text_bytes(source: Any) -> tuple[Offsets, npt.NDArray[np.uint8]]:
 def _another_width(field: Field, source: Any) -> npt.NDArray[Any]:
     if field.data_type in {"INT", "LONG"}:
         # Java drops the high bits of what does not fit; Arrow refuses it, and so Pinot's reader decides.
-        return np.asarray(source.cast(ARROW_TYPES[field.data_type]).to_numpy())
+        return np.asarray(source.cast(NUMBER_TYPES[field.data_type]).to_numpy())
     values = np.asarray(source.to_numpy(zero_copy_only=False))
     if (
         field.data_type == "FLOAT"

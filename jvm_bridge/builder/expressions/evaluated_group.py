@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from controller_client.common.arrow_types import NUMBER_TYPES
 from jvm_bridge.builder.driver import PinotTable
 from jvm_bridge.builder.expressions.groups import Group
 from jvm_bridge.builder.expressions.java_columns import argument_of, column_of
 from jvm_bridge.builder.java_classes import classes_of
 from jvm_bridge.builder.pinot_classes import is_pinot_1, java_class, parse_table_config, root_causes
-from jvm_bridge.builder.planning import ARROW_TYPES, Field, TablePlan, Transform, Unsuitable, plan_column
+from jvm_bridge.builder.planning import Field, TablePlan, Transform, Unsuitable, plan_column
 from jvm_bridge.builder.sources.source import Batch
 from jvm_bridge.builder.transformers import late_transformers
 
@@ -25,7 +26,7 @@ __all__ = ["EvaluatedGroup", "Mask", "arrow_type", "evaluator", "java_classes"]
 _PACKAGE = "io.pinotplugins.expressions"
 _LOCAL = "org.apache.pinot.segment.local."
 _TYPES: Mapping[str, pa.DataType] = {
-    **ARROW_TYPES,
+    **NUMBER_TYPES,
     "BOOLEAN": pa.bool_(),
     "TIMESTAMP": pa.int64(),
     "STRING": pa.string(),

@@ -8,6 +8,7 @@ import click
 
 from controller_client.cli.commands.deepstore.options import audit_options, auditor, run_audit
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import output_option
 from controller_client.deepstore.report import COLUMNS
 from controller_client.segment_tar import TarLimits
@@ -16,7 +17,7 @@ __all__ = ["audit"]
 
 
 @click.command()
-@click.argument("table_names", metavar="[TABLE]...", nargs=-1)
+@table_argument("table_names", metavar="[TABLE]...", nargs=-1)
 @audit_options
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page to a file.")
 @output_option()

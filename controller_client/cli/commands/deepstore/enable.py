@@ -6,6 +6,7 @@ import click
 
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.deepstore.enable import enable as apply
 from controller_client.deepstore.enable import plan
@@ -18,7 +19,7 @@ _RATE = 50.0
 
 
 @click.command()
-@click.argument("table_name", metavar="TABLE")
+@table_argument()
 @click.option(
     "--scheme",
     type=click.Choice(["http", "https"]),

@@ -12,6 +12,7 @@ import click
 
 from controller_client.cli.commands.deepstore.options import audit_options, auditor, repair_options, run_audit
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import (
     confirm,
     dry_run_option,
@@ -44,7 +45,7 @@ _WELL = {Outcome.REPAIRED, Outcome.WOULD_REPAIR, Outcome.GOOD, Outcome.GONE}
 
 
 @click.command()
-@click.argument("table_names", metavar="[TABLE]...", nargs=-1)
+@table_argument("table_names", metavar="[TABLE]...", nargs=-1)
 @audit_options
 @repair_options
 @click.option(

@@ -6,6 +6,7 @@ import click
 
 from controller_client.cli.commands.deepstore.options import auditor, inspect_options
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import instance_argument
 from controller_client.cli.options import output_option
 from controller_client.deepstore.safe_to_stop import SegmentState
 from controller_client.deepstore.safe_to_stop import safe_to_stop as check_stop
@@ -15,7 +16,7 @@ __all__ = ["safe_to_stop"]
 
 
 @click.command(name="safe-to-stop")
-@click.argument("server")
+@instance_argument("server")
 @inspect_options
 @output_option()
 @pass_cli

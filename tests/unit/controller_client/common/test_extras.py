@@ -33,17 +33,19 @@ SMALLEST_EXTRA = {
     "jgo": "jvm",
     "jpype": "jvm",
     "numpy": "upsert",
-    "orjson": "coordinator",
-    "pandas": "executor",
+    "orjson": "arrow",
+    "pandas": "pandas",
+    "polars": "polars",
+    "prompt_toolkit": "shell",
     "psutil": "jvm",
     "py4j": "spark",
-    "pyarrow": "jvm",
+    "pyarrow": "arrow",
     "pyspark": "spark",
     "xxhash": "coordinator",
 }
 
-BROUGHT_BY = {"botocore": "boto3", "py4j": "pyspark"}
-"""Distributions that no extra names: the requirements of others."""
+BROUGHT_BY = {"botocore": "boto3", "prompt_toolkit": "prompt-toolkit", "py4j": "pyspark"}
+"""Distributions that no extra names so: the requirements of others, and names that a build writes anew."""
 
 
 def optional_modules() -> set[str]:

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from controller_client.broker.client import BrokerClient
+from controller_client.common import sql_text
 from controller_client.errors import PinotPluginError
 from controller_client.helix.table_config import table_config_path
-from controller_client.upsert import sql_text
 from controller_client.upsert.queries import UpsertQueries
 from controller_client.upsert.rewriting import RefusedQueryError
 from tests.unit.controller_client.scripted_server import ScriptedServer, answer

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from controller_client.common.sql_text import table_names
 from controller_client.errors import QueryError
 from controller_client.upsert.rewriting import RefusedQueryError, options_in, rewrite
-from controller_client.upsert.sql_text import table_names
 from controller_client.upsert.visibility import visible_at
 
 CONDITION = visible_at(7)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 from controller_client.errors import QueryError
 
-__all__ = ["SqlText", "Token", "TokenKind", "table_names"]
+__all__ = ["SqlText", "Token", "TokenKind", "is_whole", "statements", "table_names"]
 
 
 class TokenKind(StrEnum):
@@ -92,23 +93,34 @@ _TOKEN = re.compile(
 
 def _tokens_of(sql: str) -> list[Token]:
     tokens: list[Token] = []
-    place = depth = 0
-    while place < len(sql):
-        found = _TOKEN.match(sql, place)
-        if found is None or (found["sign"] == "/" and sql.startswith("/*", place)):
-            raise QueryError(
-                f"the SQL cannot be read from {sql[place : place + 40]!r} on", expected="an end of it"
-            )
+    depth = 0
+    for found in _pieces(sql):
         if found["blank"] is None:
             depth -= found["sign"] == ")"
             tokens.append(_token(found, depth))
             depth += found["sign"] == "("
         if depth < 0:
             break
-        place = found.end()
     if depth:
         raise QueryError("the parentheses of the SQL do not match")
     return tokens
+
+
+def _pieces(sql: str) -> Iterator[re.Match[str]]:
+    """Cut a text into tokens, blanks and comments.
+
+    Raises:
+        QueryError: A quote or a comment does not end.
+    """
+    place = 0
+    while place < len(sql):
+        found = _TOKEN.match(sql, place)
+        if found is None or (found["sign"] == "/" and sql.startswith("/*", place)):
+            raise QueryError(
+                f"the SQL cannot be read from {sql[place : place + 40]!r} on", expected="an end of it"
+            )
+        yield found
+        place = found.end()
 
 
 def _token(found: re.Match[str], depth: int) -> Token:
@@ -147,3 +159,47 @@ def table_names(sql: str | SqlText) -> list[str]:
         if parts and parts[last].is_name:
             names.append(parts[last].text.rpartition(".")[2])
     return list(dict.fromkeys(names))
+
+
+def statements(sql: str) -> list[str]:
+    """Cut a text at its semicolons, without those that are quoted or in comments.
+
+    A statement that sets options (``SET timeoutMs = 100;``) stays with the query that follows it, as Pinot
+    takes both in one request.
+
+    Raises:
+        QueryError: A quote or a comment does not end.
+    """
+    found: list[str] = []
+    begin: int | None = None
+    last = 0
+    is_setting = at_start = True
+    for piece in _pieces(sql):
+        if piece["blank"] is not None:
+            continue
+        if piece["sign"] == ";":
+            if begin is not None and not is_setting:
+                found.append(sql[begin:last])
+                begin = None
+            at_start = True
+            continue
+        if at_start:
+            is_setting = piece.group().upper() == "SET"
+            at_start = False
+        begin = piece.start() if begin is None else begin
+        last = piece.end()
+    if begin is not None:
+        found.append(sql[begin:last])
+    return found
+
+
+def is_whole(sql: str) -> bool:
+    """Whether a text ends with a semicolon that is neither quoted nor in a comment."""
+    last = None
+    try:
+        for piece in _pieces(sql):
+            if piece["blank"] is None:
+                last = piece
+    except QueryError:
+        return False
+    return last is not None and last["sign"] == ";"

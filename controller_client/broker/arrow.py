@@ -1,0 +1,146 @@
+"""A query's result as an Arrow table, column by column.
+
+====================  =====================================================================================
+Pinot                 Arrow
+====================  =====================================================================================
+INT, LONG             int32, int64
+FLOAT, DOUBLE         float32, float64; NaN and the infinities too
+BOOLEAN               bool
+TIMESTAMP             timestamp[ms] without a zone: as the broker writes it, in the time zone of its JVM
+BIG_DECIMAL           decimal128 with 38 digits and as many after the point as some value has, or decimal256
+                      with 76
+STRING, JSON          string
+BYTES                 binary
+BYTES_ARRAY           list<string>: as Pinot writes it, in base64 or hexadecimal digits by its engine
+other arrays          list of the above
+MAP and others        string, of JSON
+====================  =====================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from itertools import accumulate, chain
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from controller_client.broker.rows import Column, ResultRows
+from controller_client.common.arrow_types import ARROW_TYPES
+from controller_client.errors import DataError
+
+__all__ = ["arrow_column", "arrow_table"]
+
+_DIGITS_128, _DIGITS_256 = 38, 76
+_GREGORIAN = "1582-10-15"
+"""Java writes moments before that day in the Julian calendar."""
+_JULIAN_CALENDAR = pa.scalar(_GREGORIAN).cast(pa.timestamp("ms"))
+
+
+def arrow_table(result: ResultRows) -> pa.Table:
+    """Return a result's table.
+
+    Raises:
+        DataError: A value has no place in its column's type; the error names the column.
+    """
+    arrays = [arrow_column(result, number) for number in range(len(result.columns))]
+    return pa.Table.from_arrays(arrays, names=[column.name for column in result.columns])
+
+
+def arrow_column(result: ResultRows, number: int) -> pa.Array:
+    """Return one column of a result.
+
+    Args:
+        result: The result.
+        number: Of the column, from 0.
+
+    Raises:
+        DataError: As of :func:`arrow_table`.
+    """
+    column = result.columns[number]
+    values = [row[number] for row in result.cells]
+    try:
+        return _lists(values, column) if column.data_type.endswith("_ARRAY") else _flat(values, column)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        raise DataError(
+            f"the column {column.name} ({column.data_type}) cannot be brought into Arrow: {error}",
+            remedy="select it as another type with CAST, or take the result's rows",
+        ) from error
+
+
+def _flat(values: list[Any], column: Column) -> pa.Array:
+    kind = column.data_type.removesuffix("_ARRAY")
+    if column.data_type == "BYTES_ARRAY":
+        return pa.array(values, pa.string())
+    return _MAKE.get(kind, _texts)(values, kind)
+
+
+def _lists(values: list[Any], column: Column) -> pa.Array:
+    elements = _flat(list(chain.from_iterable(value or () for value in values)), column)
+    ends = accumulate((len(value or ()) for value in values), initial=0)
+    # A place that is null makes the list that begins there a null.
+    places = [None if value is None else end for value, end in zip(chain(values, [()]), ends, strict=True)]
+    return pa.ListArray.from_arrays(pa.array(places, pa.int32()), elements)
+
+
+def _same(values: list[Any], kind: str) -> pa.Array:
+    return pa.array(values, ARROW_TYPES[kind])
+
+
+def _numbers(values: list[Any], kind: str) -> pa.Array:
+    try:
+        return pa.array(values, ARROW_TYPES[kind])
+    except (pa.ArrowException, TypeError):
+        # NaN and the infinities are written as text.
+        return pa.array([None if value is None else float(value) for value in values], ARROW_TYPES[kind])
+
+
+def _times(values: list[Any], kind: str) -> pa.Array:
+    times = pa.array(values, pa.string()).cast(ARROW_TYPES[kind])
+    least = pc.min(times)
+    if least.is_valid and pc.less(least, _JULIAN_CALENDAR).as_py():
+        raise ValueError(f"{least} is written in the Julian calendar; select it as a LONG")
+    return times
+
+
+def _bytes(values: list[Any], kind: str) -> pa.Array:
+    return pa.array([None if value is None else bytes.fromhex(value) for value in values], ARROW_TYPES[kind])
+
+
+def _decimals(values: list[Any], _: str) -> pa.Array:
+    texts = pa.array([None if value is None else _plain(value) for value in values], pa.string())
+    length, point = pc.utf8_length(texts), pc.find_substring(texts, ".")
+    ends = pc.if_else(pc.less(point, 0), length, point)
+    scale = pc.max(pc.subtract(pc.subtract(length, ends), 1)).as_py()
+    scale = max(scale or 0, 0)
+    # A sign counts as a digit, which may choose the wider type.
+    wanted = (pc.max(ends).as_py() or 0) + scale
+    if wanted > _DIGITS_256:
+        raise ValueError(f"its values have {wanted} digits, and Arrow's decimals at most {_DIGITS_256}")
+    kind = pa.decimal128(_DIGITS_128, scale) if wanted <= _DIGITS_128 else pa.decimal256(_DIGITS_256, scale)
+    return texts.cast(kind)
+
+
+def _plain(value: Any) -> str:
+    """A decimal without an exponent: text already, or a number where Pinot writes one."""
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
+def _texts(values: list[Any], _: str) -> pa.Array:
+    return pa.array([_text(value) for value in values], pa.string())
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_MAKE: Mapping[str, Callable[[list[Any], str], pa.Array]] = {
+    **dict.fromkeys(("INT", "LONG", "BOOLEAN", "STRING", "JSON"), _same),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), _numbers),
+    "TIMESTAMP": _times,
+    "BYTES": _bytes,
+    "BIG_DECIMAL": _decimals,
+}

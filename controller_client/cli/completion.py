@@ -1,0 +1,121 @@
+"""Names of the cluster as completions of a command line in the shell: in time, or none."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+from controller_client.cli.context import CliContext
+
+if TYPE_CHECKING:
+    from controller_client.client import ControllerClient
+
+__all__ = [
+    "complete_instances",
+    "complete_schemas",
+    "complete_segments",
+    "complete_tables",
+    "complete_tenants",
+]
+
+_CONNECT_S, _READ_S = 1.0, 1.5
+_LONGEST_S = 2.0
+"""Who pressed a key waits no longer, whatever the controller does."""
+
+_TABLE_PARAMETERS = ("table_name", "table")
+
+ShellComplete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+Find = Callable[["ControllerClient", click.Context, str], Iterable[str]]
+
+
+def _completing(find: Find) -> ShellComplete:
+    def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        given = ctx.params.get(parameter.name or "") or ()
+        there = set(given) if isinstance(given, tuple | list) else set()
+        names = _in_time(lambda: list(_found(find, ctx, incomplete)))
+        return [CompletionItem(name) for name in names if name.startswith(incomplete) and name not in there]
+
+    return complete
+
+
+def _in_time(find: Callable[[], list[str]]) -> list[str]:
+    # To import it takes its time too, but no network can stretch that.
+    importlib.import_module("controller_client.client")
+    found: list[str] = []
+
+    def look() -> None:
+        # A completion that fails is none: there is no place to tell why.
+        with suppress(Exception):
+            found.extend(find())
+
+    # The process ends with the answer; a thread that is left waits for nobody.
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    thread.join(_LONGEST_S)
+    return [] if thread.is_alive() else found
+
+
+def _found(find: Find, ctx: click.Context, incomplete: str) -> Iterable[str]:
+    from controller_client.client import ControllerClient
+    from controller_client.common.retry import RetryPolicy
+
+    root = ctx.find_root()
+    # Commands are not run for a completion, so nobody has read the global options.
+    context = root.obj if isinstance(root.obj, CliContext) else CliContext()
+    flags = {name: value for name, value in root.params.items() if name not in ("profile", "verbose")}
+    context.configure(flags, root.params.get("profile"), 0)
+    logging.disable(logging.CRITICAL)
+    config = replace(
+        context.controller_config(),
+        connect_timeout_s=_CONNECT_S,
+        read_timeout_s=_READ_S,
+        retry=RetryPolicy(attempts=1),
+    )
+    with ControllerClient(config) as client:
+        yield from find(client, ctx, incomplete)
+
+
+def _tables(client: ControllerClient, _: click.Context, incomplete: str) -> Iterable[str]:
+    names = client.tables.list()
+    if any(name.startswith(incomplete) for name in names):
+        return names
+    # flights_O becomes flights_OFFLINE.
+    from controller_client.common.names import TableType
+
+    return [name for each in TableType for name in client.tables.list(each)]
+
+
+def _segments(client: ControllerClient, ctx: click.Context, _: str) -> Iterable[str]:
+    from controller_client.cli.arguments import table_with_type
+
+    table = next((ctx.params[name] for name in _TABLE_PARAMETERS if ctx.params.get(name)), None)
+    return client.segments.list(table_with_type(client, table)) if table else ()
+
+
+def _tenants(client: ControllerClient, _: click.Context, __: str) -> Iterable[str]:
+    tenants = client.tenants.list()
+    return sorted({*tenants.server, *tenants.broker})
+
+
+complete_tables = _completing(_tables)
+"""Names of tables, and with their types once the name alone is there."""
+
+complete_segments = _completing(_segments)
+"""Names of the segments of the table that stands before."""
+
+complete_schemas = _completing(lambda client, _, __: client.schemas.list())
+"""Names of schemas."""
+
+complete_tenants = _completing(_tenants)
+"""Names of tenants."""
+
+complete_instances = _completing(lambda client, _, __: client.instances.list())
+"""Names of controllers, brokers, servers and minions."""

@@ -1,0 +1,86 @@
+"""Names that a statement may hold: keywords, tables and their columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from controller_client.cli.context import CliContext
+from controller_client.common.names import TableType
+from controller_client.errors import NotFoundError, PinotPluginError
+from controller_client.models import Schema
+
+__all__ = ["KEYWORDS", "Names"]
+
+_WORDS = """
+    and as asc avg between by case cast count desc distinct distinctcount else end explain false for
+    from group having in inner is join left like limit max min not null offset on option or order over
+    partition plan regexp_like select set sum then true union when where with
+"""
+KEYWORDS = tuple(_WORDS.split())
+"""Those of Pinot's SQL that are used most, and the common aggregations."""
+
+_TABLE = re.compile(r"""\b(?:from|join)\s+"?([\w.$-]+)""", re.IGNORECASE)
+
+
+class Names:
+    """Tables and columns of the cluster, each read once; what cannot be read has no names.
+
+    Args:
+        cli: The run.
+    """
+
+    def __init__(self, cli: CliContext) -> None:
+        self._cli = cli
+        self._tables: list[str] | None = None
+        self._columns: dict[str, list[str]] = {}
+
+    def schema(self, table: str) -> Schema:
+        """Return a table's schema.
+
+        Raises:
+            NotFoundError: There is no such table; the error names those of similar names.
+        """
+        client = self._cli.client()
+        raw = table.removesuffix("_OFFLINE").removesuffix("_REALTIME")
+        try:
+            return client.schemas.get(raw)
+        except NotFoundError:
+            # A schema may have another name in old versions.
+            for kind in TableType:
+                name = f"{raw}_{kind}"
+                if client.tables.exists(name):
+                    return client.schemas.of_table(client.tables.get(name))
+            raise client.tables.unknown(table) from None
+
+    def fitting(self, word: str, statement: str) -> Iterator[str]:
+        """The names that a word may become.
+
+        Args:
+            word: What is typed of it.
+            statement: The statement that it stands in: the columns are those of its tables.
+        """
+        upper = word.isupper()
+        keywords = (each.upper() if upper else each for each in KEYWORDS)
+        columns = (column for table in _TABLE.findall(statement) for column in self._columns_of(table))
+        begin = word.casefold()
+        for name in dict.fromkeys((*columns, *self.tables(), *keywords)):
+            if name.casefold().startswith(begin) and name != word:
+                yield name
+
+    def tables(self) -> Iterable[str]:
+        """The tables' names, without types."""
+        if self._tables is None:
+            try:
+                self._tables = self._cli.client().tables.list()
+            except PinotPluginError:
+                return ()
+        return self._tables
+
+    def _columns_of(self, table: str) -> Iterable[str]:
+        if table not in self._columns:
+            try:
+                self._columns[table] = [field.name for field in self.schema(table).fields]
+            except PinotPluginError:
+                return ()
+        return self._columns[table]

@@ -1,0 +1,118 @@
+"""pinotctl query against the cluster: forms, files, parameters, the shell, and completions of names."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.integration.queries.kinds_table import ROWS
+from tests.support.cluster import PinotCluster
+from tests.support.pinotctl import pinotctl
+from tests.support.pseudo_terminal import PseudoTerminal
+from tests.support.wait import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
+
+
+@pytest.fixture(scope="module")
+def environment(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    folder = tmp_path_factory.mktemp("home")
+    return {
+        **os.environ,
+        "PINOT_CONTROLLER_URL": pinot.controller_url,
+        "PINOTCTL_CONFIG": "/no/such/file",
+        "XDG_STATE_HOME": str(folder),
+    }
+
+
+def query(environment: Mapping[str, str], *words: str) -> str:
+    done = subprocess.run(
+        pinotctl("query", *words), env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_forms_files_and_parameters(environment: Mapping[str, str], kinds: str, tmp_path: Path) -> None:
+    sql = (
+        f"select id, text, decimal, ints from {kinds} where text in (:texts) and id > :id order by id limit 9"
+    )
+    given = ("--param", 'texts=["it\'s", "semi; colon"]', "--param", "id=3")
+    lines = [json.loads(line) for line in query(environment, sql, *given, "--output", "jsonl").splitlines()]
+    assert [line["text"] for line in lines] == ["it's", "semi; colon"]
+    assert lines[0]["decimal"] == ROWS[0]["decimal"]
+    shown = query(environment, sql, *given, "--output", "vertical")
+    assert shown.startswith("-[ row 1 ]")
+    assert "ints    | [1, -2]" in shown
+    target = tmp_path / "rows.parquet"
+    assert (
+        query(environment, f"select * from {kinds} limit 100", "--output", "parquet", "--to", str(target))
+        == ""
+    )
+    assert pq.read_table(target).num_rows == len(ROWS)
+    file = tmp_path / "two.sql"
+    file.write_text(
+        f"-- two; of them\nset timeoutMs = 9000; select 1 from {kinds} limit 1;\nselect count(*) from {kinds}"
+    )
+    first, second = json.loads(query(environment, "--file", str(file), "--output", "json"))
+    assert (first["rows"], second["rows"]) == ([[1]], [[len(ROWS)]])
+
+
+def test_the_shell(environment: Mapping[str, str], kinds: str) -> None:
+    with PseudoTerminal(pinotctl("query", "--param", "id=100"), environment) as terminal:
+        terminal.wait_for("pinot>")
+        terminal.press("select count(*)\r")
+        terminal.wait_for("->")
+        # Only one table begins so: Tab completes it.
+        terminal.press(f"from {kinds[:-1]}\t")
+        terminal.wait_for(rf" \x08{kinds[-1]}")
+        terminal.press(" where id >= :id;\r")
+        terminal.wait_for(rf"\n {len(ROWS) - 3} ")
+        terminal.wait_for("servers answered; .* ms here")
+        terminal.press("\\d\r")
+        terminal.wait_for(rf"\n {kinds} ")
+        terminal.press(f"\\d {kinds}\r")
+        terminal.wait_for("doubles +DOUBLE_ARRAY +dimension")
+        terminal.press(f"select id from {kinds}x;\r")
+        terminal.wait_for(f"did you mean .*{kinds}")
+        terminal.press("\\x\r")
+        terminal.wait_for("the form vertical")
+        terminal.press(f"select id, text from {kinds} where id = :id limit 1; select nope from {kinds};\r")
+        terminal.wait_for("text . plain")
+        terminal.wait_for("Error: .*nope")
+        terminal.wait_for("pinot>")
+        terminal.press("\x04")
+        assert terminal.ended() == 0
+        assert "Traceback" not in terminal.shown
+
+
+def test_names_are_completed(environment: Mapping[str, str], kinds: str) -> None:
+    def completed(line: str) -> list[str]:
+        asked = {
+            "_PINOTCTL_COMPLETE": "bash_complete",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(line.count(" ")),
+        }
+        program = ["pinotctl"]
+        done = subprocess.run(
+            program, env={**environment, **asked}, capture_output=True, text=True, check=False
+        )
+        assert done.stderr == ""
+        return [text.removeprefix("plain,") for text in done.stdout.split()]
+
+    def completes(line: str, names: list[str]) -> None:
+        # On a busy machine the controller may not answer in time, and then there is no name.
+        wait_for(lambda: completed(line) == names, f"{names} of {line!r}")
+
+    completes(f"pinotctl table show {kinds[:-1]}", [kinds])
+    completes(f"pinotctl consumption status {kinds}_", [f"{kinds}_OFFLINE"])
+    completes(f"pinotctl segment show {kinds} ", [f"{kinds}_0"])
+    assert completed(f"pinotctl segment delete {kinds} {kinds}_0 ") == []
+    wait_for(lambda: kinds in completed("pinotctl schema show t_"), "the schema")
+    wait_for(lambda: completed("pinotctl instance show Server_"), "the servers")

@@ -1,0 +1,133 @@
+"""What pinotctl query refuses before it asks, and its shell where no broker answers."""
+
+from __future__ import annotations
+
+import os
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller_client.cli.querying.parameters import params_of, read_params
+from controller_client.cli.querying.prompt import history_path, is_finished
+from controller_client.cli.querying.writing import vertical
+from controller_client.errors import ConfigError
+from tests.support.pinotctl import pinotctl
+from tests.support.pseudo_terminal import PseudoTerminal
+from tests.support.wait import wait_for
+from tests.unit.controller_client.cli.conftest import Run
+from tests.unit.controller_client.scripted_server import ScriptedServer, answer, closed_port, silence
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("7", 7),
+        ("0.10", Decimal("0.10")),
+        ("true", True),
+        ('"7"', "7"),
+        ("[1, 2]", [1, 2]),
+        ("Berlin", "Berlin"),
+        (" a=b ", " a=b "),
+        ("", ""),
+        ("007", "007"),
+        ("null", "null"),
+        ("[null]", "[null]"),
+        ("NaN", "NaN"),
+        ('{"a": 1}', '{"a": 1}'),
+        ("[" * 100_000, "[" * 100_000),
+    ],
+)
+def test_the_value_of_a_parameter(text: str, value: Any) -> None:
+    found = read_params([f"x={text}"])["x"]
+    assert (type(found), found) == (type(value), value)
+
+
+@pytest.mark.parametrize("pairs", [["x"], ["=1"], ["a b=1"], ["x=1", "x=2"]])
+def test_a_parameter_that_cannot_be_read(pairs: list[str]) -> None:
+    with pytest.raises(ConfigError, match="--param"):
+        read_params(pairs)
+
+
+def test_each_statement_takes_the_parameters_that_it_names() -> None:
+    given = {"a": 1, "b": 2}
+    assert params_of(["select :a", "select :a, :b", "select 1"], given) == [{"a": 1}, given, {}]
+    assert params_of(["select ':a'"], {}) == [None]
+    with pytest.raises(ConfigError, match="--param b"):
+        params_of(["select :a", "select ':b'"], given)
+
+
+def test_what_is_refused_before_anything_is_asked(run: Run, tmp_path: Path) -> None:
+    nobody = ("--broker", f"http://127.0.0.1:{closed_port()}")
+    file = tmp_path / "two.sql"
+    file.write_text("select 1; select 2;")
+    for words, message in (
+        (("query",), "no SQL is given"),
+        (("query", "select 1", "--file", str(file)), "both SQL and --file are given"),
+        (("query", "--file", str(tmp_path / "none.sql")), "cannot be read"),
+        (("query", "--file", str(file), "--output", "csv"), "2 statements, and csv holds the rows of one"),
+        (("query", "--shell"), "the shell needs a terminal"),
+        (("query", "select 1", "--shell"), "--shell asks for statements itself"),
+        (("query", "select 1", "--param", "x=1"), "no placeholder :x"),
+    ):
+        result = run(*nobody, *words)
+        assert (result.exit_code, message in result.stderr) == (2, True), result.output
+
+
+def test_rows_one_below_the_other() -> None:
+    assert list(vertical(["a", "long name"], [[1, None], ["x\ny", Decimal("1E-7")]])) == [
+        "-[ row 1 ]--",
+        "a         | 1",
+        "long name |",
+        "-[ row 2 ]--",
+        r"a         | x\ny",
+        "long name | 0.0000001",
+    ]
+
+
+def test_enter_ends_what_is_whole() -> None:
+    assert [is_finished(text) for text in ("", "\\d", "select 1;", "select ';'", "select 1")] == [
+        *(True, True, True, False, False)
+    ]
+
+
+def test_the_history_is_in_the_folder_of_state() -> None:
+    assert history_path({"XDG_STATE_HOME": "/s"}) == Path("/s/pinotctl/query-history")
+    assert history_path({}) == Path.home() / ".local/state/pinotctl/query-history"
+
+
+def test_ctrl_c_leaves_a_query_and_the_shell_goes_on(tmp_path: Path) -> None:
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "PINOTCTL_CONFIG": str(tmp_path / "none")}
+    refusal = {"exceptions": [{"errorCode": 150, "message": "SQLParsingError"}]}
+    with (
+        ScriptedServer(silence, answer(200, refusal)) as server,
+        PseudoTerminal(pinotctl("--broker", server.url, "query", "--shell"), environment) as terminal,
+    ):
+        terminal.wait_for("pinot>")
+        terminal.press("select 1;\r")
+        wait_for(lambda: bool(server.requests), "the query to reach the broker")
+        terminal.press("\x03")
+        terminal.wait_for("Canceled")
+        terminal.wait_for("pinot>")
+        terminal.press("select 2;\r")
+        terminal.wait_for("Error: 150 SQLParsingError")
+        terminal.wait_for("pinot>")
+        terminal.press("\\nope\r")
+        terminal.wait_for("there is no helper")
+        terminal.press("not whole\x03")
+        terminal.wait_for("pinot>")
+        terminal.press("\x04")
+        assert terminal.ended() == 0
+        assert "Traceback" not in terminal.shown
+    history = tmp_path / "pinotctl" / "query-history"
+    assert history.stat().st_mode & 0o077 == 0
+    assert "select 2;" in history.read_text()
+
+
+def test_parquet_is_not_for_a_terminal(tmp_path: Path) -> None:
+    environment = {**os.environ, "PINOTCTL_CONFIG": str(tmp_path / "none")}
+    words = ("--broker", f"http://127.0.0.1:{closed_port()}", "query", "select 1", "--output", "parquet")
+    with PseudoTerminal(pinotctl(*words), environment) as terminal:
+        terminal.wait_for("Parquet is no text for a terminal")
+        assert terminal.ended() == 2
