@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
+from controller_client.rest.client import RestClient
 from controller_client.rest.lineage import LineageEntry, LineageState
 
 __all__ = ["committed_names", "names_prefix", "was_committed", "write_digest"]
@@ -27,7 +27,7 @@ def names_prefix(raw_table: str, write_id: str) -> str:
     return f"{raw_table}_spark_{write_digest(write_id)}_"
 
 
-def was_committed(client: ControllerClient, table: TableName, names_prefix: str) -> bool:
+def was_committed(client: RestClient, table: TableName, names_prefix: str) -> bool:
     """Look for the write's segments, by how their names begin.
 
     They are in the table until an overwrite replaces them. From the commit on they are in the lineage, too,
