@@ -70,13 +70,13 @@ def _end(control: TableControl, holder: str, timeout_s: float) -> None:
             where=control.table,
             remedy="find out what was done in the meantime: rows may have been consumed",
         )
-    if leave_pause(control, holder):
+    if leave_pause(control, holder.__eq__):
         resume(control, timeout_s=timeout_s)
 
 
 def _end_quietly(control: TableControl, holder: str, timeout_s: float) -> None:
     try:
-        if leave_pause(control, holder):
+        if leave_pause(control, holder.__eq__):
             resume(control, timeout_s=timeout_s)
     except PinotPluginError as error:
         logger.error("%s may still be paused: %s", control.table, error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from controller_client.consumption.pause_record import PauseRecord, change_record, read_record
@@ -27,7 +28,9 @@ class PauseEnd:
     still_held_by: tuple[str, ...] = ()
 
 
-def end_pause(control: TableControl, holder: str, *, timeout_s: float = 300.0) -> PauseEnd:
+def end_pause(
+    control: TableControl, holder: str | Callable[[str], bool], *, wait: bool = True, timeout_s: float = 300.0
+) -> PauseEnd:
     """End the pause of one holder, as often as it is asked for: only this holder's pause is lifted.
 
     A call that was killed halfway is finished by the next one. A holder that never was there, or whose pause
@@ -35,7 +38,8 @@ def end_pause(control: TableControl, holder: str, *, timeout_s: float = 300.0) -
 
     Args:
         control: The table.
-        holder: As the pause was given it.
+        holder: As the pause was given it; or what says which names are meant, where it has several.
+        wait: Until every partition consumes on a server, where the table is resumed.
         timeout_s: Seconds for the resume.
 
     Raises:
@@ -43,13 +47,15 @@ def end_pause(control: TableControl, holder: str, *, timeout_s: float = 300.0) -
         WaitTimeoutError: Some partitions do not consume.
         OutcomeUnknownError: It is unknown whether the flag is cleared.
     """
+    is_meant = holder if callable(holder) else holder.__eq__
     record, ideal = read_record(control.store, control.table), control.ideal()
     if record is None:
         return PauseEnd(held=False, resumed=False)
+    held = any(map(is_meant, record.holders))
     if not record.explains(ideal):
-        if holder not in record.holders:
+        if not held:
             return PauseEnd(held=False, resumed=False)
-        leave_pause(control, holder)
+        leave_pause(control, is_meant)
         if record.sequences is None and not ideal.flags.table_paused:
             # The pause was killed before it set the flag.
             return PauseEnd(held=False, resumed=False)
@@ -58,25 +64,24 @@ def end_pause(control: TableControl, holder: str, *, timeout_s: float = 300.0) -
             where=control.table,
             remedy="find out what was done in the meantime: rows may have been consumed",
         )
-    held = holder in record.holders
-    others = tuple(each.by for name, each in record.holders.items() if name != holder)
+    others = tuple(each.by for name, each in record.holders.items() if not is_meant(name))
     # Nobody in the record of a present pause: a call like this one was killed before it resumed.
-    if leave_pause(control, holder) or not (record.holders or record.foreign):
-        resume(control, timeout_s=timeout_s)
+    if leave_pause(control, is_meant) or not (record.holders or record.foreign):
+        resume(control, wait=wait, timeout_s=timeout_s)
         return PauseEnd(held, resumed=True)
     return PauseEnd(held, resumed=False, still_held_by=others)
 
 
-def leave_pause(control: TableControl, holder: str) -> bool:
-    """Take a holder out of the record; return whether the table is to be resumed."""
+def leave_pause(control: TableControl, is_meant: Callable[[str], bool]) -> bool:
+    """Take holders out of the record; return whether the table is to be resumed."""
     was_last = False
 
     def without(present: PauseRecord | None) -> PauseRecord | None:
         nonlocal was_last
         was_last = False
-        if present is None or holder not in present.holders:
+        if present is None or not any(map(is_meant, present.holders)):
             return present
-        left = {name: each for name, each in present.holders.items() if name != holder}
+        left = {name: each for name, each in present.holders.items() if not is_meant(name)}
         if not left and present.foreign:
             return None
         was_last = not left

@@ -66,7 +66,7 @@ def test_the_pause_of_a_holder_is_ended_once_and_only_that(make_stream_table: Ma
     assert end_pause(control, "first") == PauseEnd(held=False, resumed=False, still_held_by=("me",))
     assert control.status().state is TableState.PAUSED
     # Killed between its two steps, it is finished by the next call.
-    assert leave_pause(control, "second")
+    assert leave_pause(control, "second".__eq__)
     assert end_pause(control, "second") == PauseEnd(held=False, resumed=True)
     assert control.status().state is TableState.CONSUMING
     assert end_pause(control, "second") == never_there
