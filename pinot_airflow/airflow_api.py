@@ -19,7 +19,6 @@ __all__ = [
     "EmptyOperator",
     "TaskGroup",
     "TriggerEvent",
-    "default_deferrable",
 ]
 
 if TYPE_CHECKING:
@@ -160,19 +159,8 @@ if TYPE_CHECKING:
         def __enter__(self) -> Self: ...
 
         def __exit__(self, *error: object) -> None: ...
-
-    class _Configuration:
-        def getboolean(self, section: str, key: str, *, fallback: bool) -> bool: ...
-
-    conf: _Configuration
 else:
-    from airflow.configuration import conf
     from airflow.providers.standard.operators.empty import EmptyOperator
     from airflow.sdk import BaseHook, BaseOperator, BaseSensorOperator, Connection, Context, TaskGroup
     from airflow.sdk.exceptions import AirflowException
     from airflow.triggers.base import BaseTrigger, TriggerEvent
-
-
-def default_deferrable() -> bool:
-    """Return Airflow's setting ``operators.default_deferrable``; without it, tasks wait in the triggerer."""
-    return conf.getboolean("operators", "default_deferrable", fallback=True)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from controller_client.errors import PinotPluginError
 from pinot_airflow.access import PinotAccess
-from pinot_airflow.airflow_api import AirflowException, BaseOperator, Context, default_deferrable
+from pinot_airflow.airflow_api import AirflowException, BaseOperator, Context
 from pinot_airflow.conditions.base import Condition, Seen, is_passing
 from pinot_airflow.hook import DEFAULT_CONN_ID, PinotHook
 from pinot_airflow.names import task_name
@@ -23,8 +23,7 @@ class PinotOperator(BaseOperator):
 
     Args:
         pinot_conn_id: The connection.
-        deferrable: Whether it waits in the triggerer, and holds no worker meanwhile; default: Airflow's
-            setting ``operators.default_deferrable``, and without that it does.
+        deferrable: Whether it waits in the triggerer, and holds no worker meanwhile.
         poll_interval_s: Seconds between two looks.
         kwargs: As any operator has them.
     """
@@ -35,13 +34,13 @@ class PinotOperator(BaseOperator):
         self,
         *,
         pinot_conn_id: str = DEFAULT_CONN_ID,
-        deferrable: bool | None = None,
+        deferrable: bool = True,
         poll_interval_s: float = 10.0,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.pinot_conn_id = pinot_conn_id
-        self.deferrable = default_deferrable() if deferrable is None else deferrable
+        self.deferrable = deferrable
         self.poll_interval_s = poll_interval_s
 
     def access(self, context: Context) -> PinotAccess:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from controller_client.errors import ConfigError, PinotPluginError
 from pinot_airflow.access import PinotAccess
-from pinot_airflow.airflow_api import AirflowException, BaseSensorOperator, Context, default_deferrable
+from pinot_airflow.airflow_api import AirflowException, BaseSensorOperator, Context
 from pinot_airflow.conditions.base import Condition, Seen, is_passing
 from pinot_airflow.conditions.consumption import OffsetsAreRead
 from pinot_airflow.conditions.data import DataReaches
@@ -27,8 +27,7 @@ class PinotSensor(BaseSensorOperator):
 
     Args:
         pinot_conn_id: The connection.
-        deferrable: Whether it waits in the triggerer, and holds no worker meanwhile; default: Airflow's
-            setting ``operators.default_deferrable``, and without that it does.
+        deferrable: Whether it waits in the triggerer, and holds no worker meanwhile.
         poke_interval: Seconds between two looks.
         kwargs: As any sensor has them, e.g. ``timeout``.
     """
@@ -39,13 +38,13 @@ class PinotSensor(BaseSensorOperator):
         self,
         *,
         pinot_conn_id: str = DEFAULT_CONN_ID,
-        deferrable: bool | None = None,
+        deferrable: bool = True,
         poke_interval: float = 10.0,
         **kwargs: Any,
     ) -> None:
         super().__init__(poke_interval=poke_interval, **kwargs)
         self.pinot_conn_id = pinot_conn_id
-        self.deferrable = default_deferrable() if deferrable is None else deferrable
+        self.deferrable = deferrable
         self._condition: Condition | None = None
         self._last: Any = None
 
