@@ -78,6 +78,13 @@ class AirflowEnvironment:
         """Its interpreter."""
         return self.folder / "bin" / "python"
 
+    def run(self, variables: dict[str, str], program: str, *words: str) -> str:
+        """Run a program of it; returns what it writes."""
+        command = [str(self.folder / "bin" / program), *words]
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
     def variables(self) -> dict[str, str]:
         """The environment of a program in it; nothing of the one that runs the tests is found."""
         hidden = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME")

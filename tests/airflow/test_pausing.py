@@ -50,6 +50,6 @@ def test_a_table_is_resumed_whatever_comes_of_the_tasks_between(
     runs[0].clear("quiet.work")
     runs[0].wait_for_task("quiet.work", "running", "failed")
     assert runs[0].wait() == "failed"
-    assert runs[0].task("quiet.pause")["try_number"] == 2
+    assert runs[0].task("quiet.pause")["try_number"] >= 2
     assert "a task of the block fails" in runs[0].logs("quiet.work").rpartition("attempt=2")[2]
     assert_consumes(failing)

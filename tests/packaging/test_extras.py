@@ -53,6 +53,11 @@ PROMISES = {
     "s3": Promise(("controller_client.filestore",)),
     "kafka": Promise(("controller_client.consumption",)),
     "upsert": Promise(("controller_client.consumption", "controller_client.upsert"), commands=("upsert",)),
+    # Airflow itself is there; tests/airflow imports what needs it.
+    "airflow": Promise(
+        ("controller_client.consumption", "controller_client.filestore", "controller_client.upsert"),
+        commands=("upsert",),
+    ),
     "coordinator": Promise(
         ("controller_client.consumption", "controller_client.coordinator", "controller_client.upsert"),
         commands=("coordinator", "upsert"),

@@ -23,7 +23,8 @@ from pinot_airflow import (
     write_id,
 )
 
-AT_ONCE = {"retry_delay": timedelta(seconds=1)}
+# Under load, Airflow's scheduler takes the end of a task's first part for that of its second, and fails it.
+AT_ONCE: dict[str, Any] = {"retry_delay": timedelta(seconds=1), "retries": 5}
 
 
 def die() -> None:
@@ -76,24 +77,25 @@ with DAG("ingest", schedule=None, params={"table": "none", "dies": ""}, default_
         task_id="ingest",
         table="{{ params.table }}",
         dies="{{ params.dies }}",
-        retries=2,
         poll_interval_s=1,
     )
 
 with (
     DAG("paused", schedule=None, params={"table": "none"}, default_args=AT_ONCE),
-    pinot_paused("{{ params.table }}", group_id="quiet", reason="test"),
+    pinot_paused("{{ params.table }}", group_id="quiet", reason="test", retries=5),
 ):
-    PythonOperator(task_id="work", python_callable=fail_if_paused, op_args=["{{ params.table }}"])
+    PythonOperator(task_id="work", python_callable=fail_if_paused, op_args=["{{ params.table }}"], retries=0)
 
 with (
     DAG("pause_killed", schedule=None, params={"table": "none"}, default_args=AT_ONCE),
     mock.patch("pinot_airflow.paused_group.PinotPauseOperator", DyingPause),
     pinot_paused("{{ params.table }}", group_id="quiet", retries=0),
 ):
-    PythonOperator(task_id="work", python_callable=fail_if_paused, op_args=["{{ params.table }}"])
+    PythonOperator(task_id="work", python_callable=fail_if_paused, op_args=["{{ params.table }}"], retries=0)
 
-with DAG("sensors", schedule=None, params={"stream": "none", "table": "none", "until": ""}):
+with DAG(
+    "sensors", schedule=None, params={"stream": "none", "table": "none", "until": ""}, default_args=AT_ONCE
+):
     until: dict[str, Any] = {"table": "{{ params.table }}", "until": "{{ params.until }}", "poke_interval": 1}
     PinotDataSensor(task_id="data", **until)
     PinotDataSensor(task_id="day", column="day", **until)
