@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pinot_airflow.airflow_api import Context
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pinot_airflow.airflow_api import Context
 
 __all__ = ["task_name", "try_name", "write_id"]
 

@@ -17,6 +17,7 @@ from pinot_airflow.conditions.upsert import MarkReaches
 from pinot_airflow.conditions.writes import WriteIsPublished
 from pinot_airflow.hook import DEFAULT_CONN_ID, PinotHook
 from pinot_airflow.names import task_name
+from pinot_airflow.times import epoch_ms
 from pinot_airflow.trigger import ConditionTrigger, seen_in
 
 __all__ = ["PinotDataSensor", "PinotOffsetsSensor", "PinotSensor", "PinotUpsertSensor", "PinotWriteSensor"]
@@ -210,24 +211,3 @@ class PinotDataSensor(PinotSensor):
     def condition(self, access: PinotAccess) -> Condition:
         """The time."""
         return DataReaches(self.table, epoch_ms(self.until, "until"), self.column)
-
-
-def epoch_ms(time: datetime | str, name: str) -> int:
-    """Return a time in milliseconds since 1970.
-
-    Args:
-        time: With its zone.
-        name: Of the argument, for the error.
-
-    Raises:
-        ConfigError: It is no time, or has no zone.
-    """
-    try:
-        at = datetime.fromisoformat(time) if isinstance(time, str) else time
-    except ValueError as error:
-        raise ConfigError(
-            f"{name} is {time!r}", expected="a time in ISO 8601, like 2026-11-25T00:00:00+00:00"
-        ) from error
-    if at.tzinfo is None:
-        raise ConfigError(f"{name} is {time!r}, without a zone", expected="e.g. +00:00 at its end")
-    return round(at.timestamp() * 1000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controller_client.common.names import TableName, TableType
+from controller_client.upsert.low_water_mark import TableMark, read_mark
 from pinot_airflow.access import PinotAccess
 from pinot_airflow.conditions.base import Condition, Seen
 
@@ -27,15 +28,16 @@ class MarkReaches(Condition):
 
     def look(self, access: PinotAccess) -> Seen:
         """Read the mark."""
-        from controller_client.upsert.low_water_mark import read_mark
+        name = TableName.parse(self.table) or TableName.of(self.table, TableType.REALTIME)
+        return self.judge(read_mark(access.store, name))
 
-        mark = read_mark(
-            access.store, TableName.parse(self.table) or TableName.of(self.table, TableType.REALTIME)
-        )
+    def judge(self, mark: TableMark) -> Seen:
+        """Compare a mark with what is waited for."""
+        there = mark.version >= 0
         reached = (
-            mark.version >= 0
+            there
             and (self.version is None or mark.version >= self.version)
             and (self.at_ms is None or mark.at_ms >= self.at_ms)
         )
-        text = f"{mark.table} is at version {mark.version}" if mark.version >= 0 else mark.why_none()
+        text = f"{mark.table} is at version {mark.version}" if there else f"no mark yet: {mark.why_none()}"
         return Seen(reached, text, {"table": str(mark.table), "version": mark.version, "at_ms": mark.at_ms})

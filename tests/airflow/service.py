@@ -29,7 +29,7 @@ _COMPONENTS = {
 }
 _LOG_LINES = 40
 _REST_TIMEOUT_S = 30.0
-_TIMEOUT_S = float(os.environ.get("AFT", "300"))
+_TIMEOUT_S = 300.0
 _OVER = frozenset({"success", "failed"})
 
 

@@ -102,5 +102,5 @@ with DAG(
     PinotDataSensor(task_id="data_in_worker", deferrable=False, mode="reschedule", **until)
     PinotOffsetsSensor(task_id="read", table="{{ params.stream }}", poke_interval=1)
     PythonOperator(
-        task_id="names", python_callable=lambda *names: names, op_args=[write_id(), write_id("data")]
+        task_id="names", python_callable=lambda *names: list(names), op_args=[write_id(), write_id("data")]
     )
