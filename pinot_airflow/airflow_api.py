@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 __all__ = [
     "AirflowException",
+    "AirflowFailException",
     "BaseHook",
     "BaseOperator",
     "BaseSensorOperator",
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
     class AirflowException(Exception):  # noqa: N818  # Airflow's name
         """A task failed."""
+
+    class AirflowFailException(AirflowException):
+        """A task failed, and another try would not do better."""
 
     class Connection:
         """Where something is, with credentials."""
@@ -162,5 +166,5 @@ if TYPE_CHECKING:
 else:
     from airflow.providers.standard.operators.empty import EmptyOperator
     from airflow.sdk import BaseHook, BaseOperator, BaseSensorOperator, Connection, Context, TaskGroup
-    from airflow.sdk.exceptions import AirflowException
+    from airflow.sdk.exceptions import AirflowException, AirflowFailException
     from airflow.triggers.base import BaseTrigger, TriggerEvent

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from controller_client.consumption.pause_end import PauseEnd, end_pause
 from controller_client.consumption.pausing import pause
-from controller_client.errors import PinotPluginError
+from controller_client.errors import ConflictError, PinotPluginError
 from pinot_airflow.access import PinotAccess
-from pinot_airflow.airflow_api import Context
+from pinot_airflow.airflow_api import AirflowFailException, Context
 from pinot_airflow.conditions.consumption import TableIsPaused
 from pinot_airflow.names import task_name, try_name
 from pinot_airflow.operator import PinotOperator
@@ -128,14 +128,18 @@ class PinotResumeOperator(PinotOperator):
         """End the pause.
 
         Raises:
-            ConflictError: Somebody resumed the table while it should have stayed paused.
+            AirflowFailException: Somebody resumed the table while it should have stayed paused. The pause is
+                ended, so another try would not show it.
         """
         tries = f"{task_name(context, self.hold)}#"
         with self.access(context) as access:
             control = access.table_control(self.table)
-            end: PauseEnd = end_pause(
-                control, lambda holder: holder.startswith(tries), timeout_s=self.timeout_s
-            )
+            try:
+                end: PauseEnd = end_pause(
+                    control, lambda holder: holder.startswith(tries), timeout_s=self.timeout_s
+                )
+            except ConflictError as error:
+                raise AirflowFailException(str(error)) from error
         return {
             "table": str(control.table),
             "held": end.held,
