@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from controller_client.consumption.committing import force_commit
     from controller_client.consumption.context import paused
+    from controller_client.consumption.pause_end import PauseEnd, end_pause
     from controller_client.consumption.pausing import pause
     from controller_client.consumption.resuming import ResumeResult, resume
     from controller_client.consumption.status import PartitionState, TableState, TableStatus
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
 __all__ = [
     "ConsumeFrom",
     "PartitionState",
+    "PauseEnd",
     "ResumeResult",
     "TableControl",
     "TableState",
     "TableStatus",
+    "end_pause",
     "force_commit",
     "pause",
     "paused",
@@ -38,10 +41,12 @@ __all__ = [
 _HOME = {
     "ConsumeFrom": "controller_client.rest.consumption",
     "PartitionState": "controller_client.consumption.status",
+    "PauseEnd": "controller_client.consumption.pause_end",
     "ResumeResult": "controller_client.consumption.resuming",
     "TableControl": "controller_client.consumption.table_control",
     "TableState": "controller_client.consumption.status",
     "TableStatus": "controller_client.consumption.status",
+    "end_pause": "controller_client.consumption.pause_end",
     "force_commit": "controller_client.consumption.committing",
     "pause": "controller_client.consumption.pausing",
     "paused": "controller_client.consumption.context",

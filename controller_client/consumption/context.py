@@ -6,9 +6,9 @@ import logging
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
-from controller_client.consumption.pause_record import PauseRecord, change_record, read_record
+from controller_client.consumption.pause_end import leave_pause
+from controller_client.consumption.pause_record import read_record
 from controller_client.consumption.pausing import pause
 from controller_client.consumption.resuming import resume
 from controller_client.consumption.table_control import TableControl
@@ -70,32 +70,13 @@ def _end(control: TableControl, holder: str, timeout_s: float) -> None:
             where=control.table,
             remedy="find out what was done in the meantime: rows may have been consumed",
         )
-    if _leave(control, holder):
+    if leave_pause(control, holder.__eq__):
         resume(control, timeout_s=timeout_s)
-
-
-def _leave(control: TableControl, holder: str) -> bool:
-    """Take a holder out of the record; return whether the table is to be resumed."""
-    was_last = False
-
-    def without(present: PauseRecord | None) -> PauseRecord | None:
-        nonlocal was_last
-        was_last = False
-        if present is None or holder not in present.holders:
-            return present
-        left = {name: each for name, each in present.holders.items() if name != holder}
-        if not left and present.foreign:
-            return None
-        was_last = not left
-        return replace(present, holders=left)
-
-    change_record(control.store, control.table, without)
-    return was_last
 
 
 def _end_quietly(control: TableControl, holder: str, timeout_s: float) -> None:
     try:
-        if _leave(control, holder):
+        if leave_pause(control, holder.__eq__):
             resume(control, timeout_s=timeout_s)
     except PinotPluginError as error:
         logger.error("%s may still be paused: %s", control.table, error)

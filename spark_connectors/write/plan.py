@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
 from collections.abc import Mapping
@@ -18,12 +17,12 @@ from controller_client.common.names import TableName, TableType
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.filestore import FileStore, open_store
 from controller_client.models import Schema, TableConfig
+from controller_client.publishing.named_writes import names_prefix, was_committed, write_digest
 from controller_client.publishing.staged_segment import STAGING_FOLDER
 from spark_connectors.options import WriteOptions
 from spark_connectors.types import ColumnCast, plan_casts
 from spark_connectors.write.new_table import create_table
 from spark_connectors.write.partitioning import Partitioning
-from spark_connectors.write.repeated import was_committed
 from spark_connectors.write.scope import Scope, scope_of, segments_to_replace
 from spark_connectors.zookeeper import open_zookeeper
 
@@ -124,12 +123,12 @@ class WritePlan:
     @property
     def write_digest(self) -> str:
         """The write's id as it stands in segment names and metadata."""
-        return hashlib.sha256(self.write_id.encode()).hexdigest()[:16]
+        return write_digest(self.write_id)
 
     @property
     def names_prefix(self) -> str:
         """How the names of all segments of this write begin, whatever the attempt."""
-        return f"{self.table_config.raw_name}_spark_{self.write_digest}_"
+        return names_prefix(self.table_config.raw_name, self.write_id)
 
     def segment_name(self, partition: int, number: int) -> str:
         """Name a segment by the Spark partition and its number among that partition's."""

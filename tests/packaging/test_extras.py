@@ -60,6 +60,11 @@ PROMISES = {
     "shell": Promise(("controller_client.cli.querying",)),
     "kafka": Promise(("controller_client.consumption",)),
     "upsert": Promise(("controller_client.consumption", "controller_client.upsert"), commands=("upsert",)),
+    # Airflow itself is there; tests/airflow imports what needs it.
+    "airflow": Promise(
+        ("controller_client.consumption", "controller_client.filestore", "controller_client.upsert"),
+        commands=("upsert",),
+    ),
     "coordinator": Promise(
         ("controller_client.consumption", "controller_client.coordinator", "controller_client.upsert"),
         commands=("coordinator", "upsert"),

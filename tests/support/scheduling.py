@@ -21,6 +21,7 @@ _LONGEST = (
     "tests/integration/spark_connectors",
     "tests/faults/file_ingestion",
     "tests/docs",
+    "tests/airflow",
     "tests/integration/server_hooks",
     "tests/contract",
     "tests/integration/jvm_bridge",

@@ -161,17 +161,28 @@ class MinionEngine:
         Raises:
             NoMinionError: No matching minion has been live within the grace time.
         """
-        minion_seen_s = work_seen_s = self._clock.monotonic()
+        is_over = self.watch(task_name, params)
         pauses_s = growing_pauses(min(_FIRST_PAUSE_S, self._poll_interval_s), self._poll_interval_s)
-        while True:
-            if on_poll():
-                return
+        while not (on_poll() or is_over()):
+            self._clock.sleep(next(pauses_s))
+
+    def watch(self, task_name: str, params: FileIngestionParams) -> Callable[[], bool]:
+        """Return what tells whether a job is over; it is asked again and again, and raises as :meth:`wait`.
+
+        Args:
+            task_name: The job.
+            params: Of its table's task.
+        """
+        minion_seen_s = work_seen_s = self._clock.monotonic()
+
+        def is_over() -> bool:
+            nonlocal minion_seen_s, work_seen_s
             work = self._work(task_name)
             now_s = self._clock.monotonic()
             if work is not _Work.STALLED:
                 work_seen_s = now_s
             if work is _Work.OVER or now_s - work_seen_s > self._minion_grace_s:
-                return
+                return True
             # A drained minion ends what it runs, and gets nothing more.
             ending = work is _Work.RUNNING and self._live_minions(DRAINED)
             if ending or self._live_minions(params.minion_tag):
@@ -183,7 +194,13 @@ class MinionEngine:
                     where=task_name,
                     remedy="start one with 'pinotctl serve minion', then run the task again",
                 )
-            self._clock.sleep(next(pauses_s))
+            return False
+
+        return is_over
+
+    def is_over(self, task_name: str) -> bool:
+        """Look once whether no subtask of a job runs or will."""
+        return self._work(task_name) in (_Work.OVER, _Work.STALLED)
 
     def explain(self, task_name: str) -> Mapping[int, str]:
         """Read how the subtasks ended from the controller: minion, Helix' state, the minion's report."""

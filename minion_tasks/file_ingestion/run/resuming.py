@@ -20,6 +20,16 @@ def abandon_reason(session: Session, params: FileIngestionParams, sessions: Sess
         params: The task's parameters as they are now.
         sessions: The table's sessions.
     """
+    reason = unfit_reason(session, params, sessions)
+    if reason is not None:
+        return reason
+    if session.retry_count >= params.max_retries:
+        return "its retries are exhausted" if params.max_retries else "a new run began: there are no retries"
+    return None
+
+
+def unfit_reason(session: Session, params: FileIngestionParams, sessions: SessionStore) -> str | None:
+    """Explain why an open session before SWITCH is of no use, whatever its retries; None if it is of use."""
     if session.state is SessionState.INIT:
         return "its plan was not finished"
     if sessions.is_of_dropped_table(session):
@@ -27,8 +37,6 @@ def abandon_reason(session: Session, params: FileIngestionParams, sessions: Sess
     began_with = (session.mode, session.atomic, session.source)
     if began_with != (params.mode, params.atomic, params.input_dir_uri):
         return "the task's configuration changed since it began"
-    if session.retry_count >= params.max_retries:
-        return "its retries are exhausted" if params.max_retries else "a new run began: there are no retries"
     return None
 
 

@@ -34,7 +34,16 @@ _ERRORS_SHOWN = 10
 
 
 class LockedRun:
-    """One trigger of one table."""
+    """One trigger of one table.
+
+    Args:
+        tools: What it works with.
+        table: Name with type.
+        params: Of the table's task.
+        sessions: Of the table.
+        lock: The table's, held.
+        request: Whose run it is; new sessions bear it.
+    """
 
     def __init__(
         self,
@@ -43,12 +52,14 @@ class LockedRun:
         params: FileIngestionParams,
         sessions: SessionStore,
         lock: TableLock,
+        request: str | None = None,
     ) -> None:
         self._tools = tools
         self._table = table
         self._params = params
         self._sessions = sessions
         self._lock = lock
+        self._request = request
         self._cleaning = Cleaning(tools, table, params, sessions)
         self._staging_s = 0.0
         self._report_again_s = 0.0
@@ -67,11 +78,16 @@ class LockedRun:
             except DamagedSessionError as error:
                 self._cleaning.discard_damaged(error)
                 continue  # the one before it is the last now
-            if report is not None:
+            if report is None:
+                break
+            if self._is_enough(report):
                 return report
-            break
         self._cleaning.sweep()
         return self._start()
+
+    def _is_enough(self, report: RunReport) -> bool:
+        """Whether a trigger that has continued a session is over with it."""
+        return True
 
     def _continue_last(self) -> RunReport | None:
         """Continue the last session; None if there is none, or it is discarded.
@@ -122,6 +138,7 @@ class LockedRun:
                 source=self._params.input_dir_uri,
                 staging_uri=session_uri(self._cleaning.staging_root, self._table, session_id),
                 attempts_ms=(now,),
+                request=self._request,
             )
         )
         session = self._write_groups(session, view.plan.to_read, slots, view.in_place)
@@ -225,17 +242,26 @@ class LockedRun:
 
     def _run_subtasks(self, saved: SavedSession) -> None:
         """Run subtasks for all groups that have files to read."""
+        if self._submit(saved):
+            self._await_subtasks(saved.session)
+
+    def _submit(self, saved: SavedSession) -> bool:
+        """Start subtasks for all groups that have files to read; returns whether there are any."""
         unsettled = {
             group.number: group.source_bytes
             for group in self._sessions.groups(saved.session)
             if not group.is_settled
         }
         if not unsettled:
-            return
+            return False
         tasks = share_out(unsettled, self._params.max_tasks)
         task_name = self._tools.engine.submit(saved.session, tasks, self._params)
-        session = saved.save(replace(saved.session, task_name=task_name))
-        self._tools.engine.wait(task_name, self._params, lambda: self._report_progress(session))
+        saved.save(replace(saved.session, task_name=task_name))
+        return True
+
+    def _await_subtasks(self, session: Session) -> None:
+        if session.task_name is not None:
+            self._tools.engine.wait(session.task_name, self._params, lambda: self._report_progress(session))
         self._report_again_s = 0.0
         self._report_progress(session)
 

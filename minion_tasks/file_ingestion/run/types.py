@@ -30,6 +30,10 @@ class RunOutcome(WordEnum):
     SWITCH_FINISHED = "switch_finished"
     """It finished the switch of an earlier run."""
     NOTHING_NEW = "nothing_new"
+    BEGUN = "begun"
+    """Its subtasks are submitted; whoever asked for it watches them, and ends it."""
+    DONE_BEFORE = "done_before"
+    """An earlier try, or another run, has brought the session to its end."""
 
 
 @dataclass(frozen=True)

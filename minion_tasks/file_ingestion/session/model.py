@@ -163,6 +163,7 @@ class Session:
         entry_id: The lineage entry of its switch, once it is known.
         abandoned: Nobody resumes it; ``message`` has the reason.
         message: What went wrong last.
+        request: Whose run it is, by a name that stays the same when they ask again; None where nobody said.
     """
 
     session_id: str
@@ -186,6 +187,7 @@ class Session:
     entry_id: str | None = None
     abandoned: bool = False
     message: str | None = None
+    request: str | None = None
     version: int = -1
 
     @property

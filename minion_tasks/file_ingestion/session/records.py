@@ -67,6 +67,7 @@ def session_record(session: Session) -> ZNRecord:
         "segmentLineageEntryId": session.entry_id,
         "abandoned": "true" if session.abandoned else "false",
         "message": session.message[:_MAX_TEXT] if session.message else None,
+        "request": session.request,
     }
     return ZNRecord(session.session_id, {key: value for key, value in fields.items() if value is not None})
 
@@ -95,6 +96,7 @@ def session_from(fields: dict[str, str], table: TableName, session_id: str, vers
         entry_id=fields.get("segmentLineageEntryId"),
         abandoned=_BOOLEANS[fields.get("abandoned", "false")],
         message=fields.get("message"),
+        request=fields.get("request"),
         version=version,
     )
 

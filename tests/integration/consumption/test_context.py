@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller_client.consumption import TableState, pause, paused, resume
+from controller_client.consumption import PauseEnd, TableState, end_pause, pause, paused, resume
+from controller_client.consumption.pause_end import leave_pause
 from controller_client.errors import ConflictError
 from tests.integration.consumption.conftest import MakeTable
 
@@ -52,3 +53,27 @@ def test_a_block_pauses_and_resumes_what_it_paused_itself(make_stream_table: Mak
     table.wait_consuming()
     table.client.consumption.pause(table.table)
     assert control.status().holders == ()
+
+
+def test_the_pause_of_a_holder_is_ended_once_and_only_that(make_stream_table: MakeTable) -> None:
+    table = make_stream_table(partitions=1)
+    control = table.control(by="me")
+    never_there = PauseEnd(held=False, resumed=False)
+    assert end_pause(control, "first") == never_there
+    for holder in ("first", "second"):
+        pause(control, holder=holder, timeout_s=300)
+    assert end_pause(control, "first") == PauseEnd(held=True, resumed=False, still_held_by=("me",))
+    assert end_pause(control, "first") == PauseEnd(held=False, resumed=False, still_held_by=("me",))
+    assert control.status().state is TableState.PAUSED
+    # Killed between its two steps, it is finished by the next call.
+    assert leave_pause(control, "second".__eq__)
+    assert end_pause(control, "second") == PauseEnd(held=False, resumed=True)
+    assert control.status().state is TableState.CONSUMING
+    assert end_pause(control, "second") == never_there
+
+    pause(control, holder="third", timeout_s=300)
+    table.client.consumption.resume(table.table)
+    table.wait_consuming()
+    with pytest.raises(ConflictError, match="resumed by somebody else"):
+        end_pause(control, "third")
+    assert end_pause(control, "third") == never_there

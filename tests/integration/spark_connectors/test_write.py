@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from pinot_airflow.access import ClusterAddress, PinotAccess
+from pinot_airflow.conditions.writes import WriteIsPublished
 from spark_connectors.options import WriteOptions, parse_options
 from spark_connectors.write.plan import WritePlan
 from tests.integration.spark_connectors.conftest import MakeTable, SparkTable
@@ -67,6 +69,9 @@ def test_a_write_of_the_same_id_is_made_once(spark: SparkSession, make_table: Ma
     table.write(ten, "append", writeId="first: any text, ü")
     table.write(ten, "append", writeId="second")
     assert table.query("count(*)") == [(20,)]
+    with PinotAccess(ClusterAddress(table.client.config)) as access:
+        looks = [WriteIsPublished(table.name, each).look(access).done for each in ("second", "third")]
+    assert looks == [True, False]
     table.write(seven, "overwrite", writeId="third")
     # The segments of the first are gone by now.
     for mode in ("append", "overwrite"):

@@ -46,11 +46,13 @@ class Life:
         self.world.faults = dict.fromkeys(names, "row 7 is wrong")
 
     def trigger(self, happenings: Happenings | None = None, **changes: str) -> RunReport:
+        return self.world.trigger(self.params(**changes), happenings or Happenings())
+
+    def params(self, **changes: str) -> FileIngestionParams:
         configs = {"inputDirURI": SOURCE, "inputFormat": "csv", "outputDirURI": STAGING}
         if "enableSync" not in self.configs:
             configs |= ALONE
-        params = FileIngestionParams.from_configs({**configs, **self.configs, **changes})
-        return self.world.trigger(params, happenings or Happenings())
+        return FileIngestionParams.from_configs({**configs, **self.configs, **changes})
 
     def fails(self, happenings: Happenings | None = None, **changes: str) -> PinotPluginError:
         with pytest.raises(PinotPluginError) as caught:

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from controller_client.common.names import TableName
 from controller_client.errors import NotAppliedError
 from controller_client.filestore import FileInfo, FileStore, SourceChangedError
 from controller_client.publishing.quota import QuotaExceededError
 from controller_client.publishing.staged_segment import StagedSegment
-from controller_client.zookeeper import ZNRecord
+from controller_client.zookeeper import TableLock, ZNRecord
 from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError
 from minion_tasks.file_ingestion.engine.minion import NoMinionError
 from minion_tasks.file_ingestion.engine.staging_builder import StagingBuilder
@@ -339,6 +340,15 @@ class World:
             ProcessDiedError: As the happenings want it.
             PinotPluginError: As the run tells it.
         """
+        return self.run(params, happenings, lambda *given: LockedRun(*given).trigger())
+
+    def run(
+        self,
+        params: FileIngestionParams,
+        happenings: Happenings,
+        step: Callable[[RunTools, TableName, FileIngestionParams, SessionStore, TableLock], RunReport],
+    ) -> RunReport:
+        """Run what holds the table's lock; see `trigger`."""
         self.clock.advance(3600)
         params = self._params = replace(params, stores=WorldStores(self))
         self.happenings, self._steps = happenings, 0
@@ -347,7 +357,7 @@ class World:
         lock = mock.Mock(lost=happenings.lock_lost)
         tools = RunTools(None, self.store, self, self.clock)  # type: ignore[arg-type]
         try:
-            return LockedRun(tools, TABLE, params, self.sessions, lock).trigger()
+            return step(tools, TABLE, params, self.sessions, lock)
         finally:
             self.happenings = Happenings()
 

@@ -54,6 +54,7 @@ SESSION: dict[str, st.SearchStrategy[Any]] = {
     "entry_id": st.none() | texts,
     "abandoned": st.booleans(),
     "message": st.none() | st.text(min_size=1, max_size=1000),
+    "request": st.none() | texts,
     "version": st.just(0),
 }
 sessions = st.builds(Session, **SESSION)

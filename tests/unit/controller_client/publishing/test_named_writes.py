@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from controller_client.publishing.named_writes import committed_names
 from controller_client.rest.lineage import LineageEntry, LineageState
-from spark_connectors.write.repeated import committed_names
 
 
 def test_only_completed_replacements_have_brought_their_segments() -> None:

@@ -1,0 +1,261 @@
+"""A run in two steps, for those who cannot wait: begun by one process, ended by another, watched between.
+
+::
+
+    report = begin_run(tools, "flights", "nightly/2026-11-25")
+    while report.outcome is RunOutcome.BEGUN:
+        ...                                     # until RunWatch says that its subtasks are over
+        report = end_run(tools, "flights", "nightly/2026-11-25", report.session_id)
+
+Between the steps nobody holds the table's lock: minions do the work, and all that is known is in the session.
+A run bears the name of its request, so whoever asks again finds the session that the first try began, and
+goes on with it instead of beginning another. Another run of the table may go on with it as well: then it is
+done before it is ended. Where the table's task has no retries left, such a run discards it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from controller_client.common.names import TableName
+from controller_client.errors import ConflictError, NotFoundError
+from controller_client.zookeeper import TableLock
+from minion_tasks.file_ingestion.engine.minion import MinionEngine, NoMinionError
+from minion_tasks.file_ingestion.params.registration import load_params, offline_table
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.plan.write import SavedSession
+from minion_tasks.file_ingestion.run.publish import Publication
+from minion_tasks.file_ingestion.run.resuming import unfit_reason
+from minion_tasks.file_ingestion.run.source_view import SourceView
+from minion_tasks.file_ingestion.run.steps import LockedRun
+from minion_tasks.file_ingestion.run.types import RunOutcome, RunReport, RunTools
+from minion_tasks.file_ingestion.session.model import Session, SessionState
+from minion_tasks.file_ingestion.session.progress import SessionProgress, read_progress
+from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
+
+__all__ = ["RunWatch", "SteppedRun", "begin_run", "end_run", "stop_run"]
+
+_MINION = "minion"
+
+
+def begin_run(tools: RunTools, table_name: str, request: str, *, lock_wait_s: float = 0.0) -> RunReport:
+    """Begin a run, or find the one that an earlier try of the same request has begun.
+
+    Args:
+        tools: What the run works with.
+        table_name: With or without ``_OFFLINE``.
+        request: Names the run, the same for each try.
+        lock_wait_s: How long to wait for another run of the same table.
+
+    Returns:
+        With the outcome ``begun``, whose session is to be watched and ended; it may be that of another
+        request, which comes first. With another outcome there is nothing to wait for. A table whose engine is
+        not ``minion`` is brought to the end here, as its subtasks do not outlive this process.
+
+    Raises:
+        PinotPluginError: As :func:`~minion_tasks.file_ingestion.run.run_task`.
+    """
+    table = offline_table(tools.client, table_name)
+    params = load_params(tools.client, table)
+    with tools.lock(table) as lock:
+        lock.acquire(lock_wait_s)
+        sessions = SessionStore(tools.store, table)
+        if params.engine != _MINION:
+            return LockedRun(tools, table, params, sessions, lock, request).trigger()
+        return _stepped(tools, params, sessions, lock, request).trigger()
+
+
+def end_run(
+    tools: RunTools, table_name: str, request: str, session_id: str, *, lock_wait_s: float = 0.0
+) -> RunReport:
+    """End a run whose subtasks are over: switch, or report what failed.
+
+    Returns:
+        The end of the request's own run. With the outcome ``begun``, the session was another request's and
+        has ended, and one of this request is under way now.
+
+    Raises:
+        ConflictError: Another run has discarded the session.
+        PinotPluginError: As :func:`~minion_tasks.file_ingestion.run.run_task`.
+    """
+    table = offline_table(tools.client, table_name)
+    params = load_params(tools.client, table)
+    with tools.lock(table) as lock:
+        lock.acquire(lock_wait_s)
+        sessions = SessionStore(tools.store, table)
+        return _stepped(tools, params, sessions, lock, request).end(session_id)
+
+
+def stop_run(tools: RunTools, table_name: str, session_id: str) -> bool:
+    """Take the subtasks of a run back; what they have staged stays for the next run, and queries see nothing.
+
+    Returns:
+        Whether there were subtasks that might have run.
+    """
+    session = SessionStore(tools.store, offline_table(tools.client, table_name)).load(session_id)
+    if not session.is_open or session.state is not SessionState.IN_PROGRESS or session.task_name is None:
+        return False
+    tools.engine.cancel(session.task_name)
+    return True
+
+
+class RunWatch:
+    """Watches a session that was begun; holds no lock.
+
+    Args:
+        tools: What it reads by.
+        table_name: With or without ``_OFFLINE``.
+        session_id: The session.
+    """
+
+    def __init__(self, tools: RunTools, table_name: str, session_id: str) -> None:
+        self._table = offline_table(tools.client, table_name)
+        self._params = load_params(tools.client, self._table)
+        self._sessions = SessionStore(tools.store, self._table)
+        self._session_id = session_id
+        self._engine = _minions(tools)
+        self._job: tuple[str, Callable[[], bool]] | None = None
+
+    def look(self) -> tuple[bool, SessionProgress | None]:
+        """Return whether it can be ended now, and how far it is; None where there is no such session."""
+        try:
+            session = self._sessions.load(self._session_id)
+        except NotFoundError:
+            return True, None
+        progress = read_progress(self._sessions, session)
+        if session.state is not SessionState.IN_PROGRESS or not session.is_open or progress.is_settled:
+            return True, progress
+        return self._job_is_over(session), progress
+
+    def _job_is_over(self, session: Session) -> bool:
+        if session.task_name is None:
+            # Who resumes it submits the next ones in a moment, or was killed: then the end finds out.
+            return True
+        if self._job is None or self._job[0] != session.task_name:
+            self._job = (session.task_name, self._engine.watch(session.task_name, self._params))
+        try:
+            return self._job[1]()
+        except NoMinionError:
+            return True  # the end reports it
+
+
+class SteppedRun(LockedRun):
+    """One of the two steps, holding the table's lock.
+
+    Args:
+        tools: What it works with.
+        table: Name with type.
+        params: Of the table's task.
+        sessions: Of the table.
+        lock: The table's, held.
+        request: Names the run.
+        is_over: Whether a job has no subtask that runs or will.
+    """
+
+    def __init__(
+        self,
+        tools: RunTools,
+        table: TableName,
+        params: FileIngestionParams,
+        sessions: SessionStore,
+        lock: TableLock,
+        request: str,
+        *,
+        is_over: Callable[[str], bool],
+    ) -> None:
+        super().__init__(tools, table, params, sessions, lock, request)
+        self._is_over = is_over
+        self._ending = False
+
+    def end(self, session_id: str) -> RunReport:
+        """Bring a session that was begun to its end; see :func:`end_run`."""
+        session = self._sessions.load(session_id)
+        if session.abandoned:
+            raise ConflictError(
+                f"session {session_id} was discarded by another run: {session.message}",
+                where=self._table,
+                remedy="run the task again; let nobody else run it, or set consistentPushMaxRetries",
+            )
+        if session.state is SessionState.DONE:
+            report = self._done_before(session)
+        else:
+            ended = self._end_open(session)
+            if ended is None:
+                raise ConflictError(
+                    f"session {session_id} could not be ended any more",
+                    where=self._table,
+                    remedy="run it again",
+                )
+            report = ended
+        return report if self._is_enough(report) else self.trigger()
+
+    def _end_open(self, session: Session) -> RunReport | None:
+        if session.state is not SessionState.IN_PROGRESS:
+            return super()._continue_last()
+        self._ending = True
+        try:
+            return super()._stage_and_finish(session, self._view())
+        finally:
+            self._ending = False
+
+    def _is_enough(self, report: RunReport) -> bool:
+        if report.outcome is RunOutcome.BEGUN or report.session_id is None:
+            return True
+        # What another request began does not have what came to the source since.
+        return self._sessions.load(report.session_id).request == self._request
+
+    def _continue_last(self) -> RunReport | None:
+        latest = self._sessions.latest()
+        if (
+            latest is None
+            or not latest.is_open
+            or latest.state is not SessionState.IN_PROGRESS
+            or latest.task_name is None
+            or unfit_reason(latest, self._params, self._sessions) is not None
+        ):
+            return super()._continue_last()
+        if read_progress(self._sessions, latest).is_settled:
+            return self._end_open(latest)
+        if not self._is_over(latest.task_name):
+            return self._report(RunOutcome.BEGUN, latest, None, None)
+        return super()._continue_last()
+
+    def _start(self) -> RunReport:
+        report = super()._start()
+        if report.outcome is not RunOutcome.NOTHING_NEW:
+            return report
+        for session_id in reversed(self._sessions.ids()):
+            with contextlib.suppress(DamagedSessionError, NotFoundError):
+                found = self._sessions.load(session_id)
+                if found.request == self._request and found.state is SessionState.DONE:
+                    return self._done_before(found)
+        return report
+
+    def _stage_and_finish(self, session: Session, view: SourceView) -> RunReport:
+        with self._kept_or_discarded(session) as saved:
+            if self._submit(saved):
+                return self._report(RunOutcome.BEGUN, saved.session, None, view)
+        return super()._stage_and_finish(saved.session, view)
+
+    def _run_subtasks(self, saved: SavedSession) -> None:
+        if self._ending:
+            self._ending = False
+            self._await_subtasks(saved.session)
+        else:
+            super()._run_subtasks(saved)
+
+    def _done_before(self, session: Session) -> RunReport:
+        publication = Publication.of(self._sessions, session)
+        return self._report(RunOutcome.DONE_BEFORE, session, publication, None)
+
+
+def _stepped(
+    tools: RunTools, params: FileIngestionParams, sessions: SessionStore, lock: TableLock, request: str
+) -> SteppedRun:
+    is_over = _minions(tools).is_over
+    return SteppedRun(tools, sessions.table, params, sessions, lock, request, is_over=is_over)
+
+
+def _minions(tools: RunTools) -> MinionEngine:
+    return MinionEngine(tools.client, tools.store, tools.clock)

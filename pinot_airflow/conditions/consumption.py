@@ -1,0 +1,72 @@
+"""How far a realtime table is: paused, or up to offsets of its stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controller_client.consumption.pause_end import end_pause
+from controller_client.consumption.pausing import wait_paused
+from controller_client.errors import WaitTimeoutError
+from pinot_airflow.access import PinotAccess
+from pinot_airflow.conditions.base import Condition, Seen
+
+__all__ = ["OffsetsAreRead", "TableIsPaused"]
+
+_SLICE_S = 5.0
+"""How long a look at a pause takes at most: commits that a server did not hear of are forced within it."""
+
+
+@dataclass(frozen=True)
+class TableIsPaused(Condition):
+    """The pause of a table is finished: nothing of it consumes.
+
+    Attributes:
+        table: Name of the realtime table.
+        holder: For whom it is paused.
+    """
+
+    table: str
+    holder: str
+
+    def look(self, access: PinotAccess) -> Seen:
+        """Wait for a few seconds, and force commits."""
+        control = access.table_control(self.table)
+        try:
+            wait_paused(control, timeout_s=_SLICE_S)
+        except WaitTimeoutError as error:
+            return Seen(False, error.message)
+        return Seen(True, f"{control.table} is paused", {"table": str(control.table)})
+
+    def on_kill(self, access: PinotAccess) -> None:
+        """Lift the pause."""
+        end_pause(access.table_control(self.table), self.holder, wait=False)
+
+
+@dataclass(frozen=True)
+class OffsetsAreRead(Condition):
+    """Each partition of a table has read its stream up to an offset.
+
+    Attributes:
+        table: Name of the realtime table.
+        offsets: By the number of the partition, as text: the next offset to be read, or a later one.
+    """
+
+    table: str
+    offsets: Mapping[str, int]
+
+    def look(self, access: PinotAccess) -> Seen:
+        """Look at the table's status."""
+        control = access.table_control(self.table, watch_stream=False)
+        found = {str(each.partition): each.offset for each in control.status().partitions}
+        at = {
+            number: int(text) if (text := found.get(number)) and text.isdigit() else 0
+            for number in self.offsets
+        }
+        missing = [
+            f"partition {number} is at {at[number]} of {offset}"
+            for number, offset in sorted(self.offsets.items(), key=lambda item: int(item[0]))
+            if at[number] < offset
+        ]
+        text = f"{control.table} has read up to the offsets" if not missing else ", ".join(missing)
+        return Seen(not missing, text, {"table": str(control.table), "offsets": at})

@@ -1,0 +1,40 @@
+"""A Spark write that is published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controller_client.common.names import TableName, TableType
+from controller_client.errors import NotFoundError
+from controller_client.publishing.named_writes import names_prefix, was_committed
+from pinot_airflow.access import PinotAccess
+from pinot_airflow.conditions.base import Condition, Seen
+
+__all__ = ["WriteIsPublished"]
+
+
+@dataclass(frozen=True)
+class WriteIsPublished(Condition):
+    """A write of the format ``pinot`` with this ``writeId`` is in its table.
+
+    Attributes:
+        table: Name of the OFFLINE table, with or without type.
+        write_id: The write's option ``writeId``.
+    """
+
+    table: str
+    write_id: str
+
+    def look(self, access: PinotAccess) -> Seen:
+        """Look at the table's lineage and at the segments that queries see."""
+        name = TableName.parse(self.table) or TableName.of(self.table, TableType.OFFLINE)
+        try:
+            published = was_committed(access.client, name, names_prefix(name.raw, self.write_id))
+        except NotFoundError:
+            return Seen(False, f"there is no table {name} yet")
+        text = "is published" if published else "is not published yet"
+        return Seen(
+            published,
+            f"write {self.write_id} of {name} {text}",
+            {"table": str(name), "write_id": self.write_id},
+        )

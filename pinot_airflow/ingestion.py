@@ -1,0 +1,98 @@
+"""The operator of a FileIngestionTask's run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from minion_tasks.file_ingestion.run.stepped import begin_run, end_run, stop_run
+from minion_tasks.file_ingestion.run.types import RunOutcome, RunReport
+from pinot_airflow.access import PinotAccess
+from pinot_airflow.airflow_api import Context
+from pinot_airflow.conditions.ingestion import SubtasksAreOver
+from pinot_airflow.names import task_name
+from pinot_airflow.operator import PinotOperator
+from pinot_airflow.run_tools import run_tools
+
+__all__ = ["PinotFileIngestionOperator"]
+
+_COUNTS = ("retry_count", "files", "rows", "segments", "replaced", "bytes_read")
+
+
+class PinotFileIngestionOperator(PinotOperator):
+    """Brings a table up to its source, all or nothing: a run of its FileIngestionTask.
+
+    The worker begins the run and ends it; minions do the work, and meanwhile the task waits in the triggerer.
+    The run bears the name of the task in its DAG run. So a further try, after a killed worker or a cleared
+    task, finds the run that an earlier one began and goes on with it. A try after the end of the run looks at
+    the source again, and ingests what came since; mostly that is nothing.
+
+    A table of the engine ``spark`` is ingested in the worker, from the begin to the end.
+
+    Returns a record of the run: ``outcome``, ``session``, ``files``, ``rows``, ``segments`` and more.
+
+    Args:
+        table: With or without ``_OFFLINE``; its config has the task.
+        lock_wait_s: Seconds to wait for another run of the table. The lock of a killed one is free after 10.
+        stop_on_kill: Whether the subtasks are taken back when a user fails or clears the task; else they end,
+            and what they staged is there for the next try. Queries see nothing of it either way.
+        kwargs: As :class:`PinotOperator`.
+    """
+
+    template_fields: ClassVar[Sequence[str]] = ("table",)
+
+    def __init__(
+        self, *, table: str, lock_wait_s: float = 120.0, stop_on_kill: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.table = table
+        self.lock_wait_s = lock_wait_s
+        self.stop_on_kill = stop_on_kill
+        self._began: tuple[PinotAccess, str] | None = None
+
+    def execute(self, context: Context) -> Any:
+        """Begin the run, or find the one that an earlier try began."""
+        with self.access(context) as access:
+            report = begin_run(
+                run_tools(access), self.table, task_name(context), lock_wait_s=self.lock_wait_s
+            )
+            return self._go_on(context, access, report)
+
+    def end(self, context: Context, event: Mapping[str, Any], session_id: str) -> Any:
+        """End the run whose subtasks are over; Airflow calls it after the trigger."""
+        self.seen(event)
+        with self.access(context) as access:
+            return self._go_on(context, access, self._end(context, access, session_id))
+
+    def on_kill(self) -> None:
+        """Take the subtasks back, if that is wanted; the run can be taken up where it is."""
+        if self.stop_on_kill and self._began is not None:
+            access, session_id = self._began
+            with PinotAccess(access.address, access.by) as own:
+                stop_run(run_tools(own), self.table, session_id)
+
+    def _go_on(self, context: Context, access: PinotAccess, report: RunReport) -> dict[str, Any]:
+        while report.outcome is RunOutcome.BEGUN and report.session_id is not None:
+            self.log.info("session %s of %s: %d files", report.session_id, report.table, report.files)
+            self._began = (access, report.session_id)
+            condition = SubtasksAreOver(self.table, report.session_id, self.stop_on_kill)
+            if self.deferrable:
+                self.defer_until(condition, "end", session_id=report.session_id)
+            self.wait_until(condition, access)
+            report = self._end(context, access, report.session_id)
+        return _record(report)
+
+    def _end(self, context: Context, access: PinotAccess, session_id: str) -> RunReport:
+        return end_run(
+            run_tools(access), self.table, task_name(context), session_id, lock_wait_s=self.lock_wait_s
+        )
+
+
+def _record(report: RunReport) -> dict[str, Any]:
+    return {
+        "table": str(report.table),
+        "outcome": report.outcome.value,
+        "mode": report.mode.value,
+        "session": report.session_id,
+        **{name: getattr(report, name) for name in _COUNTS},
+    }

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.airflow.environment import AirflowEnvironment, AirflowUnavailableError
+from tests.airflow.service import Airflow
+from tests.integration.consumption.conftest import make_stream_table, store
+from tests.integration.file_ingestion.conftest import (
+    finished_jobs_are_forgotten,
+    ingestion_table,
+    shared_folder,
+)
+from tests.integration.file_ingestion.scenes.source import Source
+from tests.support.cluster import PinotCluster
+from tests.support.faulty_s3 import FaultyS3, faulty_s3
+from tests.support.missing_tool import without
+from tests.support.s3 import S3Access
+
+__all__ = [
+    "faulty_s3",
+    "finished_jobs_are_forgotten",
+    "ingestion_table",
+    "make_stream_table",
+    "shared_folder",
+    "store",
+]
+
+
+@pytest.fixture(scope="session")
+def airflow_environment(tmp_path_factory: pytest.TempPathFactory) -> AirflowEnvironment:
+    """Airflow with this project; skips where it cannot be installed."""
+    try:
+        return AirflowEnvironment.make(tmp_path_factory.mktemp("project"))
+    except AirflowUnavailableError as error:
+        without(str(error))
+
+
+@pytest.fixture(scope="session")
+def airflow(
+    airflow_environment: AirflowEnvironment, pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Airflow]:
+    """A running Airflow with the DAGs of this folder, and a connection to the session's cluster."""
+    parts = urlsplit(pinot.controller_url)
+    connection = {"conn_type": "pinot_plugins", "host": parts.hostname, "port": parts.port, "schema": "http"}
+    home = tmp_path_factory.mktemp("airflow")
+    running = Airflow(airflow_environment, home, {"pinot_default": connection})
+    shutil.copy(Path(__file__).parent / "dags" / "tested.py", running.dags)
+    running.start()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def source(s3: S3Access, s3_bucket: str, faulty_s3: FaultyS3) -> Iterator[Source]:
+    """Files on S3, whose reading can be held up."""
+    client = s3.client()
+    yield Source(client, s3_bucket, faulty_s3)
+    client.close()

@@ -1,0 +1,106 @@
+"""The DAGs of the tests; the scheduler of a real Airflow reads them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, ClassVar
+from unittest import mock
+
+from airflow.providers.standard.operators.python import PythonOperator
+from airflow.sdk import DAG
+
+from controller_client.consumption import TableState
+from pinot_airflow import (
+    PinotDataSensor,
+    PinotFileIngestionOperator,
+    PinotHook,
+    PinotOffsetsSensor,
+    PinotPauseOperator,
+    pinot_paused,
+    write_id,
+)
+
+# Under load, Airflow's scheduler takes the end of a task's first part for that of its second, and fails it.
+AT_ONCE: dict[str, Any] = {"retry_delay": timedelta(seconds=1), "retries": 5}
+
+
+def die() -> None:
+    """End this process as the kernel does when memory is short."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class DyingIngestion(PinotFileIngestionOperator):
+    """Its process is killed in its first try: when it has ``begun`` the run, or when it has ``ended`` it."""
+
+    template_fields: ClassVar[Any] = (*PinotFileIngestionOperator.template_fields, "dies")
+
+    def __init__(self, *, dies: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.dies = dies
+        self.is_first_try = False
+
+    def execute(self, context: Mapping[str, Any]) -> Any:
+        self.is_first_try = context["ti"].try_number == 1
+        return super().execute(context)
+
+    def defer_until(self, *args: Any, **kwargs: Any) -> None:
+        if self.dies == "begun" and self.is_first_try:
+            die()
+        super().defer_until(*args, **kwargs)
+
+    def end(self, context: Mapping[str, Any], event: Mapping[str, Any], session_id: str) -> Any:
+        returned = super().end(context, event, session_id)
+        if self.dies == "ended" and context["ti"].try_number == 1:
+            die()
+        return returned
+
+
+class DyingPause(PinotPauseOperator):
+    """Its process is killed when the table is paused."""
+
+    def defer_until(self, *_args: Any, **_kwargs: Any) -> None:
+        die()
+
+
+def fail_if_paused(table: str) -> None:
+    """Fail where the table is paused, as it should be."""
+    with PinotHook().access() as pinot:
+        if pinot.table_control(table).status().state is TableState.PAUSED:
+            raise RuntimeError("a task of the block fails")
+
+
+with DAG("ingest", schedule=None, params={"table": "none", "dies": ""}, default_args=AT_ONCE):
+    DyingIngestion(
+        task_id="ingest",
+        table="{{ params.table }}",
+        dies="{{ params.dies }}",
+        poll_interval_s=1,
+    )
+
+with (
+    DAG("paused", schedule=None, params={"table": "none"}, default_args=AT_ONCE),
+    pinot_paused("{{ params.table }}", group_id="quiet", reason="test", retries=5),
+):
+    PythonOperator(task_id="work", python_callable=fail_if_paused, op_args=["{{ params.table }}"], retries=0)
+
+with (
+    DAG("pause_killed", schedule=None, params={"table": "none"}, default_args=AT_ONCE),
+    mock.patch("pinot_airflow.paused_group.PinotPauseOperator", DyingPause),
+    pinot_paused("{{ params.table }}", group_id="quiet", retries=0),
+):
+    PythonOperator(task_id="work", python_callable=fail_if_paused, op_args=["{{ params.table }}"], retries=0)
+
+with DAG(
+    "sensors", schedule=None, params={"stream": "none", "table": "none", "until": ""}, default_args=AT_ONCE
+):
+    until: dict[str, Any] = {"table": "{{ params.table }}", "until": "{{ params.until }}", "poke_interval": 1}
+    PinotDataSensor(task_id="data", **until)
+    PinotDataSensor(task_id="day", column="day", **until)
+    PinotDataSensor(task_id="data_in_worker", deferrable=False, mode="reschedule", **until)
+    PinotOffsetsSensor(task_id="read", table="{{ params.stream }}", poke_interval=1)
+    PythonOperator(
+        task_id="names", python_callable=lambda *names: list(names), op_args=[write_id(), write_id("data")]
+    )

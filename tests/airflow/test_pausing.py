@@ -1,0 +1,55 @@
+"""A pause around tasks of a real Airflow, and what waits for streams and data."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_client.consumption import TableState
+from controller_client.consumption.pause_record import read_record
+from tests.airflow.service import Airflow
+from tests.integration.consumption.conftest import MakeTable
+from tests.integration.consumption.stream_table import StreamTable
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
+
+
+def assert_consumes(table: StreamTable) -> None:
+    assert table.control().status().state is TableState.CONSUMING
+    assert read_record(table.store, table.table) is None
+
+
+def test_a_table_is_resumed_whatever_comes_of_the_tasks_between(
+    airflow: Airflow, make_stream_table: MakeTable
+) -> None:
+    failing, killed = make_stream_table(partitions=1), make_stream_table(partitions=1)
+    runs = airflow.run("paused", table=failing.name), airflow.run("pause_killed", table=killed.name)
+    assert [run.wait() for run in runs] == ["failed", "failed"]
+    assert runs[0].states() == {
+        "quiet.hold": "success",
+        "quiet.pause": "success",
+        "quiet.work": "failed",
+        "quiet.resume": "success",
+    }
+    assert "a task of the block fails" in runs[0].logs("quiet.work")
+    assert runs[0].returned("quiet.resume") == {
+        "table": failing.table,
+        "held": True,
+        "resumed": True,
+        "still_held_by": [],
+    }
+    assert runs[1].states() == {
+        "quiet.hold": "success",
+        "quiet.pause": "failed",
+        "quiet.work": "upstream_failed",
+        "quiet.resume": "success",
+    }
+    for table in (failing, killed):
+        assert_consumes(table)
+
+    # Once more: the block and what is around it.
+    runs[0].clear("quiet.work")
+    runs[0].wait_for_task("quiet.work", "running", "failed")
+    assert runs[0].wait() == "failed"
+    assert runs[0].task("quiet.pause")["try_number"] >= 2
+    assert "a task of the block fails" in runs[0].logs("quiet.work").rpartition("attempt=2")[2]
+    assert_consumes(failing)

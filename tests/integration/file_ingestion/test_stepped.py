@@ -1,0 +1,61 @@
+"""A run that is begun, watched and ended in steps of their own, on minions."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller_client.clock import SystemClock
+from controller_client.zookeeper import PropertyStore
+from minion_tasks.file_ingestion.engine.choose import Engines
+from minion_tasks.file_ingestion.engine.minion import EngineContext
+from minion_tasks.file_ingestion.run.stepped import RunWatch, begin_run, end_run, stop_run
+from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunTools
+from tests.integration.file_ingestion.ingestion import IngestionTable
+from tests.integration.file_ingestion.scenes.source import Source
+from tests.support.cluster import PinotCluster
+from tests.support.faulty_s3 import FaultyS3
+from tests.support.s3 import S3Access
+from tests.support.wait import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.s3]
+
+
+def test_a_run_that_was_stopped_is_taken_up_by_the_next_try(
+    pinot: PinotCluster, s3: S3Access, s3_bucket: str, faulty_s3: FaultyS3, ingestion_table: IngestionTable
+) -> None:
+    access = faulty_s3.access
+    s3_client = s3.client()
+    source = Source(s3_client, s3_bucket, faulty_s3)
+    table = ingestion_table.create().register(
+        source.uri,
+        "csv",
+        consistentPushMaxRetries="1",
+        input__fs__prop__region=access.region,
+        input__fs__prop__endpoint=access.endpoint,
+        input__fs__prop__accessKey=access.access_key,
+        input__fs__prop__secretKey=access.secret_key,
+    )
+    source.put("F1", "F2")
+    held = source.proxy.hold("GET", source.of("F2"))
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        clock = SystemClock()
+        engines = Engines.installed(EngineContext(table.client, store, clock))
+        tools = RunTools(table.client, store, engines, clock)
+        begun = begin_run(tools, table.name, "me")
+        session_id = begun.session_id or ""
+        held.wait_hit()
+        watch = RunWatch(tools, table.name, session_id)
+        assert (begun.outcome, watch.look()[0]) == (RunOutcome.BEGUN, False)
+        assert stop_run(tools, table.name, session_id)
+        wait_for(lambda: watch.look()[0], "the subtasks to be over")
+        with pytest.raises(FilesFailedError, match="retries left: 1"):
+            end_run(tools, table.name, "me", session_id)
+        assert table.segments() == []
+        held.lift()
+        again = begin_run(tools, table.name, "me")
+        assert (again.outcome, again.session_id, again.retry_count) == (RunOutcome.BEGUN, session_id, 1)
+        wait_for(lambda: watch.look()[0], "the subtasks to be over")
+        ended = end_run(tools, table.name, "me", session_id)
+    s3_client.close()
+    assert (ended.outcome, ended.files, ended.rows) == (RunOutcome.SWITCHED, 2, 11 + 12)
+    assert table.count() == 23
