@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import instance_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.common.nearest import did_you_mean
 from controller_client.errors import AppliedError, ConflictError, NotFoundError
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["INSTANCE_CHANGES", "known_instance"]
 
-_NAME = click.argument("name", metavar="INSTANCE")
+_NAME = instance_argument(metavar="INSTANCE")
 
 
 def known_instance(cli: CliContext, name: str) -> Instance:

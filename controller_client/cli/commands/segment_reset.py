@@ -9,6 +9,7 @@ import click
 
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import segment_argument, table_argument
 from controller_client.cli.options import dry_run_option, output_option, wait_options
 from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName
@@ -21,8 +22,8 @@ _WAKE_EVERY_LOOKS = 5
 
 
 @click.command()
-@click.argument("table_name", metavar="TABLE")
-@click.argument("segment_names", metavar="[SEGMENT]...", nargs=-1)
+@table_argument()
+@segment_argument("segment_names", metavar="[SEGMENT]...", nargs=-1)
 @click.option("--errors", is_flag=True, help="All segments of the table that are in ERROR on a server.")
 @click.option("--server", metavar="NAME", help="Only on this server.")
 @wait_options("the servers have loaded them")

@@ -6,13 +6,14 @@ import click
 
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import dry_run_option, output_option
 
 __all__ = ["copy"]
 
 
 @click.command()
-@click.argument("table_name", metavar="TABLE")
+@table_argument()
 @click.option(
     "--to-controller",
     metavar="URL",

@@ -6,6 +6,7 @@ import click
 
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import output_option
 from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableType
@@ -13,7 +14,7 @@ from controller_client.errors import ConfigError
 
 __all__ = ["INSPECTIONS"]
 
-_TABLE = click.argument("table_name", metavar="TABLE")
+_TABLE = table_argument()
 _SEGMENT_COLUMNS = ("segment", "server", "size_bytes")
 _SERVER_COLUMNS = ("server", "segments", "size_bytes")
 

@@ -9,6 +9,7 @@ import click
 
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, wait_options, yes_option
 from controller_client.common.counted_text import counted_text
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["REBALANCES"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_TABLE = click.argument("table_name", metavar="TABLE")
+_TABLE = table_argument()
 _MOST_MOVES = 20
 _SERVER_COLUMNS = ("server", "segments_before", "segments_after", "added", "removed", "added_bytes")
 

@@ -8,6 +8,7 @@ import click
 
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import segment_argument, table_argument
 from controller_client.cli.options import dry_run_option, output_option, wait_options
 from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName
@@ -17,8 +18,8 @@ __all__ = ["RELOADS"]
 
 
 @click.command()
-@click.argument("table_name", metavar="TABLE")
-@click.argument("segment_names", metavar="[SEGMENT]...", nargs=-1)
+@table_argument()
+@segment_argument("segment_names", metavar="[SEGMENT]...", nargs=-1)
 @click.option(
     "--download",
     is_flag=True,

@@ -9,6 +9,7 @@ import click
 
 from controller_client.cli.commands.instance_changes import known_instance
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import tenant_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableType
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["tenant"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_NAME = click.argument("name", metavar="TENANT")
+_NAME = tenant_argument(metavar="TENANT")
 _ROLE = click.option(
     "--role",
     type=click.Choice(["server", "broker"]),

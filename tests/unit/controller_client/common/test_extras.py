@@ -18,7 +18,7 @@ PACKAGES = (
 )
 ALWAYS_THERE = {
     *("click", "jinja2", "kazoo", "markupsafe", "prometheus_client", "pydantic"),
-    *("requests", "rich", "tenacity", "urllib3"),
+    *("requests", "rich", "tenacity", "urllib3", "yaml"),
 }
 FOR_TYPES_ALONE = {"mypy_boto3_s3"}
 
