@@ -31,13 +31,7 @@ WITHOUT_OUTPUT = {
 
 KEYS_OF_OTHERS = {
     "controller_client/cli/options.py": {"spark.master"},  # Spark's setting
-    "controller_client/cli/querying/shell.py": {
-        "\\\\d",
-        "\\\\x",
-        "\\\\timing",
-        "\\\\?",
-        "\\\\q",
-    },  # what is typed
+    "controller_client/cli/querying/shell.py": {r"\d", r"\x", r"\timing", r"\?", r"\q"},  # what is typed
     "controller_client/cli/commands/zk.py": {"simpleFields", "mapFields", "listFields"},  # a ZNRecord's own
     "jvm_bridge/cli/serve/minion.py": {"zk.session.timeout", "pinotPlugins.log.level"},  # Java's properties
 }
