@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pinot_airflow.applying import PinotApplyOperator
     from pinot_airflow.hook import PinotHook
     from pinot_airflow.ingestion import PinotFileIngestionOperator
     from pinot_airflow.names import write_id
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "PinotApplyOperator",
     "PinotDataSensor",
     "PinotFileIngestionOperator",
     "PinotHook",
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "PinotApplyOperator": "applying",
     "PinotFileIngestionOperator": "ingestion",
     "PinotHook": "hook",
     "PinotPauseOperator": "pausing",

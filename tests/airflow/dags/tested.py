@@ -12,8 +12,10 @@ from unittest import mock
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG
 
+from controller_client.as_code import Step
 from controller_client.consumption import TableState
 from pinot_airflow import (
+    PinotApplyOperator,
     PinotDataSensor,
     PinotFileIngestionOperator,
     PinotHook,
@@ -65,6 +67,19 @@ class DyingPause(PinotPauseOperator):
         die()
 
 
+class DyingApply(PinotApplyOperator):
+    """Its process is killed in its first try, when its second step begins."""
+
+    def execute(self, context: Mapping[str, Any]) -> Any:
+        self.is_first_try = context["ti"].try_number == 1
+        return super().execute(context)
+
+    def began(self, step: Step, number: int, total: int) -> None:
+        super().began(step, number, total)
+        if number == 2 and self.is_first_try:
+            die()
+
+
 def fail_if_paused(table: str) -> None:
     """Fail where the table is paused, as it should be."""
     with PinotHook().access() as pinot:
@@ -104,3 +119,6 @@ with DAG(
     PythonOperator(
         task_id="names", python_callable=lambda *names: list(names), op_args=[write_id(), write_id("data")]
     )
+
+with DAG("apply", schedule=None, params={"folder": "none"}, default_args=AT_ONCE):
+    DyingApply(task_id="apply", folder="{{ params.folder }}")
