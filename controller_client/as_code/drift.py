@@ -8,7 +8,7 @@ from controller_client.as_code.fields import FieldChange, changes, copy_fields, 
 from controller_client.as_code.files import Folder
 from controller_client.as_code.inventory import Inventory, InventoryEntry
 from controller_client.as_code.live import read_cluster
-from controller_client.as_code.membership import TENANT_PARTS
+from controller_client.as_code.membership import without_members
 from controller_client.as_code.objects import Document, Kind, ObjectRef, sort_order
 from controller_client.as_code.references import hide
 from controller_client.as_code.wanted import with_tenants
@@ -50,7 +50,7 @@ def find_drift(client: RestClient, store: PropertyStore, folder: Folder) -> list
     live = read_cluster(client)
     found = []
     for ref in sorted(entries, key=sort_order):
-        drifted = _drifted(client, folder, ref, entries[ref], live.get(ref) or _empty(ref))
+        drifted = _drifted(client, folder, ref, entries[ref], live.get(ref) or without_members(ref))
         if drifted is not None:
             found.append(drifted)
     return found
@@ -82,10 +82,3 @@ def _as_read_now(client: RestClient, ref: ObjectRef, applied: Document) -> Docum
     except RejectedError:
         pass  # what this version cannot read differs as it is
     return applied
-
-
-def _empty(ref: ObjectRef) -> Document | None:
-    """Return a tenant or instance without members or tags: such are always there."""
-    if ref.kind is Kind.TENANT:
-        return {"tenant": ref.name, **{part: [] for part in TENANT_PARTS}}
-    return {"instance": ref.name, "tags": []} if ref.kind is Kind.INSTANCE else None

@@ -12,7 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from controller_client.as_code.objects import Document, Kind, ObjectRef
 
-__all__ = ["TENANT_PARTS", "instance_documents", "members", "tags_with_members", "tags_with_others"]
+__all__ = [
+    "TENANT_PARTS",
+    "instance_documents",
+    "members",
+    "tags_with_members",
+    "tags_with_others",
+    "without_members",
+]
 
 TENANT_PARTS = {"brokers": "_BROKER", "offline_servers": "_OFFLINE", "realtime_servers": "_REALTIME"}
 """Key of a tenant's document -> end of the tag of the instances that it names."""
@@ -46,6 +53,13 @@ def instance_documents(tags: Mapping[str, Sequence[str]]) -> dict[ObjectRef, Doc
     for name, parts in tenants.items():
         documents[ObjectRef(Kind.TENANT, name)] = {"tenant": name, **parts}
     return documents
+
+
+def without_members(ref: ObjectRef) -> Document | None:
+    """Return a tenant or an instance without members or tags: such are always there; None for other kinds."""
+    if ref.kind is Kind.TENANT:
+        return {"tenant": ref.name, **{part: [] for part in TENANT_PARTS}}
+    return {"instance": ref.name, "tags": []} if ref.kind is Kind.INSTANCE else None
 
 
 def members(document: Document | None) -> set[tuple[str, str]]:

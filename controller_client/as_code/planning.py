@@ -67,7 +67,7 @@ def make_plan(
     inventory = Inventory(store, folder.settings.owner)
     entries, others = inventory.entries(), inventory.others()
     targets = read_targets(client, folder, live, references, keep_unset=keep_unset)
-    refusals = find_refusals(client, targets, live, others)
+    refusals = find_refusals(client, store, targets, live, others)
     maker = StepMaker(client, store, live, {target.ref: target for target in targets})
     changes = [maker.step(target, refusals.get(target.ref)) for target in targets if target.differs]
     reloads = _reloads(maker, changes, entries, live)

@@ -9,11 +9,13 @@ from controller_client.as_code.live import all_of, schema_name
 from controller_client.as_code.objects import Document, Kind, ObjectRef
 from controller_client.as_code.wanted import Target
 from controller_client.common.names import TableName, TableType
+from controller_client.consumption.pause_record import EXPLICIT, read_record
 from controller_client.errors import RejectedError
 from controller_client.rest.capabilities import Capability
 from controller_client.rest.client import RestClient
+from controller_client.zookeeper import PropertyStore
 
-__all__ = ["find_refusals"]
+__all__ = ["emptied_tenant", "find_refusals"]
 
 _UPSERT_FIELDS = (
     "mode",
@@ -29,6 +31,7 @@ _DEDUP_FIELDS = ("hashFunction", "dedupTimeColumn")
 
 def find_refusals(
     client: RestClient,
+    store: PropertyStore,
     targets: Sequence[Target],
     live: Mapping[ObjectRef, Document],
     others: Mapping[ObjectRef, str],
@@ -39,6 +42,7 @@ def find_refusals(
 
     Args:
         client: Client of the controller.
+        store: The cluster's property store.
         targets: What is wanted.
         live: What the cluster has.
         others: Objects of other owners, with the owner's name.
@@ -53,7 +57,7 @@ def find_refusals(
         elif target.refusal:
             found[target.ref] = target.refusal
         else:
-            reason = _by_rule(client, target, wanted, live)
+            reason = _by_rule(client, store, target, wanted, live)
             if reason:
                 found[target.ref] = reason
     for refs, reason in _checked(client, wanted, live):
@@ -65,20 +69,48 @@ def find_refusals(
 
 def _by_rule(
     client: RestClient,
+    store: PropertyStore,
     target: Target,
     wanted: Mapping[ObjectRef, Target],
     live: Mapping[ObjectRef, Document],
 ) -> str | None:
     if target.ref.kind is Kind.CONSUMPTION:
         table = ObjectRef(Kind.TABLE, target.ref.name)
-        return None if table in wanted or table in live else f"there is no table {target.ref.name}"
+        if table not in wanted and table not in live:
+            return f"there is no table {target.ref.name}"
+        return None if target.document["paused"] else _held_by_others(store, target.ref)
     if target.ref.kind is Kind.TABLE and target.present is not None:
         if client.cluster.capabilities().has(Capability.UPSERT_CHANGE_REFUSED):
             return _upsert_change(target.present, target.document)
         return None
     if target.ref.kind in (Kind.TENANT, Kind.INSTANCE):
-        return _unknown_instances(client, target)
+        return _unknown_instances(client, target) or emptied_tenant(target, live)
     return None
+
+
+def emptied_tenant(target: Target, live: Mapping[ObjectRef, Document]) -> str | None:
+    """Return why a tenant cannot lose its last broker or server: the tables that are on it."""
+    if target.ref.kind is not Kind.TENANT:
+        return None
+    for role, parts in (("broker", ("brokers",)), ("server", ("offline_servers", "realtime_servers"))):
+        if not any(target.document[part] for part in parts):
+            tables = [
+                ref.name
+                for ref, config in live.items()
+                if ref.kind is Kind.TABLE and (config.get("tenants") or {}).get(role) == target.ref.name
+            ]
+            if tables:
+                return f"it would have no {role}, and is that of {', '.join(sorted(tables))}"
+    return None
+
+
+def _held_by_others(store: PropertyStore, ref: ObjectRef) -> str | None:
+    """Return who else wants a table paused, and resumes it by itself; None: nobody."""
+    record = read_record(store, ref.table)
+    holders = [] if record is None else [each for name, each in record.holders.items() if name != EXPLICIT]
+    if not holders:
+        return None
+    return f"it is paused by {', '.join(each.by for each in holders)}, and resumed when that has ended"
 
 
 def _upsert_change(old: Document, new: Document) -> str | None:

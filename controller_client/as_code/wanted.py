@@ -11,7 +11,7 @@ from controller_client.as_code.effects import KNOWN_FIELDS
 from controller_client.as_code.fields import copy_fields, same, without_nulls
 from controller_client.as_code.files import Folder
 from controller_client.as_code.live import all_of
-from controller_client.as_code.membership import TENANT_PARTS
+from controller_client.as_code.membership import TENANT_PARTS, without_members
 from controller_client.as_code.objects import Document, Kind, ObjectRef, sort_order
 from controller_client.as_code.references import References
 from controller_client.common.nearest import did_you_mean
@@ -137,13 +137,9 @@ def with_tenants(document: Document) -> Document:
 
 def _empty(ref: ObjectRef, live: Mapping[ObjectRef, Document]) -> Document | None:
     """Return what is there of an object that is always there, if only without anything in it."""
-    if ref.kind is Kind.TENANT:
-        return {"tenant": ref.name, **{part: [] for part in TENANT_PARTS}}
-    if ref.kind is Kind.INSTANCE:
-        return {"instance": ref.name, "tags": []}
     if ref.kind is Kind.CONSUMPTION and ObjectRef(Kind.TABLE, ref.name) not in live:
         return {"table": ref.name, "paused": False}  # as a table begins
-    return None
+    return without_members(ref)
 
 
 def _checked(ref: ObjectRef, document: Document) -> Document:

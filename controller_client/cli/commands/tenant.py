@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -170,13 +170,7 @@ def shrink(
     strangers = sorted(set(instances) - set(found.servers if role == "server" else found.broker))
     if strangers:
         raise NotFoundError(f"{', '.join(strangers)} is not in the {role} tenant {name}")
-    record = {
-        "tenant": name,
-        "role": role,
-        "instances": list(instances),
-        "changed": not dry_run,
-        "dry_run": dry_run,
-    }
+    record = _record(name, role, instances, dry_run)
     what = f"{', '.join(instances)} out of the {role} tenant {name}"
     if dry_run:
         cli.out.result(f"Would take {what}.", record)
@@ -205,13 +199,7 @@ def delete(cli: CliContext, name: str, role: str, dry_run: bool, yes: bool) -> N
             f"the {role} tenant {name} has the tables {', '.join(tables)}",
             remedy="move them by 'pinotctl table move', and rebalance them; or delete them",
         )
-    record = {
-        "tenant": name,
-        "role": role,
-        "instances": list(instances),
-        "changed": not dry_run,
-        "dry_run": dry_run,
-    }
+    record = _record(name, role, instances, dry_run)
     what = f"the {role} tenant {name} with {counted_text(len(instances), role)}"
     if dry_run:
         cli.out.result(f"Would delete {what}.", record)
@@ -219,6 +207,16 @@ def delete(cli: CliContext, name: str, role: str, dry_run: bool, yes: bool) -> N
     confirm(f"Delete {what} at {cli.client().config.url}?", yes=yes)
     cli.client().tenants.delete(name, _role(role))
     cli.out.result(f"Deleted {what}.", record)
+
+
+def _record(name: str, role: str, instances: Sequence[str], dry_run: bool) -> dict[str, Any]:
+    return {
+        "tenant": name,
+        "role": role,
+        "instances": list(instances),
+        "changed": not dry_run,
+        "dry_run": dry_run,
+    }
 
 
 def _extend(

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from controller_client.cli import cli
 from controller_client.client import ControllerClient
+from controller_client.consumption.pausing import pause
 from controller_client.zookeeper import PropertyStore
 from tests.integration.as_code.table_files import table_documents
 from tests.integration.consumption.stream_table import StreamTable
@@ -218,6 +219,10 @@ def test_a_pause_is_of_the_files(
             _write(file, {"table": name, "paused": False})
             run("apply", tmp_path, "--yes", **secrets)
             assert not client.consumption.pause_status(name).paused
+            pause(table.control(), reason="a rewrite", holder="somebody")
+            shown = run("apply", tmp_path, "--yes", code=1, **secrets).output
+            assert "it is paused by" in shown
+            assert client.consumption.pause_status(name).paused
         finally:
             table.drop()
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,8 @@ from controller_client.as_code.membership import (
     tags_with_others,
 )
 from controller_client.as_code.objects import Kind, ObjectRef
+from controller_client.as_code.refusals import emptied_tenant
+from controller_client.as_code.wanted import Target
 
 _TAGS = {
     "Broker_h_1": ["DefaultTenant_BROKER"],
@@ -70,3 +73,25 @@ def test_tags_come_back_from_their_documents(of_tenants: set[str], others: set[s
     tags = tags_with_others("Server_h_1", tags, instance["tags"] if instance else [])
     assert set(tags) - {"server_untagged"} == of_tenants | others
     assert ("server_untagged" in tags) == (not of_tenants)
+
+
+@pytest.mark.parametrize(
+    ("brokers", "offline", "realtime", "words"),
+    [
+        (["Broker_a_1"], ["Server_b_2"], [], None),
+        (["Broker_a_1"], [], ["Server_b_2"], None),
+        (["Broker_a_1"], [], [], "no server, and is that of x_OFFLINE"),
+        ([], ["Server_b_2"], [], "no broker, and is that of x_OFFLINE"),
+    ],
+)
+def test_a_tenant_that_tables_use_keeps_a_member(
+    brokers: list[str], offline: list[str], realtime: list[str], words: str | None
+) -> None:
+    ref = ObjectRef(Kind.TENANT, "T")
+    document = {"tenant": "T", "brokers": brokers, "offline_servers": offline, "realtime_servers": realtime}
+    live = {
+        ObjectRef(Kind.TABLE, "x_OFFLINE"): {"tenants": {"broker": "T", "server": "T"}},
+        ObjectRef(Kind.TABLE, "y_OFFLINE"): {"tenants": {"broker": "U", "server": "U"}},
+    }
+    reason = emptied_tenant(Target(ref, None, document, document), live)
+    assert reason is None if words is None else reason is not None and words in reason
