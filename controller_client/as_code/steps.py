@@ -14,7 +14,7 @@ from controller_client.as_code.references import hide
 from controller_client.as_code.schema_effects import columns_of, schema_effect
 from controller_client.as_code.table_data import DataSize, expired_segments, retention_ms, size_of
 from controller_client.as_code.wanted import Target
-from controller_client.common.names import TableName
+from controller_client.common.names import TableName, TableType
 from controller_client.rest.client import RestClient
 from controller_client.zookeeper import PropertyStore
 
@@ -175,16 +175,23 @@ class StepMaker:
         moving = {Effect.RELOAD, Effect.REBALANCE, Effect.RE_INGEST, Effect.DELETION, Effect.UNKNOWN}
         if not moving & {each.effect for each in fields}:
             return DataSize()
+        return sum((self.size(ref.table) for ref in self._about(target)), DataSize())
+
+    def _about(self, target: Target) -> Iterator[ObjectRef]:
+        """Yield the tables whose data a change of an object is about."""
         if target.ref.kind is Kind.TABLE:
-            return self.size(target.ref.table)
-        if target.ref.kind is Kind.SCHEMA:
-            tables = self._tables_of(target.ref.name)
+            yield target.ref
+        elif target.ref.kind is Kind.SCHEMA:
+            yield from self._tables_of(target.ref.name)
         else:
-            tables = self._tables_on(target.ref.name)
-        return sum((self.size(ref.table) for ref in tables), DataSize())
+            yield from self._tables_on(target.ref.name)
 
     def _notes(self, target: Target, fields: tuple[PlannedField, ...]) -> Iterator[str]:
         effects = {each.effect for each in fields}
+        if Effect.RELOAD in effects and any(
+            ref.table.type is TableType.REALTIME for ref in self._about(target)
+        ):
+            yield "consuming segments stay as they are; the next ones of their partitions have it"
         if target.ref.kind is Kind.TABLE and Effect.REBALANCE in effects:
             yield f"then run: pinotctl table rebalance {target.ref.name}"
         if target.ref.kind is Kind.TENANT and Effect.REBALANCE in effects:

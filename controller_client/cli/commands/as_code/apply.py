@@ -79,7 +79,6 @@ def apply(  # noqa: D103
         raise ConfigError("--dir goes with a saved plan", remedy="name the folder alone")
     read, references = opened(folder or (Path(saved.folder) if saved else source))
     with ExitStack() as open_:
-        total = len(saved.steps) if saved else None
         shown = _Shown(cli)
         applier = Applier(
             cli.client(),
@@ -103,13 +102,18 @@ def apply(  # noqa: D103
             return
         if plan.has_changes:
             confirm(_question(plan), yes=yes or plan_id is not None)
-        shown.progress = open_.enter_context(
-            cli.out.progress("Applying", total=total or len(plan.steps), unit="steps")
-        )
+            steps = len(plan.steps)
+            shown.progress = open_.enter_context(cli.out.progress("Applying", total=steps, unit="steps"))
         report = applier.apply(plan)
-        shown.progress.update(done=report.done, total=report.done, text="Applied")
+        if shown.progress is not None:
+            shown.progress.update(done=report.done, total=report.done, text="Applied")
     record = {**report.plan.to_json(), "done": report.done, "changed": report.done > 0}
-    cli.out.result(f"Done: {counted_text(report.done, 'step')} of the plan {plan.id}.", record)
+    done = (
+        f"Done: {counted_text(report.done, 'step')} of the plan {plan.id}."
+        if plan.has_changes
+        else "Nothing to do."
+    )
+    cli.out.result(done, record)
 
 
 def _question(plan: Plan) -> str:
