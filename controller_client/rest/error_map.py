@@ -6,11 +6,6 @@ that the row names; the first row that fits decides. A new quirk is a new row, a
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import NamedTuple
-from urllib.parse import unquote
-
 from controller_client.errors import (
     AppliedError,
     AuthError,
@@ -18,77 +13,12 @@ from controller_client.errors import (
     NotAppliedError,
     NotFoundError,
     OutcomeUnknownError,
-    PinotPluginError,
     RejectedError,
     UnsupportedError,
 )
+from controller_client.rest.error_row import Override, Verdict, error_row
 
-__all__ = ["OVERRIDES", "Override", "Verdict", "classify"]
-
-
-@dataclass(frozen=True)
-class Override:
-    """One quirk: an answer that does not mean what its status suggests.
-
-    Attributes:
-        methods: HTTP methods.
-        path: Pattern that the whole path matches, without the query.
-        status: HTTP status.
-        text: Pattern that is searched in the answer's text.
-        error: What it is.
-        remedy: What the reader should do, where that is plain.
-        message: What happened, where Pinot's words do not make it plain; with the named groups of both
-            patterns in braces.
-        seen_on: Pinot version that it was captured from.
-    """
-
-    methods: tuple[str, ...]
-    path: re.Pattern[str]
-    status: int
-    text: re.Pattern[str]
-    error: type[PinotPluginError]
-    remedy: str | None
-    message: str | None
-    seen_on: str
-
-    def verdict(self, method: str, path: str, status: int, text: str) -> Verdict | None:
-        """Return what an answer is; None where this is another one."""
-        if method not in self.methods or status != self.status:
-            return None
-        in_path, in_text = self.path.fullmatch(path), self.text.search(text)
-        if in_path is None or in_text is None:
-            return None
-        names = {key: unquote(value) for key, value in in_path.groupdict().items()}
-        message = self.message and self.message.format(**names, **in_text.groupdict())
-        return Verdict(self.error, self.remedy, message)
-
-
-class Verdict(NamedTuple):
-    """Which error an answer is.
-
-    Attributes:
-        error: Its class.
-        remedy: What the reader should do, where that is known.
-        message: What happened, in plain words, where Pinot's own are not.
-    """
-
-    error: type[PinotPluginError]
-    remedy: str | None = None
-    message: str | None = None
-
-
-def _row(
-    methods: str,
-    path: str,
-    status: int,
-    text: str,
-    error: type[PinotPluginError],
-    remedy: str | None = None,
-    message: str | None = None,
-    seen_on: str = "0.11.0",
-) -> Override:
-    found = re.compile(text, re.IGNORECASE | re.DOTALL)
-    return Override(tuple(methods.split()), re.compile(path), status, found, error, remedy, message, seen_on)
+__all__ = ["OVERRIDES", "classify"]
 
 
 _REPLACE = "/segments/[^/]+/"
@@ -103,7 +33,7 @@ _BY_COLUMN = "correct the config, or add the column to the schema first"
 
 # What is wrong with a table's config, when it is made or changed.
 _TABLE_CONFIGS = (
-    _row(
+    error_row(
         "POST PUT",
         _ANY_TABLE,
         400,
@@ -112,7 +42,7 @@ _TABLE_CONFIGS = (
         "'pinotctl table show TABLE --output json' of a table that works has all parts",
         "the table config lacks the part {key}",
     ),
-    _row(
+    error_row(
         "POST PUT",
         _ANY_TABLE,
         400,
@@ -122,7 +52,7 @@ _TABLE_CONFIGS = (
         _BY_COLUMN,
         "the time column {column} of {table} is not a date-time column of the schema {schema}",
     ),
-    _row(
+    error_row(
         "POST PUT",
         _ANY_TABLE,
         400,
@@ -131,7 +61,7 @@ _TABLE_CONFIGS = (
         _BY_COLUMN,
         "the {part} names the column {column}, which the table's schema has not",
     ),
-    _row(
+    error_row(
         "POST PUT",
         _ANY_TABLE,
         400,
@@ -141,7 +71,7 @@ _TABLE_CONFIGS = (
         "the table config names the column {column}, which the table's schema has not",
         seen_on="1.5.1",
     ),
-    _row(
+    error_row(
         "POST PUT",
         _ANY_TABLE,
         400,
@@ -150,7 +80,7 @@ _TABLE_CONFIGS = (
         "correct the config",
         "Pinot refuses the config of {table}: {reason}",
     ),
-    _row(
+    error_row(
         "POST PUT",
         _ANY_TABLE,
         400,
@@ -163,7 +93,7 @@ _TABLE_CONFIGS = (
 
 OVERRIDES: tuple[Override, ...] = (
     # Checks before the lineage is written: nothing was applied.
-    _row(
+    error_row(
         "POST",
         _REPLACE + "startReplaceSegments",
         500,
@@ -171,7 +101,7 @@ OVERRIDES: tuple[Override, ...] = (
         ConflictError,
         "take segmentsFrom from the list without replaced segments",
     ),
-    _row(
+    error_row(
         "POST",
         _REPLACE + "startReplaceSegments",
         500,
@@ -181,7 +111,7 @@ OVERRIDES: tuple[Override, ...] = (
     ),
     # One text for a refusal, a lost compare-and-set and a fault after the write: only the lineage shows
     # which.
-    _row(
+    error_row(
         "POST",
         _REPLACE + "(start|end|revert)ReplaceSegments",
         500,
@@ -190,7 +120,7 @@ OVERRIDES: tuple[Override, ...] = (
         _READ_LINEAGE,
     ),
     # Checked before anything is written or sent.
-    _row(
+    error_row(
         "POST",
         "/tables/[^/]+/(pauseConsumption|pauseTopicConsumption|forceCommit)",
         500,
@@ -204,7 +134,7 @@ OVERRIDES: tuple[Override, ...] = (
     ),
     # One answer for a flag that was not set (a lost compare-and-set, of which there is one attempt) and for
     # one that was set before the servers could not be reached.
-    _row(
+    error_row(
         "POST",
         "/tables/[^/]+/(pause|resume)Consumption",
         500,
@@ -213,9 +143,9 @@ OVERRIDES: tuple[Override, ...] = (
         "read the table's pause status before anything else",
     ),
     # The table is looked up after the tar was received, and answered as a bad request.
-    _row("POST", _UPLOAD, 400, "Failed to find table", NotFoundError, "create the table first"),
+    error_row("POST", _UPLOAD, 400, "Failed to find table", NotFoundError, "create the table first"),
     # Written first, waited for then.
-    _row(
+    error_row(
         "POST PUT",
         "/instances/(?P<instance>[^/]+)/state",
         500,
@@ -225,7 +155,7 @@ OVERRIDES: tuple[Override, ...] = (
         "the {change} of {instance} is done, but it is not live, or its segments have not followed yet",
     ),
     # Of brokers.
-    _row(
+    error_row(
         "GET DELETE",
         "/queries|/query/[^/]+",
         500,
@@ -238,7 +168,7 @@ OVERRIDES: tuple[Override, ...] = (
     ),
     # 403 of an upload is a refused segment (time range, quota), not refused credentials. The first of these
     # is read from SegmentValidationUtils: Pinot's own builder makes no such segment.
-    _row(
+    error_row(
         "POST",
         _UPLOAD,
         403,
@@ -246,15 +176,15 @@ OVERRIDES: tuple[Override, ...] = (
         RejectedError,
         "check the time column's values",
     ),
-    _row("POST", _UPLOAD, 403, "Failed to find time interval in segment", RejectedError),
-    _row(
+    error_row("POST", _UPLOAD, 403, "Failed to find time interval in segment", RejectedError),
+    error_row(
         "POST", _UPLOAD, 403, "Storage quota check failed", RejectedError, "raise the table's quota or delete"
     ),
     # A task type without tasks, and names that are no task's: internal exceptions of the controller.
-    _row(
+    error_row(
         "GET", _TASK, 500, "Index 1 out of bounds for length 1", NotFoundError, "see the type's list of tasks"
     ),
-    _row(
+    error_row(
         "GET",
         _TASK,
         500,
@@ -262,7 +192,7 @@ OVERRIDES: tuple[Override, ...] = (
         NotFoundError,
         "see the list of task types",
     ),
-    _row(
+    error_row(
         "GET",
         _TASK,
         500,
@@ -270,7 +200,7 @@ OVERRIDES: tuple[Override, ...] = (
         NotFoundError,
         "see the type's list of tasks",
     ),
-    _row(
+    error_row(
         "GET",
         _TASK,
         500,
@@ -279,8 +209,8 @@ OVERRIDES: tuple[Override, ...] = (
         "see the type's list of tasks",
         seen_on="1.5.1",
     ),
-    _row("GET", "/tasks/[^/]+/state", 500, "getWorkflowContext.* is null", NotFoundError),
-    _row(
+    error_row("GET", "/tasks/[^/]+/state", 500, "getWorkflowContext.* is null", NotFoundError),
+    error_row(
         "GET",
         "/tasks/(?P<type>[^/]+)/taskstates",
         500,
@@ -290,7 +220,7 @@ OVERRIDES: tuple[Override, ...] = (
         "the task type {type} has no queue",
         seen_on="1.5.1",
     ),
-    _row(
+    error_row(
         "GET",
         _TASK,
         500,
@@ -300,7 +230,7 @@ OVERRIDES: tuple[Override, ...] = (
         seen_on="1.5.1",
     ),
     *_TABLE_CONFIGS,
-    _row(
+    error_row(
         "POST",
         "/tables",
         409,
@@ -310,7 +240,7 @@ OVERRIDES: tuple[Override, ...] = (
         "there is a table {table} already",
     ),
     # The answer is the whole document and not a word of what is wrong in it.
-    _row(
+    error_row(
         "POST PUT",
         "/schemas(/[^/]+)?",
         400,
@@ -320,7 +250,7 @@ OVERRIDES: tuple[Override, ...] = (
         " JSON, BYTES), and format and granularity of date-times",
         "Pinot cannot read the schema, and gives no reason",
     ),
-    _row(
+    error_row(
         "PUT",
         "/schemas/[^/]+",
         400,
@@ -330,10 +260,10 @@ OVERRIDES: tuple[Override, ...] = (
         "the schema {schema} would lose a column, or change one",
     ),
     # These do not name the table.
-    _row(
+    error_row(
         "GET", _OF_TABLE, 404, "^Table not found$", NotFoundError, _LIST_TABLES, "there is no table {table}"
     ),
-    _row(
+    error_row(
         "GET",
         _OF_TABLE,
         404,
@@ -342,7 +272,7 @@ OVERRIDES: tuple[Override, ...] = (
         _LIST_TABLES,
         "there is no table {table}",
     ),
-    _row(
+    error_row(
         "GET",
         _OF_TABLE,
         404,
@@ -352,7 +282,7 @@ OVERRIDES: tuple[Override, ...] = (
         "there is no table {table}",
         seen_on="1.5.1",
     ),
-    _row(
+    error_row(
         "GET",
         "/tables/(?P<table>[^/]+)/consumingSegmentsInfo",
         500,
@@ -361,7 +291,7 @@ OVERRIDES: tuple[Override, ...] = (
         _LIST_TABLES,
         "there is no table {table}",
     ),
-    _row(
+    error_row(
         "GET",
         "/schemas/(?P<schema>[^/]+)",
         404,

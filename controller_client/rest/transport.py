@@ -25,13 +25,13 @@ from typing import IO, Any
 from urllib.parse import quote, urlsplit
 
 import requests
-from requests.auth import AuthBase
 
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.redaction import MASK, Redactor
 from controller_client.common.retry import RetryPolicy, TransientFailureError, call_with_retry, retry_after_s
-from controller_client.config import Auth, BrokerConfig, ControllerConfig
+from controller_client.config import BrokerConfig, ControllerConfig
 from controller_client.errors import ConfigError, PinotPluginError, RejectedError
+from controller_client.rest.authorization import Authorization
 from controller_client.rest.bodies import Download, beginning_of, redirect_of, text_of, words_of, write_body
 from controller_client.rest.error_map import classify
 from controller_client.rest.faults import translate
@@ -48,17 +48,6 @@ _LONGEST_ANSWER = 100_000
 _MAX_REDIRECTS = 5
 
 _NOT_IN_NAME = re.compile("[/\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-
-
-class _Authorization(AuthBase):
-    """Puts credentials on a request."""
-
-    def __init__(self, auth: Auth) -> None:
-        self._auth = auth
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        request.headers["Authorization"] = self._auth.header()
-        return request
 
 
 def path_of(*parts: str) -> str:
@@ -103,7 +92,7 @@ class Transport:
         self._config = config
         self._owns_session = session is None
         self._session = session or requests.Session()
-        self._auth = _Authorization(config.auth) if config.auth is not None else None
+        self._auth = Authorization(config.auth) if config.auth is not None else None
         self._redact = Redactor(config.auth.secrets() if config.auth is not None else ())
         tls = config.tls
         self._verify: str | bool = (tls.ca_file or True) if tls.verify else False

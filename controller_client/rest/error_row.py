@@ -1,0 +1,78 @@
+"""One row of the table of Pinot's quirks: which answers it is about, and which error they are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from controller_client.errors import PinotPluginError
+
+__all__ = ["Override", "Verdict", "error_row"]
+
+
+@dataclass(frozen=True)
+class Override:
+    """One quirk: an answer that does not mean what its status suggests.
+
+    Attributes:
+        methods: HTTP methods.
+        path: Pattern that the whole path matches, without the query.
+        status: HTTP status.
+        text: Pattern that is searched in the answer's text.
+        error: What it is.
+        remedy: What the reader should do, where that is plain.
+        message: What happened, where Pinot's words do not make it plain; with the named groups of both
+            patterns in braces.
+        seen_on: Pinot version that it was captured from.
+    """
+
+    methods: tuple[str, ...]
+    path: re.Pattern[str]
+    status: int
+    text: re.Pattern[str]
+    error: type[PinotPluginError]
+    remedy: str | None
+    message: str | None
+    seen_on: str
+
+    def verdict(self, method: str, path: str, status: int, text: str) -> Verdict | None:
+        """Return what an answer is; None where this is another one."""
+        if method not in self.methods or status != self.status:
+            return None
+        in_path, in_text = self.path.fullmatch(path), self.text.search(text)
+        if in_path is None or in_text is None:
+            return None
+        names = {key: unquote(value) for key, value in in_path.groupdict().items()}
+        message = self.message and self.message.format(**names, **in_text.groupdict())
+        return Verdict(self.error, self.remedy, message)
+
+
+class Verdict(NamedTuple):
+    """Which error an answer is.
+
+    Attributes:
+        error: Its class.
+        remedy: What the reader should do, where that is known.
+        message: What happened, in plain words, where Pinot's own are not.
+    """
+
+    error: type[PinotPluginError]
+    remedy: str | None = None
+    message: str | None = None
+
+
+def error_row(
+    methods: str,
+    path: str,
+    status: int,
+    text: str,
+    error: type[PinotPluginError],
+    remedy: str | None = None,
+    message: str | None = None,
+    seen_on: str = "0.11.0",
+) -> Override:
+    """Return a row of the table; see :class:`Override`. ``methods`` are separated by blanks."""
+    found = re.compile(text, re.IGNORECASE | re.DOTALL)
+    return Override(tuple(methods.split()), re.compile(path), status, found, error, remedy, message, seen_on)
