@@ -17,7 +17,7 @@ from controller_client.as_code.writing import ObjectWriter
 from controller_client.consumption.pausing import pause
 from controller_client.consumption.resuming import resume
 from controller_client.consumption.table_control import TableControl
-from controller_client.errors import ConflictError, OutcomeUnknownError, RejectedError
+from controller_client.errors import ConflictError, NotAppliedError, OutcomeUnknownError, RejectedError
 from controller_client.rest.client import RestClient
 from controller_client.zookeeper import ClusterLock, PropertyStore, process_name
 
@@ -83,6 +83,7 @@ class Applier:
         self._observer = observer
         self._inventory = Inventory(store, folder.settings.owner)
         self._writer = ObjectWriter(client, self._inventory)
+        self._pending: set[ObjectRef] = set()
 
     def plan(self) -> Planned:
         """Return what would be done now; see :func:`.make_plan`."""
@@ -121,6 +122,7 @@ class Applier:
             lock.acquire(wait_s=self._lock_wait_s)
             planned = self.plan()
             _require_approved(approved, planned.plan)
+            self._pending = {ref for ref, entry in planned.inventory.items() if RELOAD in entry.pending}
             steps = planned.plan.steps
             for ref, entry in planned.inventory.items():
                 if BROKERS in entry.pending:
@@ -140,9 +142,7 @@ class Applier:
     def _carry_out(self, step: Step, planned: Planned) -> None:
         ref = step.ref
         if step.action in (Action.CREATE, Action.UPDATE):
-            for table in self._to_reload(ref, step, planned):
-                self._inventory.add_pending(table, RELOAD)
-            self._writer.write(planned.targets[ref])
+            self._write(ref, step, planned)
         elif step.action is Action.RELOAD:
             self._reload(step)
         elif step.action is Action.DELETE:
@@ -158,6 +158,19 @@ class Applier:
                 resume(control, timeout_s=self._timeout_s)
         if ref in planned.targets:
             self._record(ref, planned)
+
+    def _write(self, ref: ObjectRef, step: Step, planned: Planned) -> None:
+        newly = [table for table in self._to_reload(ref, step, planned) if table not in self._pending]
+        for table in newly:
+            self._inventory.add_pending(table, RELOAD)
+        try:
+            self._writer.write(planned.targets[ref])
+        except NotAppliedError:
+            # Certainly nothing was changed, so nothing has to be loaded again for it.
+            for table in newly:
+                self._inventory.done(table, RELOAD)
+            raise
+        self._pending.update(newly)
 
     def _to_reload(self, ref: ObjectRef, step: Step, planned: Planned) -> list[ObjectRef]:
         """Return the tables that a step makes it necessary to reload."""
