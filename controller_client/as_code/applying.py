@@ -100,16 +100,14 @@ class Applier:
         """Carry out a plan.
 
         The plan is made again, under a lock that lets one apply at a time into a cluster. It has to be the
-        approved one, or
-        what is left of it.
+        approved one, or what is left of it.
 
         Args:
             approved: What was shown and agreed to.
 
         Raises:
             ConflictError: The cluster or the files have changed since the plan was made; the error names
-            what. Nothing was
-                applied.
+                what. Nothing was applied.
             LockHeldError: Another apply is running.
             RejectedError: The cluster refuses a step; those before it are applied.
             WaitTimeoutError: A reload, pause or resume did not end in time; the next apply goes on with it.

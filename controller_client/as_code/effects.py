@@ -1,8 +1,7 @@
 """What a changed field does to the data that a table has: one table of rules, by JSON pointer.
 
 The first rule whose pattern is the beginning of a field's pointer counts. A field that no rule knows is
-*unknown*: plans say so
-instead of guessing.
+*unknown*: plans say so instead of guessing.
 """
 
 from __future__ import annotations

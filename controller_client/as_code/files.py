@@ -51,8 +51,7 @@ class FolderSettings(BaseModel):
     owner: str = Field(default="default", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
     """Whose objects these are: one name for each folder that is applied to a cluster."""
     unmanaged: dict[Kind, tuple[str, ...]] = Field(default_factory=dict)
-    """Fields that are left as the cluster has them: JSON pointers by kind; ``*`` stands for any text in a
-    key."""
+    """Fields that are left as the cluster has them: JSON pointers by kind; ``*`` is any text in a key."""
 
     @field_validator("format")
     @classmethod

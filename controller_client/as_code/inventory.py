@@ -10,8 +10,7 @@
         listFields.pending     what an apply has begun and not finished: "reload", "brokers"
 
 An object belongs to the owner that applied it. ``pending`` is written before the change that makes it
-necessary and taken out
-when it is done, so that an apply that was killed is finished by the next one.
+necessary and taken out when it is done, so that an apply that was killed is finished by the next one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Tenants and instances: both are tags of instances, taken apart so that each tag is in one file.
 
 The tags of tenants (``X_BROKER``, ``X_OFFLINE``, ``X_REALTIME`` of brokers and servers) are in the files of
-tenants, all others
-in those of instances. ``broker_untagged`` and ``server_untagged`` are in none: an instance has one while it
-has no tag of a tenant.
+tenants, all others in those of instances. ``broker_untagged`` and ``server_untagged`` are in none: an
+instance has one while it has no tag of a tenant.
 """
 
 from __future__ import annotations

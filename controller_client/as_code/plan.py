@@ -1,8 +1,8 @@
 """A plan: what would be done to a cluster, in which order, and what each change does to the data.
 
 A plan holds no secret: documents in it are those of the files, with their references, and what the cluster
-has is masked. Its id
-follows from what it would do, so the same change of the same cluster always has the same id.
+has is masked. Its id follows from what it would do, so the same change of the same cluster always has the
+same id.
 """
 
 from __future__ import annotations

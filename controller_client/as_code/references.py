@@ -1,8 +1,8 @@
 """References to variables and secrets: ``${env:NAME}`` and ``${file:PATH}`` in any text of a file.
 
 ``$${env:`` and ``$${file:`` stand for the text itself. What a reference stands for is in no plan, no record
-and no message: a
-document is shown with the references that are in its file, and where it has none, with its secrets masked.
+and no message: a document is shown with the references that are in its file, and where it has none, with
+its secrets masked.
 """
 
 from __future__ import annotations

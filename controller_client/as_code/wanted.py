@@ -30,9 +30,8 @@ class Target:
     Attributes:
         ref: The object.
         present: What the cluster has; None: nothing.
-        document: What is wanted, references replaced; with the defaults of the cluster's version where the
-        cluster could
-            read it.
+        document: What is wanted, references replaced; with the defaults of the cluster's version where
+            the cluster could read it.
         shown: The same without secrets: references are in it as they are in the file.
         refusal: Why the cluster cannot read it; None: it can.
     """
