@@ -3,6 +3,7 @@
 ::
 
     /<cluster>/PROPERTYSTORE/PINOT_PLUGINS/as_code/<owner>/<kind>:<name>
+        simpleFields.format    of this record; a newer one is refused
         simpleFields.applied   the object as it was after the apply, JSON, secrets masked
         simpleFields.plan      id of the plan
         simpleFields.at_ms     epoch milliseconds

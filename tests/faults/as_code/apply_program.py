@@ -1,8 +1,8 @@
 """One apply of a folder; run as a child process, which is killed at a chosen write.
 
-Arguments: controller URL, ZooKeeper address, cluster name, folder, number of the point at which it kills itself
-(-1: at none), seconds to wait for another apply. A point is before, and one after, each write: a call that changes
-something, or a record in ZooKeeper. Prints ``{"points": number, "done": steps}``.
+Arguments: controller URL, ZooKeeper address, cluster name, folder, number of the point at which it kills
+itself (-1: at none), seconds to wait for another apply. A point is before, and one after, each write: a call
+that changes something, or a record in ZooKeeper. Prints ``{"points": number, "done": steps}``.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def table_documents(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def segment_tars(folder: Path) -> list[Path]:
-    """Build the segments ``s0``, ``s1``, ``s2`` in a child process; any table of these documents takes them."""
+    """Build the segments ``s0``, ``s1``, ``s2`` in a child process; any table of this kind takes them."""
     now_ms = round(time.time() * 1000)
     files = {}
     for number, days in enumerate(AGES_DAYS):
