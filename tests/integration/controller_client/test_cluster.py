@@ -63,11 +63,10 @@ def test_tags_are_set(client: ControllerClient) -> None:
 
 
 def test_what_the_version_lacks_says_since_when(client: ControllerClient) -> None:
-    if client.cluster.capabilities().has(Capability.LIVE_INSTANCES):
-        assert client.instances.live()
-    else:
-        with pytest.raises(UnsupportedError, match=r"1\.2\.0 or later"):
-            client.instances.live()
+    there = client.cluster.capabilities().has(Capability.REBALANCE_STATUS)
+    error, words = (NotFoundError, "no-such-job") if there else (UnsupportedError, r"1\.0\.0 or later")
+    with pytest.raises(error, match=words):
+        client.rebalance.status("no-such-job")
 
 
 def test_tasks_of_unknown_types_and_names(client: ControllerClient) -> None:
