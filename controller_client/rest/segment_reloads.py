@@ -18,6 +18,7 @@ __all__ = ["SegmentReloads"]
 
 _JOB_OF_TABLE = re.compile(r'"reloadJobId"\s*:\s*"([^"]+)"')
 _JOB_OF_SEGMENT = re.compile(r"reload job id: ([^\s,]+)")
+_STALLED_S = 30.0
 _NEVER_COUNTED = "see the servers' logs; a server whose clock is behind the controller's is never counted"
 
 
@@ -110,6 +111,9 @@ class SegmentReloads:
     ) -> ReloadStatus:
         """Wait until each server has loaded the committed segments of a reload again.
 
+        Pinot 0.11 writes down when a reload was asked for after it has asked, so what a server has loaded by
+        then is never counted. Where the count does not move for half a minute, the reload is asked for again.
+
         Args:
             table: Table.
             job_id: What :meth:`reload` or :meth:`reload_segment` returned.
@@ -123,11 +127,19 @@ class SegmentReloads:
             WaitTimeoutError: The error gives how many are not reloaded yet, or that servers do not answer.
         """
         last = ReloadStatus(0, 0, 0)
+        clock = self._transport.clock
+        moved_s, stalled_s = clock.monotonic(), _STALLED_S
 
         def missing() -> str | None:
-            nonlocal last
+            nonlocal last, job_id, moved_s, stalled_s
             ideal = self._tables.ideal_state(table)
-            last = self.reload_status(job_id)
+            before, last = last, self.reload_status(job_id)
+            if last.reloaded != before.reloaded or last.servers_failed:
+                moved_s = clock.monotonic()
+            elif last.reloaded < last.total and clock.monotonic() - moved_s >= stalled_s:
+                segment = last.segment
+                job_id = self.reload_segment(table, segment) if segment else self.reload(table)
+                moved_s, stalled_s = clock.monotonic(), 2 * stalled_s
             wanted = _online(ideal, [last.segment] if last.segment else ideal)
             seen(min(last.reloaded, wanted), wanted)
             if last.servers_failed:

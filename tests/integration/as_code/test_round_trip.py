@@ -148,6 +148,7 @@ _IDENTITY |= {"indexType"}
 
 _SAME = {
     "indexTypes": {"indexType"},
+    "mode": {"partialUpsertStrategies", "defaultPartialUpsertStrategy"},  # PARTIAL has defaults of its own
     "enablePreload": {"preload"},
     "preload": {"enablePreload"},
     "enableSnapshot": {"snapshot"},
@@ -236,7 +237,7 @@ def _with(document: Any, at: tuple[str, ...], value: Any) -> tuple[Any, tuple[st
             inner = inner[key]
     if isinstance(inner, list):
         inner[int(at[-1])] = value
-        field = at[:-1] if len(field) == len(at) else field
+        field = field[:-1] if len(field) == len(at) else field
     else:
         inner[at[-1]] = value
     return copy, field

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -10,6 +11,7 @@ import pytest
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.common.retry import RetryPolicy
+from controller_client.common.waiting import growing_pauses
 from controller_client.config import BasicAuth, ControllerConfig, Secret
 from controller_client.errors import (
     AppliedError,
@@ -235,6 +237,22 @@ def test_jobs_of_reloads_are_read_out_of_pinots_sentences(make: Make) -> None:
     assert server.requests[1].target == "/segments/t_OFFLINE/a/reload?forceDownload=true"
     with pytest.raises(AppliedError, match="does not name a job"):
         client.segments.reload_segment("t_OFFLINE", "a")
+
+
+def test_a_reload_of_which_a_part_is_never_counted_is_asked_for_again(make: Make) -> None:
+    views = answer(200, {"OFFLINE": {"a": {"s1": "ONLINE"}, "b": {"s1": "ONLINE"}}})
+    counts = {"totalSegmentCount": 2, "totalServerCallsFailed": 0, "metadata": {"tableName": "t_OFFLINE"}}
+    one, both = (answer(200, {**counts, "successCount": count}) for count in (1, 2))
+    asked = answer(200, {"status": '{"t_OFFLINE": {"reloadJobId": "second"}}'})
+    passed_s = itertools.accumulate(growing_pauses(0.1, 2.0))
+    looks = len(list(itertools.takewhile(lambda now_s: now_s < 30, passed_s)))
+    script = [step for _ in range(looks + 1) for step in (views, one)]
+    client, server = make(views, V11, one, *script, asked, views, both)
+    assert client.segments.wait_reloaded("t_OFFLINE", "first", 300).reloaded == 2
+    targets = [request.target for request in server.requests]
+    assert targets[-3].startswith("/segments/t_OFFLINE/reload")
+    assert [target for target in targets if target.startswith("/segments/t_OFFLINE/reload")] == [targets[-3]]
+    assert targets[-1] == "/segments/segmentReloadStatus/second"
 
 
 def test_the_wait_for_one_segment_is_for_its_own_replicas(make: Make) -> None:
