@@ -11,6 +11,7 @@ __all__ = [
     "ABSENT",
     "FieldChange",
     "Pointer",
+    "by_name",
     "changes",
     "copy_fields",
     "leaves",
@@ -79,10 +80,11 @@ def _changes(old: Any, new: Any, at: Pointer) -> Iterator[FieldChange]:
         for key in [*old, *(key for key in new if key not in old)]:
             yield from _changes(old.get(key, ABSENT), new.get(key, ABSENT), (*at, key))
         return
-    named_old, named_new = _by_name(old), _by_name(new)
+    named_old, named_new = by_name(old), by_name(new)
     if named_old is not None and named_new is not None and (named_old or named_new):
-        yield from _changes(named_old, named_new, at)
-        if not list(_changes(named_old, named_new, at)) and [*named_old] != [*named_new]:
+        found = list(_changes(named_old, named_new, at))
+        yield from found
+        if not found and [*named_old] != [*named_new]:
             yield FieldChange(at, [*named_old], [*named_new])
         return
     if not same(old, new):
@@ -109,7 +111,7 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _by_name(value: Any) -> dict[str, Any] | None:
+def by_name(value: Any) -> dict[str, Any] | None:
     """Take a list of objects by their names; None for any other value."""
     if value is ABSENT:
         return {}
@@ -128,7 +130,7 @@ def value_at(document: Any, pointer: Pointer) -> Any:
         if isinstance(document, Mapping):
             document = document.get(key, ABSENT)
         elif isinstance(document, list):
-            named = _by_name(document) or {}
+            named = by_name(document) or {}
             in_range = key.isdecimal() and int(key) < len(document)
             document = named[key] if key in named else document[int(key)] if in_range else ABSENT
         else:

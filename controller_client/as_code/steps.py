@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from controller_client.as_code.effects import Effect, FieldEffect, table_effect
-from controller_client.as_code.fields import ABSENT, FieldChange, changes, value_at
+from controller_client.as_code.fields import ABSENT, FieldChange, by_name, changes, value_at
 from controller_client.as_code.live import schema_name
 from controller_client.as_code.objects import Document, Kind, ObjectRef
 from controller_client.as_code.plan import Action, PlannedField, Step, effects_of, fingerprint
@@ -18,7 +19,7 @@ from controller_client.common.names import TableName, TableType
 from controller_client.rest.client import RestClient
 from controller_client.zookeeper import PropertyStore
 
-__all__ = ["StepMaker"]
+__all__ = ["StepMaker", "shown_values"]
 
 _RETENTION = ("retentionTimeUnit", "retentionTimeValue")
 
@@ -108,9 +109,7 @@ class StepMaker:
     def _field(
         self, target: Target, change: FieldChange, shown_old: Document, shown_new: Document
     ) -> PlannedField:
-        old, new = value_at(shown_old, change.pointer), value_at(shown_new, change.pointer)
-        if isinstance(change.old, list) and change.pointer and change.old and isinstance(change.old[0], str):
-            old, new = (change.old, change.new) if old is not ABSENT else (old, new)
+        old, new = shown_values(change, shown_old, shown_new)
         effect = self._effect(target, change)
         return PlannedField(
             field=change.path,
@@ -213,3 +212,19 @@ class StepMaker:
         for ref, config in self._live.items():
             if ref.kind is Kind.TABLE and (config.get("tenants") or {}).get("server") == tenant:
                 yield ref
+
+
+def shown_values(change: FieldChange, shown_old: Document, shown_new: Document) -> tuple[Any, Any]:
+    """Return the values of a field before and after a change, as they may be shown.
+
+    Args:
+        change: The change.
+        shown_old: What the cluster has, secrets masked.
+        shown_new: What is wanted, secrets masked.
+    """
+    old, new = value_at(shown_old, change.pointer), value_at(shown_new, change.pointer)
+    named_old, named_new = by_name(old), by_name(new)
+    if named_old and named_new:
+        # Their order is all that differs: each column's own change is a field of its own.
+        return [*named_old], [*named_new]
+    return old, new
