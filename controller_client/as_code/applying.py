@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,8 +21,6 @@ from controller_client.zookeeper import ClusterLock, PropertyStore, process_name
 
 __all__ = ["Applier", "ApplyObserver", "ApplyReport"]
 
-logger = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True)
 class ApplyReport:
@@ -32,11 +28,14 @@ class ApplyReport:
 
     Attributes:
         plan: The plan that was carried out, as it was made when the apply began.
-        done: Number of its steps that were carried out: all of them.
     """
 
     plan: Plan
-    done: int
+
+    @property
+    def done(self) -> int:
+        """Number of its steps, all of which were carried out."""
+        return len(self.plan.steps)
 
 
 class ApplyObserver(Protocol):
@@ -61,7 +60,7 @@ class Applier:
         keep_unset: Leave fields as they are whose references lead nowhere.
         timeout_s: Seconds to wait for each reload, pause and resume.
         lock_wait_s: Seconds to wait for another apply to end.
-        observer: Is told what is done.
+        observer: Is called as steps begin and reloads go on.
     """
 
     def __init__(
@@ -113,10 +112,7 @@ class Applier:
             WaitTimeoutError: A reload, pause or resume did not end in time; the next apply goes on with it.
             OutcomeUnknownError: It is unknown whether a step was applied; run the apply again.
         """
-        with ExitStack() as held:
-            lock = held.enter_context(
-                ClusterLock(self._store, "as_code", "the cluster's configuration", process_name())
-            )
+        with ClusterLock(self._store, "as_code", "the cluster's configuration", process_name()) as lock:
             lock.acquire(wait_s=self._lock_wait_s)
             planned = self.plan()
             _require_approved(approved, planned.plan)
@@ -135,12 +131,12 @@ class Applier:
                     self._observer.began(step, number, len(steps))
                 self._carry_out(step, planned)
             self._adopt(planned)
-        return ApplyReport(planned.plan, len(steps))
+        return ApplyReport(planned.plan)
 
     def _carry_out(self, step: Step, planned: Planned) -> None:
         ref = step.ref
         if step.action in (Action.CREATE, Action.UPDATE):
-            self._write(ref, step, planned)
+            self._write(step, planned)
         elif step.action is Action.RELOAD:
             self._reload(step)
         elif step.action is Action.DELETE:
@@ -157,12 +153,12 @@ class Applier:
         if ref in planned.targets:
             self._record(ref, planned)
 
-    def _write(self, ref: ObjectRef, step: Step, planned: Planned) -> None:
-        newly = [table for table in self._to_reload(ref, step, planned) if table not in self._pending]
+    def _write(self, step: Step, planned: Planned) -> None:
+        newly = [table for table in self._to_reload(step, planned) if table not in self._pending]
         for table in newly:
             self._inventory.add_pending(table, RELOAD)
         try:
-            self._writer.write(planned.targets[ref])
+            self._writer.write(planned.targets[step.ref])
         except NotAppliedError:
             # Certainly nothing was changed, so nothing has to be loaded again for it.
             for table in newly:
@@ -170,13 +166,13 @@ class Applier:
             raise
         self._pending.update(newly)
 
-    def _to_reload(self, ref: ObjectRef, step: Step, planned: Planned) -> list[ObjectRef]:
+    def _to_reload(self, step: Step, planned: Planned) -> list[ObjectRef]:
         """Return the tables that a step makes it necessary to reload."""
         reloads = [each.ref for each in planned.plan.steps if each.action is Action.RELOAD]
-        if ref.kind is Kind.TABLE:
-            return [each for each in reloads if each == ref]
+        if step.ref.kind is Kind.TABLE:
+            return [each for each in reloads if each == step.ref]
         # Of a schema: each may be one of its tables; one reload too many does no harm.
-        return reloads if ref.kind is Kind.SCHEMA and step.action is Action.UPDATE else []
+        return reloads if step.ref.kind is Kind.SCHEMA and step.action is Action.UPDATE else []
 
     def _reload(self, step: Step) -> None:
         table = step.ref.table
@@ -203,11 +199,10 @@ class Applier:
 
     def _adopt(self, planned: Planned) -> None:
         """Record the objects that were as the files have them: they are this owner's from now on."""
-        others = self._inventory.others()
         for ref, target in planned.targets.items():
             entry = planned.inventory.get(ref)
             shown = hide(target.document, target.shown)
-            if not target.differs and ref not in others and (entry is None or entry.applied != shown):
+            if not target.differs and ref not in planned.others and (entry is None or entry.applied != shown):
                 self._record(ref, planned)
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
-from controller_client.as_code.fields import FieldChange, changes, copy_fields, without_nulls
+from controller_client.as_code.fields import FieldChange, changes, copy_fields
 from controller_client.as_code.files import Folder
 from controller_client.as_code.inventory import Inventory, InventoryEntry
 from controller_client.as_code.live import read_cluster
 from controller_client.as_code.membership import without_members
-from controller_client.as_code.objects import Document, Kind, ObjectRef, sort_order
+from controller_client.as_code.normal import normal_form
+from controller_client.as_code.objects import Document, ObjectRef, sort_order
 from controller_client.as_code.references import hide
-from controller_client.as_code.wanted import with_tenants
 from controller_client.errors import RejectedError
 from controller_client.rest.client import RestClient
 from controller_client.zookeeper import PropertyStore
@@ -68,17 +69,9 @@ def _drifted(
     applied = copy_fields(present, entry.applied, folder.settings.pointers(ref.kind))
     if applied == present:
         return None
-    # After an upgrade the cluster's own defaults may be others: they are no drift.
-    fields = tuple(changes(_as_read_now(client, ref, applied), present))
+    # After an upgrade the cluster's own defaults may be others: they are no drift. What this version cannot
+    # read differs as it is.
+    with suppress(RejectedError):
+        applied = normal_form(client, ref, applied).document
+    fields = tuple(changes(applied, present))
     return DriftedObject(ref, False, fields, entry.plan, entry.at_ms) if fields else None
-
-
-def _as_read_now(client: RestClient, ref: ObjectRef, applied: Document) -> Document:
-    try:
-        if ref.kind is Kind.SCHEMA:
-            return without_nulls(client.configs.read_schema(applied).document)
-        if ref.kind is Kind.TABLE:
-            return with_tenants(without_nulls(client.configs.read_table(applied).document))
-    except RejectedError:
-        pass  # what this version cannot read differs as it is
-    return applied

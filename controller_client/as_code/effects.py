@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from controller_client.as_code.fields import FieldChange, Pointer
+from controller_client.as_code.fields import FieldChange, Pointer, parse_pointer
 from controller_client.rest.capabilities import Capabilities, Capability
 
 __all__ = ["KNOWN_FIELDS", "Effect", "FieldEffect", "table_effect"]
@@ -49,21 +49,27 @@ class FieldEffect:
     reason: str
 
 
+def _pointers(*patterns: str) -> tuple[Pointer, ...]:
+    return tuple(map(parse_pointer, patterns))
+
+
 def _rules(effect: Effect, reason: str, *patterns: str) -> list[tuple[Pointer, FieldEffect]]:
-    return [(tuple(pattern.strip("/").split("/")), FieldEffect(effect, reason)) for pattern in patterns]
+    return [(parse_pointer(pattern), FieldEffect(effect, reason)) for pattern in patterns]
 
 
 _INDEXES_RELOADED = "servers make or remove the index when they load segments again"
 _NEXT_SEGMENTS = "segments that are there stay as they are; those made from now on have it"
 _ROWS_STAY = "rows that are there keep what they were given; to change them, ingest them again"
 
-_ENCODING = [
+_ENCODING = _pointers(
     "/tableIndexConfig/noDictionaryColumns",
     "/tableIndexConfig/noDictionaryConfig",
     "/tableIndexConfig/varLengthDictionaryColumns",
     "/fieldConfigList/*/encodingType",
     "/fieldConfigList/*/compressionCodec",
-]
+)
+
+_STAR_TREE = _pointers("/tableIndexConfig/starTreeIndexConfigs", "/tableIndexConfig/enableDefaultStarTree")
 
 _TABLE_RULES: list[tuple[Pointer, FieldEffect]] = [
     *_rules(
@@ -199,7 +205,6 @@ _TABLE_RULES: list[tuple[Pointer, FieldEffect]] = [
         "/segmentsConfig/untrackedSegments*",
         "/tableIndexConfig/skipSegmentPreprocess",
         "/tableSamplers",
-        "/tableIndexConfig/enableDefaultStarTree",
         "/tableIndexConfig/enableDynamicStarTreeCreation",
     ),
     *_rules(
@@ -209,16 +214,10 @@ _TABLE_RULES: list[tuple[Pointer, FieldEffect]] = [
     ),
 ]
 
-KNOWN_FIELDS = frozenset(
-    key
-    for pattern in [*(tuple(each.strip("/").split("/")) for each in _ENCODING), *dict(_TABLE_RULES)]
-    for key in pattern
-)
+KNOWN_FIELDS = frozenset(key for pattern in (*_ENCODING, *_STAR_TREE, *dict(_TABLE_RULES)) for key in pattern)
 """Names of fields that a table config may have; more than any one version has, and not all of them."""
 
 _UNKNOWN = FieldEffect(Effect.UNKNOWN, "what this field does to data is not known here")
-
-_STAR_TREE = ("tableIndexConfig", "starTreeIndexConfigs")
 
 
 def table_effect(change: FieldChange, new: Mapping[str, object], capabilities: Capabilities) -> FieldEffect:
@@ -230,11 +229,11 @@ def table_effect(change: FieldChange, new: Mapping[str, object], capabilities: C
         capabilities: What the cluster's version can.
     """
     pointer = change.pointer
-    if any(_begins(pointer, tuple(each.strip("/").split("/"))) for each in _ENCODING):
+    if any(_begins(pointer, each) for each in _ENCODING):
         if capabilities.has(Capability.RELOAD_ENCODING):
             return FieldEffect(Effect.RELOAD, "servers encode the column anew when they load segments again")
         return FieldEffect(Effect.RE_INGEST, "this version encodes a column only when it builds a segment")
-    if pointer[:2] == _STAR_TREE or pointer[:2] == ("tableIndexConfig", "enableDefaultStarTree"):
+    if any(_begins(pointer, each) for each in _STAR_TREE):
         return _star_tree(new)
     if not change.old and not change.new:
         return FieldEffect(Effect.NOTHING, "one is empty and the other is not there")

@@ -15,6 +15,7 @@ __all__ = [
     "changes",
     "copy_fields",
     "leaves",
+    "parse_pointer",
     "pointer_text",
     "replace_texts",
     "same",
@@ -63,6 +64,11 @@ class FieldChange:
 def pointer_text(pointer: Pointer) -> str:
     """Write a pointer as RFC 6901 does."""
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in pointer)
+
+
+def parse_pointer(text: str) -> Pointer:
+    """Read what :func:`pointer_text` wrote."""
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in text[1:].split("/"))
 
 
 def changes(old: Any, new: Any) -> list[FieldChange]:

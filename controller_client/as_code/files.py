@@ -24,7 +24,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from controller_client.as_code.fields import Pointer
+from controller_client.as_code.fields import Pointer, parse_pointer
 from controller_client.as_code.objects import Document, Kind, ObjectRef, ref_of
 from controller_client.as_code.yaml_text import dump_yaml, load_json, load_yaml
 from controller_client.common.nearest import did_you_mean
@@ -70,10 +70,7 @@ class FolderSettings(BaseModel):
 
     def pointers(self, kind: Kind) -> list[Pointer]:
         """Return the fields of a kind that are left to others."""
-        return [
-            tuple(part.replace("~1", "/").replace("~0", "~") for part in text[1:].split("/"))
-            for text in self.unmanaged.get(kind, ())
-        ]
+        return [parse_pointer(text) for text in self.unmanaged.get(kind, ())]
 
 
 @dataclass(frozen=True)

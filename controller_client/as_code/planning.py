@@ -30,11 +30,13 @@ class Planned:
         plan: The plan; without secrets.
         targets: What is wanted, by object; with secrets.
         inventory: What its owner has applied.
+        others: Objects that other owners have applied, with the owner's name.
     """
 
     plan: Plan
     targets: Mapping[ObjectRef, Target] = field(repr=False)
     inventory: Mapping[ObjectRef, InventoryEntry] = field(repr=False)
+    others: Mapping[ObjectRef, str] = field(repr=False)
 
 
 def make_plan(
@@ -68,7 +70,7 @@ def make_plan(
     entries, others = inventory.entries(), inventory.others()
     targets = read_targets(client, folder, live, references, keep_unset=keep_unset)
     refusals = find_refusals(client, store, targets, live, others)
-    maker = StepMaker(client, store, live, {target.ref: target for target in targets})
+    maker = StepMaker(client, store, live)
     changes = [maker.step(target, refusals.get(target.ref)) for target in targets if target.differs]
     reloads = _reloads(maker, changes, entries, live)
     last = [step for step in changes if step.ref.kind is Kind.CONSUMPTION]
@@ -86,7 +88,7 @@ def make_plan(
         steps=tuple(steps),
         left_alone=tuple(left_alone),
     )
-    return Planned(plan, {target.ref: target for target in targets}, entries)
+    return Planned(plan, {target.ref: target for target in targets}, entries, others)
 
 
 def _reloads(

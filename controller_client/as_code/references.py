@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from controller_client.as_code.fields import ABSENT, Pointer, leaves, pointer_text, replace_texts, value_at
+from controller_client.as_code.fields import ABSENT, Pointer, pointer_text, replace_texts, value_at
 from controller_client.as_code.objects import Document, ObjectRef
 from controller_client.common.redaction import MASK, is_secret, mask_text
 from controller_client.errors import ConfigError
 
-__all__ = ["References", "has_reference", "hide", "literal", "secret_references", "unset"]
+__all__ = ["References", "has_reference", "hide", "literal", "secret_references"]
 
 _REFERENCE = re.compile(r"\$?\$\{(env|file):([^}]*)\}")
 _LITERAL = re.compile(r"(\$\{(?:env|file):)")
@@ -155,15 +155,3 @@ def secret_references(
         return f"${{env:{name}}}"
 
     return replace_texts(document, written), names
-
-
-def unset(document: Document, references: References) -> list[str]:
-    """Return what references of a document do not lead anywhere, one sentence each."""
-    found = []
-    for at, value in leaves(document):
-        if isinstance(value, str):
-            try:
-                references.text(value)
-            except ConfigError as error:
-                found.append(f"{error.message} (in {pointer_text(at)})")
-    return found

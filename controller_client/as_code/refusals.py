@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 
 from controller_client.as_code.fields import value_at
 from controller_client.as_code.live import all_of, schema_name
@@ -49,6 +50,7 @@ def find_refusals(
     """
     found: dict[ObjectRef, str] = {}
     wanted = {target.ref: target for target in targets}
+    instances = functools.cache(lambda: frozenset(client.instances.list()))
     for target in targets:
         if not target.differs:
             continue
@@ -57,7 +59,7 @@ def find_refusals(
         elif target.refusal:
             found[target.ref] = target.refusal
         else:
-            reason = _by_rule(client, store, target, wanted, live)
+            reason = _by_rule(client, store, target, wanted, live, instances)
             if reason:
                 found[target.ref] = reason
     for refs, reason in _checked(client, wanted, live):
@@ -73,6 +75,7 @@ def _by_rule(
     target: Target,
     wanted: Mapping[ObjectRef, Target],
     live: Mapping[ObjectRef, Document],
+    instances: Callable[[], frozenset[str]],
 ) -> str | None:
     if target.ref.kind is Kind.CONSUMPTION:
         table = ObjectRef(Kind.TABLE, target.ref.name)
@@ -84,7 +87,7 @@ def _by_rule(
             return _upsert_change(target.present, target.document)
         return None
     if target.ref.kind in (Kind.TENANT, Kind.INSTANCE):
-        return _unknown_instances(client, target) or emptied_tenant(target, live)
+        return _unknown_instances(target, instances()) or emptied_tenant(target, live)
     return None
 
 
@@ -132,8 +135,7 @@ def _enabled(config: Document, part: str) -> bool:
     return bool(section) and section.get("dedupEnabled") is not False
 
 
-def _unknown_instances(client: RestClient, target: Target) -> str | None:
-    known = set(client.instances.list())
+def _unknown_instances(target: Target, known: frozenset[str]) -> str | None:
     named = {target.ref.name} if target.ref.kind is Kind.INSTANCE else _instances(target.document)
     missing = sorted(named - known)
     return f"there is no instance {', '.join(missing)}" if missing else None

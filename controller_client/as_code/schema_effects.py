@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from controller_client.as_code.effects import Effect, FieldEffect
@@ -27,15 +26,9 @@ _OF_ROWS = (
 )
 
 
-@dataclass(frozen=True)
-class _Spec:
-    place: str
-    document: Mapping[str, Any]
-
-
 def columns_of(schema: Document | None) -> dict[str, Mapping[str, Any]]:
     """Return the columns of a schema by name."""
-    return {name: spec.document for name, spec in _specs(schema).items()}
+    return {str(spec.get("name") or ""): spec for spec in _specs(schema or {})}
 
 
 def schema_effect(
@@ -54,7 +47,7 @@ def schema_effect(
         return _primary_key(change, capabilities)
     if top not in FIELD_LISTS and top != "timeFieldSpec":
         return FieldEffect(Effect.NOTHING, "it is about queries or documentation alone")
-    before, after = _specs(old), _specs(new)
+    before, after = columns_of(old), columns_of(new)
     name = rest[0] if rest and top in FIELD_LISTS else _time_column(old) or _time_column(new)
     if not rest and top in FIELD_LISTS:
         return FieldEffect(Effect.NOTHING, "the order of columns")
@@ -62,7 +55,11 @@ def schema_effect(
 
 
 def _column(
-    name: str, before: _Spec | None, after: _Spec | None, change: FieldChange, capabilities: Capabilities
+    name: str,
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any] | None,
+    change: FieldChange,
+    capabilities: Capabilities,
 ) -> FieldEffect:
     if before is None:
         until = (
@@ -79,7 +76,7 @@ def _column(
         )
     if not capabilities.has(Capability.SCHEMA_FIELDS_CHANGE):
         return FieldEffect(Effect.IMPOSSIBLE, f"this version refuses any change of the column {name}")
-    broken = [key for key in _BREAKING if not same(before.document.get(key), after.document.get(key))]
+    broken = [key for key in _BREAKING if not same(before.get(key), after.get(key))]
     if broken:
         return FieldEffect(
             Effect.IMPOSSIBLE, f"Pinot refuses another {' and '.join(broken)} for the column {name}"
@@ -95,18 +92,12 @@ def _primary_key(change: FieldChange, capabilities: Capabilities) -> FieldEffect
     return FieldEffect(Effect.RESTART, "servers read the primary key when they start")
 
 
-def _specs(schema: Document | None) -> dict[str, _Spec]:
-    return {spec.document.get("name", ""): spec for spec in _all_specs(schema or {})}
-
-
-def _all_specs(schema: Document) -> Iterator[_Spec]:
+def _specs(schema: Document) -> Iterator[Mapping[str, Any]]:
     for place in FIELD_LISTS:
-        for spec in schema.get(place) or ():
-            yield _Spec(place, spec)
+        yield from schema.get(place) or ()
     time = schema.get("timeFieldSpec")
     if time:
-        name = _time_column(schema)
-        yield _Spec("timeFieldSpec", {**time, "name": name})
+        yield {**time, "name": _time_column(schema)}
 
 
 def _time_column(schema: Document) -> str | None:

@@ -31,7 +31,6 @@ class StepMaker:
         client: Client of the controller.
         store: The cluster's property store.
         live: What the cluster has.
-        targets: What is wanted.
     """
 
     def __init__(
@@ -39,9 +38,8 @@ class StepMaker:
         client: RestClient,
         store: PropertyStore,
         live: Mapping[ObjectRef, Document],
-        targets: Mapping[ObjectRef, Target],
     ) -> None:
-        self._client, self._store, self._live, self._targets = client, store, live, targets
+        self._client, self._store, self._live = client, store, live
         self._capabilities = client.cluster.capabilities()
         self._schemas = {ref.name for ref in live if ref.kind is Kind.SCHEMA}
         self.size = functools.cache(lambda table: size_of(client, table))
@@ -68,7 +66,7 @@ class StepMaker:
                 action=Action.CREATE, object=target.ref.key, fields=new, refusal=refusal, fingerprint=key
             )
         fields = tuple(
-            self._field(target, change, hide(target.present), shown_new)
+            self._field(target, change, shown_old or {}, shown_new)
             for change in changes(target.present, target.document)
         )
         size = self._touched(target, fields)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controller_client.as_code.effects import KNOWN_FIELDS
@@ -12,15 +12,14 @@ from controller_client.as_code.fields import copy_fields, same, without_nulls
 from controller_client.as_code.files import Folder
 from controller_client.as_code.live import all_of
 from controller_client.as_code.membership import TENANT_PARTS, without_members
+from controller_client.as_code.normal import normal_form
 from controller_client.as_code.objects import Document, Kind, ObjectRef, sort_order
 from controller_client.as_code.references import References
 from controller_client.common.nearest import did_you_mean
 from controller_client.errors import ConfigError, RejectedError
 from controller_client.rest.client import RestClient
 
-__all__ = ["Target", "read_targets", "with_tenants"]
-
-_DEFAULT_TENANT = "DefaultTenant"
+__all__ = ["Target", "read_targets"]
 
 
 @dataclass(frozen=True)
@@ -100,21 +99,13 @@ def _reader(client: RestClient, schemas: set[str]) -> Callable[[Target], tuple[T
     """Return what has the cluster read a target; gives the target in its form, and what it ignores."""
 
     def read(target: Target) -> tuple[Target, tuple[str, ...]]:
-        if target.ref.kind not in (Kind.SCHEMA, Kind.TABLE):
-            return target, ()
+        if target.ref.kind is Kind.TABLE and not _schema_there(target, schemas):
+            return target, ()  # a new table: the check of it together with its schema reads it
         try:
-            if target.ref.kind is Kind.SCHEMA:
-                found = client.configs.read_schema(target.document)
-            elif _schema_there(target, schemas):
-                found = client.configs.read_table(target.document)
-            else:
-                return target, ()  # a new table: the check of it together with its schema reads it
+            found = normal_form(client, target.ref, target.document)
         except RejectedError as error:
-            return Target(target.ref, target.present, target.document, target.shown, error.message), ()
-        document: Document = without_nulls(found.document)
-        if target.ref.kind is Kind.TABLE:
-            document = with_tenants(document)
-        return Target(target.ref, target.present, document, target.shown), found.unrecognized
+            return replace(target, refusal=error.message), ()
+        return replace(target, document=found.document), found.unrecognized
 
     return read
 
@@ -126,12 +117,6 @@ def _schema_there(target: Target, schemas: set[str]) -> bool:
 def _named_schema(document: Document) -> set[str]:
     name = (document.get("segmentsConfig") or {}).get("schemaName")
     return {name} if isinstance(name, str) else set()
-
-
-def with_tenants(document: Document) -> Document:
-    """Fill in the tenants, which the cluster fills in when it stores a table and not when it reads one."""
-    tenants = document.get("tenants") or {}
-    return {**document, "tenants": {"broker": _DEFAULT_TENANT, "server": _DEFAULT_TENANT, **tenants}}
 
 
 def _empty(ref: ObjectRef, live: Mapping[ObjectRef, Document]) -> Document | None:

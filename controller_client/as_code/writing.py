@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from controller_client.as_code.fields import changes, value_at, without_nulls
+from controller_client.as_code.fields import changes, value_at
 from controller_client.as_code.inventory import BROKERS, Inventory
 from controller_client.as_code.live import read_object
 from controller_client.as_code.membership import members, tags_with_members, tags_with_others
+from controller_client.as_code.normal import normal_form
 from controller_client.as_code.objects import Document, Kind, ObjectRef
-from controller_client.as_code.wanted import Target, with_tenants
+from controller_client.as_code.wanted import Target
 from controller_client.common.waiting import wait_until
 from controller_client.errors import (
     AppliedError,
@@ -110,7 +111,8 @@ class ObjectWriter:
             self._settle(ref, lambda found: found is not None and found != now, error)
         if other_brokers:
             self.assign_brokers(ref)
-        wanted = document if target.present is not None else self._as_read(target)
+        # The defaults of a new object could not be known before its schema was there.
+        wanted = document if target.present is not None else normal_form(self._client, ref, document).document
         found = read_object(self._client, ref)
         different = [change.path for change in changes(wanted, found or {})]
         if different:
@@ -121,12 +123,6 @@ class ObjectWriter:
                 remedy="somebody changed it at the same moment, or the cluster sets them: run the diff,"
                 " then write its values into the file, or name the fields in 'unmanaged' of cluster.yaml",
             )
-
-    def _as_read(self, target: Target) -> Document:
-        """Return a new object with the defaults of the cluster's version, which could not be known before."""
-        if target.ref.kind is Kind.SCHEMA:
-            return without_nulls(self._client.configs.read_schema(target.document).document)
-        return with_tenants(without_nulls(self._client.configs.read_table(target.document).document))
 
     def _send(self, ref: ObjectRef, document: Document, *, is_new: bool) -> None:
         configs = self._client.configs
