@@ -25,8 +25,8 @@ class PinotApplyOperator(PinotOperator):
     Args:
         folder: The folder.
         plan_id: Carry out the plan of this id and no other; None: the one that is due.
-        prune: Delete what the folder's owner has applied and the folder has no more.
-        keep_unset: Leave a field as the cluster has it where a reference in it is to nothing.
+        prune: Delete what the folder's owner applied and what no longer has a file.
+        keep_unset: Leave a field unchanged if the variable or file that it refers to is missing.
         dry_run: Only report the plan.
         timeout_s: Seconds to wait for each reload, pause and resume.
         lock_wait_s: Seconds to wait for another apply to end.

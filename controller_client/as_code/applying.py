@@ -56,8 +56,8 @@ class Applier:
         store: The cluster's property store, connected.
         folder: What is wanted.
         references: Where its references are looked up.
-        prune: Delete what the owner has applied and the folder has no more.
-        keep_unset: Leave fields as they are whose references lead nowhere.
+        prune: Delete what the folder's owner applied and what no longer has a file.
+        keep_unset: Leave a field unchanged if the variable or file that it refers to is missing.
         timeout_s: Seconds to wait for each reload, pause and resume.
         lock_wait_s: Seconds to wait for another apply to end.
         observer: Is called as steps begin and reloads go on.

@@ -111,7 +111,7 @@ class Plan(_Record):
         prune: Whether objects that the owner has applied and whose files are gone are deleted.
         keep_unset: Whether references to what is not set leave the field as it is.
         steps: In their order.
-        left_alone: Objects of the cluster that have no file, and of other owners.
+        left_alone: Objects of the cluster that have no file.
     """
 
     format: int = PLAN_FORMAT
@@ -181,7 +181,11 @@ def load_plan(path: Path) -> Plan:
             expected="a file that 'pinotctl diff DIR --save FILE' wrote, of this version",
             where=str(path),
         ) from None
-    if plan.format != PLAN_FORMAT or plan.id != stated:
+    if plan.format != PLAN_FORMAT:
+        raise ConfigError(
+            f"the plan is of format {plan.format}", expected=f"format {PLAN_FORMAT}", where=str(path)
+        )
+    if plan.id != stated:
         raise ConfigError(
             "the plan's id is not that of its content, so it was changed after it was made",
             where=str(path),

@@ -55,8 +55,8 @@ def make_plan(
         store: The cluster's property store, connected.
         folder: What is wanted.
         references: Where its references are looked up.
-        prune: Delete what the folder's owner has applied and the folder has no more.
-        keep_unset: Leave a field as the cluster has it where its reference leads nowhere.
+        prune: Delete what the folder's owner applied and what no longer has a file.
+        keep_unset: Leave a field unchanged if the variable or file that it refers to is missing.
 
     Returns:
         The plan. Steps that the cluster will refuse are in it, with the reason.

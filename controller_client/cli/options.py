@@ -18,6 +18,7 @@ __all__ = [
     "output_option",
     "spark_conf",
     "spark_options",
+    "timeout_option",
     "wait_options",
     "yes_option",
 ]
@@ -59,6 +60,23 @@ def yes_option(command: _Command) -> _Command:
     return click.option("--yes", is_flag=True, help="Do not ask.")(command)
 
 
+def timeout_option(what: str, timeout_s: float = 300.0) -> Callable[[_Command], _Command]:
+    """Decorator that adds ``--timeout``: parameter ``timeout_s``.
+
+    Args:
+        what: What the seconds are for, as the help has it.
+        timeout_s: Seconds by default.
+    """
+    return click.option(
+        "--timeout",
+        "timeout_s",
+        type=click.FloatRange(min=0),
+        default=timeout_s,
+        show_default=True,
+        help=what,
+    )
+
+
 def wait_options(what: str, timeout_s: float = 300.0) -> Callable[[_Command], _Command]:
     """Decorator that adds ``--wait/--no-wait`` and ``--timeout``: parameters ``wait``, ``timeout_s``.
 
@@ -68,14 +86,7 @@ def wait_options(what: str, timeout_s: float = 300.0) -> Callable[[_Command], _C
     """
 
     def add(command: _Command) -> _Command:
-        timeout = click.option(
-            "--timeout",
-            "timeout_s",
-            type=click.FloatRange(min=0),
-            default=timeout_s,
-            show_default=True,
-            help="Seconds to wait.",
-        )
+        timeout = timeout_option("Seconds to wait.", timeout_s)
         wait = click.option("--wait/--no-wait", default=True, show_default=True, help=f"Wait until {what}.")
         return wait(timeout(command))
 

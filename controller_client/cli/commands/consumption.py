@@ -13,7 +13,7 @@ from controller_client.cli.commands.consumption_recipes import note_jumps, note_
 from controller_client.cli.commands.each_table import each_table
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import table_argument
-from controller_client.cli.options import dry_run_option, output_option
+from controller_client.cli.options import dry_run_option, output_option, timeout_option
 from controller_client.common.names import TableName, TableType
 from controller_client.common.nearest import did_you_mean
 from controller_client.errors import NotFoundError
@@ -26,14 +26,7 @@ __all__ = ["consumption"]
 
 _TABLES = table_argument("patterns", metavar="TABLE...", nargs=-1, required=True)
 _NO_WAIT = click.option("--no-wait", is_flag=True, help="Do not wait until it is finished.")
-_TIMEOUT = click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(min=0),
-    default=300.0,
-    show_default=True,
-    help="Seconds to wait, for each table.",
-)
+_TIMEOUT = timeout_option("Seconds to wait, for each table.")
 _PARTITIONS = click.option(
     "--partition",
     "partitions",

@@ -10,7 +10,7 @@ import click
 from controller_client.cli.arguments import key_values, read_text
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import table_argument
-from controller_client.cli.options import dry_run_option, output_option
+from controller_client.cli.options import dry_run_option, output_option, timeout_option
 from controller_client.common.names import TableName, TableType
 from controller_client.errors import ConfigError
 
@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["RECIPES", "note_jumps", "note_warnings"]
 
 _TABLE = table_argument()
-_TIMEOUT = click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(min=0),
-    default=300.0,
-    show_default=True,
-    help="Seconds for each step that waits.",
-)
+_TIMEOUT = timeout_option("Seconds for each step that waits.")
 
 
 @click.command(name="change-stream")

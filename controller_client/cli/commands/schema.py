@@ -14,7 +14,7 @@ from controller_client.cli.commands.schema_reload import (
 )
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import schema_argument
-from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.cli.options import confirm, dry_run_option, output_option, timeout_option, yes_option
 from controller_client.common.nearest import did_you_mean
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.models import Schema
@@ -95,14 +95,7 @@ def create(cli: CliContext, file: TextIO, override: bool, dry_run: bool) -> None
     is_flag=True,
     help="Let servers load the segments of its tables again, so that they get new columns, and wait for it.",
 )
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(min=0),
-    default=300.0,
-    show_default=True,
-    help="Seconds to wait for the reload of each table.",
-)
+@timeout_option("Seconds to wait for the reload of each table.")
 @dry_run_option
 @output_option()
 @pass_cli

@@ -12,20 +12,13 @@ from controller_client.cli.commands.segment_reset import reset
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.lazy import LazyGroup
 from controller_client.cli.named_arguments import segment_argument, table_argument
-from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.cli.options import confirm, dry_run_option, output_option, timeout_option, yes_option
 from controller_client.errors import ConfigError, DataError, NotFoundError
 
 __all__ = ["segment"]
 
 _TABLE = table_argument()
-_TIMEOUT = click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(min=0),
-    default=300.0,
-    show_default=True,
-    help="Seconds to wait.",
-)
+_TIMEOUT = timeout_option("Seconds to wait.")
 
 
 @click.group(help=__doc__, cls=LazyGroup, entry_point_group="pinotctl.segment_commands")

@@ -10,7 +10,7 @@ from controller_client.cli.arguments import read_json_object
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.lazy import LazyGroup
 from controller_client.cli.named_arguments import table_argument
-from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.cli.options import confirm, dry_run_option, output_option, timeout_option, yes_option
 from controller_client.clock import SystemClock
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.models import Schema, TableConfig
@@ -163,14 +163,7 @@ def status(cli: CliContext, table_name: str) -> None:
 @click.option(
     "--wait-produced", is_flag=True, help="Wait until all rows that are in the topic now are in it."
 )
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(min=0),
-    default=300.0,
-    show_default=True,
-    help="Seconds to wait.",
-)
+@timeout_option("Seconds to wait.")
 @output_option()
 @pass_cli
 def watermark(

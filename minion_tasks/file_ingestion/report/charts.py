@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from controller_client.common.bytes_text import bytes_text
 from minion_tasks.file_ingestion.report.counts import AttemptFigures, Histogram
-from minion_tasks.file_ingestion.report.text import bytes_text, clock_text, seconds_text
+from minion_tasks.file_ingestion.report.text import clock_text, seconds_text
 
 __all__ = ["AttemptsChart", "Bar", "HistogramChart", "Panel", "Tick", "attempts_chart", "histogram_chart"]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from controller_client.common.bytes_text import bytes_text
 from controller_client.common.counted_text import counted_text
 from controller_client.common.pages import Column, Table, page_templates
 from controller_client.common.visible_text import visible
 from minion_tasks.file_ingestion.report.charts import attempts_chart, histogram_chart
 from minion_tasks.file_ingestion.report.counts import SessionReport
-from minion_tasks.file_ingestion.report.text import bytes_text, clock_text, first_line, seconds_text
+from minion_tasks.file_ingestion.report.text import clock_text, first_line, seconds_text
 from minion_tasks.file_ingestion.session.model import FileStatus, SessionState
 
 __all__ = ["outcome", "page"]

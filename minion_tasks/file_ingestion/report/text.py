@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-__all__ = ["bytes_text", "clock_text", "first_line", "seconds_text"]
-
-
-def bytes_text(size: int) -> str:
-    """Write a size for people: ``1.4 MiB``."""
-    value = float(size)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if value < 1024 or unit == "TiB":
-            break
-        value /= 1024
-    return f"{value:.1f}".removesuffix(".0") + f" {unit}" if value < 100 else f"{value:.0f} {unit}"
+__all__ = ["clock_text", "first_line", "seconds_text"]
 
 
 def seconds_text(seconds: float) -> str:

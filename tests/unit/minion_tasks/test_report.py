@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_client.common.bytes_text import bytes_text
 from controller_client.common.names import TableName
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment
@@ -23,7 +24,7 @@ from minion_tasks.file_ingestion.report.counts import (
     read_report,
 )
 from minion_tasks.file_ingestion.report.page import outcome, page
-from minion_tasks.file_ingestion.report.text import bytes_text, seconds_text
+from minion_tasks.file_ingestion.report.text import seconds_text
 from minion_tasks.file_ingestion.session.model import (
     ColumnNote,
     FileEntry,

@@ -11,7 +11,7 @@ from controller_client.as_code import Action, Applier, Plan, Step, load_plan
 from controller_client.cli.commands.as_code.options import opened, plan_options
 from controller_client.cli.commands.as_code.plan_view import show_plan
 from controller_client.cli.context import CliContext, pass_cli
-from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.cli.options import confirm, dry_run_option, output_option, timeout_option, yes_option
 from controller_client.cli.output import Progress
 from controller_client.common.counted_text import counted_text
 from controller_client.errors import ConfigError
@@ -20,8 +20,8 @@ __all__ = ["apply"]
 
 
 @click.command(
-    help=f"{__doc__}\n\nThe plan is shown, and carried out after a question. Segments that need it are "
-    "loaded again, and it waits for that. It may be killed and run again: what is done is not done twice."
+    help=f"{__doc__}\n\nShows the plan and asks before it is carried out. Reloads the segments that need it, "
+    "and waits for them. It may be killed and run again: what is done is not done twice."
 )
 @click.argument("source", metavar="DIR|PLAN", type=click.Path(exists=True, path_type=Path))
 @click.option(
@@ -29,7 +29,7 @@ __all__ = ["apply"]
     "folder",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="With a saved plan: its folder, where that has moved.",
+    help="The folder of a saved plan, if it has moved.",
 )
 @plan_options
 @click.option(
@@ -38,14 +38,7 @@ __all__ = ["apply"]
     metavar="ID",
     help="Carry out the plan of this id and no other, without a question.",
 )
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(min=0),
-    default=600.0,
-    show_default=True,
-    help="Seconds to wait for each reload, pause and resume.",
-)
+@timeout_option("Seconds to wait for each reload, pause and resume.", 600.0)
 @click.option(
     "--lock-wait",
     "lock_wait_s",

@@ -26,13 +26,13 @@ def plan_options(command: _Command) -> _Command:
     prune = click.option(
         "--prune",
         is_flag=True,
-        help="Delete tables and schemas that the folder's owner has applied and the folder has no more. "
-        "What others made is never deleted.",
+        help="Delete tables and schemas that the folder's owner applied and that no longer have a file. "
+        "What others created is never deleted.",
     )
     keep = click.option(
         "--keep-unset",
         is_flag=True,
-        help="Leave a field as the cluster has it where its reference, such as ${env:NAME}, is to nothing.",
+        help="Leave a field unchanged if the variable or file that it refers to, as ${env:NAME}, is missing.",
     )
     return prune(keep(command))
 

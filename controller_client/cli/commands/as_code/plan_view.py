@@ -8,9 +8,10 @@ from typing import Any
 
 from controller_client.as_code import Action, Effect, Plan, PlannedField, Step
 from controller_client.cli.output import Output
+from controller_client.common.bytes_text import bytes_text
 from controller_client.common.counted_text import counted_text
 
-__all__ = ["data_words", "show_plan"]
+__all__ = ["show_plan"]
 
 _SIGNS = {
     Action.CREATE: "+",
@@ -47,8 +48,8 @@ def show_plan(out: Output, plan: Plan) -> None:
         out.note(f"The cluster would refuse {refused}, so nothing of this plan can be applied.")
 
 
-def data_words(step: Step) -> str:
-    """Return what a step does to data, e.g. ``reload of 12 segments (34.1 MB)``."""
+def _data(step: Step) -> str:
+    """Return what a step does to data, e.g. ``data: reload (12 segments, 34.1 MiB on all servers)``."""
     named = [_words(each) for each in step.effects if each is not Effect.NOTHING]
     if step.action is Action.RELOAD:
         named = ["reload"]
@@ -58,19 +59,19 @@ def data_words(step: Step) -> str:
         return "data: nothing, as there are no segments"
     if step.action is not Action.RELOAD and not step.segments:
         return f"data: {' and '.join(named)}"
-    size = "" if step.size_bytes is None else f", {_size(step.size_bytes)} on all servers"
+    size = "" if step.size_bytes is None else f", {bytes_text(step.size_bytes)} on all servers"
     return f"data: {' and '.join(named)} ({counted_text(step.segments, 'segment')}{size})"
 
 
 def _step(step: Step) -> Iterator[str]:
-    yield f"{_SIGNS[step.action]} {step.action} {step.object}  [{data_words(step)}]"
-    said = ""
+    yield f"{_SIGNS[step.action]} {step.action} {step.object}  [{_data(step)}]"
+    last_reason = ""
     for field in step.fields:
         yield from _field(field)
         # The fields of a new column have one reason, which is said once.
-        if field.effect is not Effect.NOTHING and field.reason != said:
+        if field.effect is not Effect.NOTHING and field.reason != last_reason:
             yield f"        {_words(field.effect)}: {field.reason}"
-            said = field.reason
+            last_reason = field.reason
     for note in step.notes:
         yield f"    note: {note}"
     if step.refusal:
@@ -88,10 +89,6 @@ def _field(field: PlannedField) -> Iterator[str]:
 
 def _words(effect: Effect) -> str:
     return "re-ingest" if effect is Effect.RE_INGEST else str(effect).replace("_", " ")
-
-
-def _size(size_bytes: int) -> str:
-    return f"{size_bytes / 1e6:,.1f} MB" if size_bytes >= 100_000 else f"{size_bytes / 1e3:.1f} kB"
 
 
 def _value(value: Any) -> str:

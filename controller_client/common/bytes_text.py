@@ -1,0 +1,15 @@
+"""Sizes as people read them."""
+
+from __future__ import annotations
+
+__all__ = ["bytes_text"]
+
+
+def bytes_text(size: int) -> str:
+    """Write a size for people: ``1.4 MiB``."""
+    value = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024 or unit == "TiB":
+            break
+        value /= 1024
+    return f"{value:.1f}".removesuffix(".0") + f" {unit}" if value < 100 else f"{value:.0f} {unit}"
