@@ -99,9 +99,8 @@ def test_names_are_completed(environment: Mapping[str, str], kinds: str) -> None
             "COMP_WORDS": line,
             "COMP_CWORD": str(line.count(" ")),
         }
-        program = ["pinotctl"]
         done = subprocess.run(
-            program, env={**environment, **asked}, capture_output=True, text=True, check=False
+            pinotctl(), env={**environment, **asked}, capture_output=True, text=True, check=False
         )
         assert done.stderr == ""
         return [text.removeprefix("plain,") for text in done.stdout.split()]
