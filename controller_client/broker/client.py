@@ -19,8 +19,14 @@ from controller_client.clock import Clock, SystemClock
 from controller_client.common.closing import Closing
 from controller_client.common.retry import RetryPolicy, TransientFailureError, call_with_retry
 from controller_client.config import BrokerConfig
-from controller_client.errors import ConfigError, NotAppliedError, PartialResultError, UnsupportedError
-from controller_client.rest.transport import Transport
+from controller_client.errors import (
+    ConfigError,
+    NotAppliedError,
+    OutcomeUnknownError,
+    PartialResultError,
+    UnsupportedError,
+)
+from controller_client.rest.transport import Transport, path_of
 
 __all__ = ["UNKNOWN_TABLE", "BrokerClient", "Column", "QueryResult", "QueryStats", "without_java"]
 
@@ -137,6 +143,24 @@ class BrokerClient(Closing):
                 Cursor(document, None, transport, rows_per_page).close()
             raise
         return Cursor(document, first, transport, rows_per_page)
+
+    def cancel(self, client_query_id: str) -> bool:
+        """Have the broker end the query that was sent with this option ``clientQueryId``; Pinot 1.4 or newer.
+
+        Its servers end it some moments later, and its sender gets a QueryError.
+
+        Args:
+            client_query_id: What the option says; letters and digits.
+
+        Returns:
+            Whether a broker ends it. False: none runs it, or none can end queries, or none answers.
+        """
+        path = path_of("query", client_query_id)
+        for transport in list(self._transports):
+            with suppress(NotAppliedError, OutcomeUnknownError):
+                transport.request("DELETE", path, params={"client": "true"}, retry=_ONE_ATTEMPT)
+                return True
+        return False
 
     def _ask(
         self,

@@ -88,9 +88,7 @@ def _tables(client: ControllerClient, _: click.Context, incomplete: str) -> Iter
     if any(name.startswith(incomplete) for name in names):
         return names
     # flights_O becomes flights_OFFLINE.
-    from controller_client.common.names import TableType
-
-    return [name for each in TableType for name in client.tables.list(each)]
+    return client.tables.list_typed()
 
 
 def _segments(client: ControllerClient, ctx: click.Context, _: str) -> Iterable[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from controller_client.common.folders import scratch_folder
-from controller_client.common.names import TableName, TableType
+from controller_client.common.names import TableName
 from controller_client.deepstore.judge import Fault, Judgement, Replica, Stored, judge
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.listing import OpenStore, StoreListing, deep_stores
@@ -105,7 +105,7 @@ class Auditor:
 
     def tables(self) -> list[TableName]:
         """Return the names, with type, of all tables."""
-        return sorted(name for each in TableType for name in self._client.tables.list(each))
+        return list(self._client.tables.list_typed())
 
     def audit(self, table: TableName, on_segments: Callable[[int], None] = lambda _count: None) -> TableAudit:
         """Look at a table.

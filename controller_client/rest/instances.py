@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller_client.common.counted_text import counted_text
-from controller_client.common.names import TableName, TableType
+from controller_client.common.names import TableName
 from controller_client.errors import NotFoundError
 from controller_client.rest.capabilities import Capability
 from controller_client.rest.cluster import ClusterApi
@@ -207,7 +207,7 @@ class InstancesApi:
     def _resources(self, name: str) -> Sequence[str]:
         """Return the resources of Helix that may have something on an instance."""
         if not self._cluster.capabilities().has(Capability.DROP_CHECK):
-            tables = [table for each in TableType for table in self._tables.list(each)]
+            tables = self._tables.list_typed()
             return [*tables, _BROKER_RESOURCE]
         answer = self._transport.get_json("/instances/dropInstance/validate", params={"instanceNames": name})
         issues = [issue for each in answer or () for issue in each.get("issues") or ()]

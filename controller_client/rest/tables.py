@@ -41,6 +41,10 @@ class TablesApi:
         answers = self._lists({"type": wanted.lower()})
         return sorted(TableName.of(name, wanted) for answer in answers for name in answer["tables"])
 
+    def list_typed(self) -> Sequence[TableName]:
+        """Return the names with type of all tables."""
+        return sorted(name for each in TableType for name in self.list(each))
+
     def exists(self, table: str) -> bool:
         """Return whether a table is there; by a name with type that type, by a raw name any type."""
         try:

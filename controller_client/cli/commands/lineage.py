@@ -11,7 +11,7 @@ from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
-from controller_client.common.names import TableName, TableType
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def doctor(
         raise ConfigError("--dry-run goes with --repair", remedy="without --repair nothing is changed anyway")
     client = cli.client()
     names = [table_with_type(client, name) for name in table_names]
-    names = names or [name for each in TableType for name in client.tables.list(each)]
+    names = names or list(client.tables.list_typed())
     found = [(name, fault) for name in names for fault in examine_lineage(client, name, older_than_s)]
     columns = ("table", "entry", "finding", "age_s", "explanation", "advice", "repair")
     cli.out.table(columns, [_row(name, fault) for name, fault in found])

@@ -5,6 +5,9 @@ Each task type has a queue of its own. What FileIngestionTask does is seen by 'p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from controller_client.cli.arguments import table_with_type
@@ -14,6 +17,9 @@ from controller_client.common.counted_text import counted_text
 from controller_client.common.nearest import did_you_mean
 from controller_client.common.waiting import wait_until
 from controller_client.errors import NotFoundError, RejectedError
+
+if TYPE_CHECKING:
+    from controller_client.client import ControllerClient
 
 __all__ = ["queue"]
 
@@ -91,15 +97,25 @@ def delete(cli: CliContext, task_type: str, force: bool, dry_run: bool, yes: boo
 @queue.command()
 @click.option("--type", "task_type", metavar="TASK_TYPE", help="Only this type; default: all.")
 @click.option("--table", "table_name", metavar="TABLE", help="Only this table; default: all.")
+@dry_run_option
 @output_option()
 @pass_cli
-def schedule(cli: CliContext, task_type: str | None, table_name: str | None) -> None:
+def schedule(cli: CliContext, task_type: str | None, table_name: str | None, dry_run: bool) -> None:
     """Have the controller make tasks now, as at the times of their schedules.
 
-    It knows none of the types that only Python-hosted minions run: for these see 'pinotctl task run'.
+    It knows none of the types that only Python-hosted minions run: for these see 'pinotctl task run'. With
+    --dry-run, the tables are named at which it would look; whether there is work for them it finds only then.
     """
     client = cli.client()
     table = table_with_type(client, table_name) if table_name else None
+    if dry_run:
+        found = _configured(client, task_type, [table] if table else client.tables.list_typed())
+        texts = [f"{each} of {', '.join(tables)}" for each, tables in found.items()]
+        cli.out.result(
+            f"Would look for work: {'; '.join(texts) or 'no table has a config of such a task'}.",
+            {"tables": found, "changed": False, "dry_run": True},
+        )
+        return
     made = client.tasks.schedule(task_type, table)
     names = [name for each in made.tasks.values() for name in each]
     for error in made.errors:
@@ -110,6 +126,7 @@ def schedule(cli: CliContext, task_type: str | None, table_name: str | None) -> 
             "tasks": {key: list(each) for key, each in made.tasks.items()},
             "errors": list(made.errors),
             "changed": bool(names),
+            "dry_run": False,
         },
     )
     if made.errors:
@@ -188,6 +205,19 @@ def _switch(
             missing, what=f"the queue of {task_type}: {wanted}", timeout_s=timeout_s, clock=client.clock
         )
     cli.out.result(f"{said}.", {**record, "state": wanted})
+
+
+def _configured(
+    client: ControllerClient, task_type: str | None, tables: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return the tables whose configs have a task, by its type."""
+    found: dict[str, list[str]] = {}
+    for table in tables:
+        task = client.tables.get(table).task
+        for each in task.task_type_configs_map if task else ():
+            if task_type in (None, each):
+                found.setdefault(each, []).append(table)
+    return found
 
 
 def _check(cli: CliContext, task_type: str) -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from controller_client.cli.context import CliContext
-from controller_client.common.names import TableName, TableType
+from controller_client.common.names import TableName
 from controller_client.errors import NotFoundError
 from controller_client.rest.capabilities import Capability
 
@@ -21,7 +21,7 @@ def tables_of_schema(client: ControllerClient, schema: str) -> list[TableName]:
     """Return the tables (with type) that have a schema, as Pinot finds it for a table."""
     schemas = set(client.schemas.list())
     found = []
-    for name in sorted(name for each in TableType for name in client.tables.list(each)):
+    for name in client.tables.list_typed():
         with suppress(NotFoundError):  # one that is deleted meanwhile
             names = client.tables.get(name).schema_names
             if next((each for each in names if each in schemas), None) == schema:

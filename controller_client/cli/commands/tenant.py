@@ -281,7 +281,7 @@ def _tables(cli: CliContext, name: str, role: str) -> list[str]:
     client = cli.client()
     if role == "server":
         return list(client.tenants.tables(name))
-    tables = [table for each in TableType for table in client.tables.list(each)]
+    tables = client.tables.list_typed()
     return [table for table in tables if client.tables.get(table).tenants.get("broker") == name]
 
 

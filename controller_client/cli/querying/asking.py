@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from controller_client.cli.context import CliContext
 from controller_client.common.closing import Closing
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from controller_client.upsert.queries import UpsertQueries
 
 __all__ = ["Answer", "Asker", "Asking"]
+
+_QUERY_ID = "clientQueryId"
+"""Option of a query by which its sender can have it ended; older versions do not mind it."""
+_GOES_ON = (
+    "The broker goes on with the query until its time is over: it ends one where Pinot is 1.4 or newer and"
+    " pinot.broker.enable.query.cancellation is true."
+)
 
 
 @dataclass(frozen=True)
@@ -62,22 +70,28 @@ class Asker(Closing):
         self._open.close()
 
     def ask(self, sql: str, params: Mapping[str, Any] | None) -> Answer:
-        """Run one statement.
+        """Run one statement; Ctrl-C has the broker end it, where it can.
 
         Raises:
+            KeyboardInterrupt: Ctrl-C was pressed.
             PinotPluginError: As of :meth:`~controller_client.broker.client.BrokerClient.query`; an unknown
                 table is named, with those of similar names.
         """
+        options = {_QUERY_ID: uuid4().hex, **self._asking.options}
         with self._naming_tables(sql):
-            return self._asked(sql, params)
+            try:
+                return self._asked(sql, params, options)
+            except KeyboardInterrupt:
+                self._end(options[_QUERY_ID])
+                raise
 
-    def _asked(self, sql: str, params: Mapping[str, Any] | None) -> Answer:
+    def _asked(self, sql: str, params: Mapping[str, Any] | None, options: Mapping[str, str]) -> Answer:
         how = self._asking
         if not how.upsert:
             result = self._cli.broker().query(
                 sql,
                 params=params,
-                options=how.options,
+                options=options,
                 timeout_s=how.timeout_s,
                 allow_partial=how.allow_partial,
             )
@@ -86,9 +100,13 @@ class Asker(Closing):
 
         text = sql if params is None else bind(sql, params)
         answer = self._upsert_queries().query(
-            text, options=how.options, timeout_s=how.timeout_s, allow_partial=how.allow_partial
+            text, options=options, timeout_s=how.timeout_s, allow_partial=how.allow_partial
         )
         return Answer(answer.result, answer.versions)
+
+    def _end(self, query_id: str) -> None:
+        ended = self._cli.broker().cancel(query_id)
+        self._cli.out.note("\nThe broker ends the query." if ended else f"\n{_GOES_ON}")
 
     def _upsert_queries(self) -> UpsertQueries:
         if self._queries is None:

@@ -120,7 +120,7 @@ class Shell:
         except PinotPluginError as error:
             self._cli.out.note(mask_text(f"Error: {error}"))
         except KeyboardInterrupt:
-            self._cli.out.note("\nCanceled: the answer is not waited for.")
+            self._cli.out.note("\nCanceled.")
         return True
 
     def _ask(self, statement: str) -> None:

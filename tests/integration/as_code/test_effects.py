@@ -19,6 +19,7 @@ from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError, QueryError, RejectedError
 from controller_client.rest.capabilities import Capability
+from controller_client.rest.tenants import TenantRole
 from controller_client.zookeeper import PropertyStore
 from tests.integration.as_code.table_files import ROWS, segment_tars, table_documents
 from tests.support.cluster import PinotCluster
@@ -59,6 +60,7 @@ class _Table:
     path: Path
     config: dict[str, Any] = field(default_factory=dict)
     schema: dict[str, Any] = field(default_factory=dict)
+    further: dict[ObjectRef, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def table(self) -> TableName:
@@ -68,6 +70,7 @@ class _Table:
         documents = {
             ObjectRef(Kind.SCHEMA, self.name): self.schema,
             ObjectRef(Kind.TABLE, self.table): self.config,
+            **self.further,
         }
         write_folder(self.path, FolderSettings(owner=self.name), documents)
         return Applier(self.client, self.store, read_folder(self.path), References({}, self.path))
@@ -116,6 +119,10 @@ class _Table:
     def assignment(self) -> dict[str, list[str]]:
         view = self.client.tables.external_view(self.table)
         return {segment: sorted(states) for segment, states in view.items()}
+
+    def server_without_segments(self) -> str:
+        used = {server for servers in self.assignment().values() for server in servers}
+        return next(name for name in self.client.tenants.get("DefaultTenant").servers if name not in used)
 
 
 @pytest.fixture(scope="module")
@@ -390,7 +397,7 @@ def test_another_default_is_refused_or_for_new_rows(table: _Table) -> None:
             table.client.configs.update_schema(table.name, table.schema)
 
 
-def test_replication_and_a_tenant_take_a_rebalance(table: _Table) -> None:
+def test_more_replicas_take_a_rebalance(table: _Table) -> None:
     before = table.assignment()
     assert {len(servers) for servers in before.values()} == {1}
     table.config["segmentsConfig"]["replication"] = "2"
@@ -402,7 +409,32 @@ def test_replication_and_a_tenant_take_a_rebalance(table: _Table) -> None:
     table.reload()
     assert table.assignment() == before
     _rebalance(table)
-    wait_for(lambda: {len(servers) for servers in table.assignment().values()} == {2}, "two replicas")
+    assert {len(servers) for servers in table.assignment().values()} == {2}
+
+
+def test_another_tenant_takes_a_rebalance(table: _Table) -> None:
+    """The plan makes the tenant before the table needs it; the segments follow with the rebalance alone."""
+    before = table.assignment()
+    server = table.server_without_segments()
+    tenant = {"tenant": table.name, "brokers": [], "offline_servers": [server], "realtime_servers": []}
+    table.further[ObjectRef(Kind.TENANT, table.name)] = tenant
+    table.config["tenants"]["server"] = table.name
+    plan = table.plan()
+    assert [(step.ref.kind, step.effects) for step in plan.steps] == [
+        (Kind.TENANT, (Effect.NOTHING,)),
+        (Kind.TABLE, (Effect.REBALANCE,)),
+    ]
+    table.applier().apply(plan)
+    try:
+        table.reload()
+        assert table.assignment() == before
+        _rebalance(table)
+        assert {tuple(servers) for servers in table.assignment().values()} == {(server,)}
+        assert _rows(table) == ROWS * 3
+        assert table.plan().steps == ()
+    finally:
+        table.client.tables.delete(table.table)
+        table.client.tenants.remove(table.name, TenantRole.SERVER, [server])
 
 
 def test_a_shorter_retention_deletes_what_the_plan_counts(table: _Table) -> None:
@@ -416,5 +448,5 @@ def test_a_shorter_retention_deletes_what_the_plan_counts(table: _Table) -> None
 
 
 def _rebalance(table: _Table) -> None:
-    params = {"type": "OFFLINE", "dryRun": "false", "downtime": "false", "bestEfforts": "false"}
-    table.client._transport.request("POST", f"/tables/{table.name}/rebalance", params=params)
+    rebalance = table.client.rebalance
+    rebalance.wait(rebalance.start(table.table), 120)

@@ -6,6 +6,8 @@ Instances and tenants are made of servers that never start, so no other test's t
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +26,7 @@ from tests.integration.cli.conftest import Numbers, Run
 from tests.support.cluster import PinotCluster
 from tests.support.needs import has
 from tests.support.offline_tables import offline_table
+from tests.support.pinotctl import pinotctl
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
@@ -214,9 +217,18 @@ def test_tasks_are_made_for_one_table_alone(run: Run, pinot: PinotCluster, uniqu
         schema = {"schemaName": unique_table, "dimensionFieldSpecs": [{"name": "a", "dataType": "INT"}]}
         client.schemas.create(Schema.from_json(schema))
         client.tables.create(TableConfig.from_json(offline_table(unique_table)))
-    made = rows(run("queue", "schedule", "--table", unique_table, *JSON))
+    schedule = ("queue", "schedule", "--table", unique_table, *JSON)
+    assert rows(run(*schedule, "--dry-run"))["tables"] == {}
+    made = rows(run(*schedule))
     assert [name for names in made["tasks"].values() for name in names] == []
     assert made["changed"] is False
+    with pinot.client() as client:
+        table = f"{unique_table}_OFFLINE"
+        client.tables.set_task_config(table, "SomeTask", {"key": "value"})
+    for words in (("--dry-run",), ("--type", "SomeTask", "--dry-run")):
+        would = rows(run(*schedule, *words))
+        assert (would["tables"], would["changed"]) == ({"SomeTask": [table]}, False)
+    assert rows(run(*schedule, "--type", "AnotherTask", "--dry-run"))["tables"] == {}
 
 
 def test_running_queries(run: Run, numbers: Numbers, pinot: PinotCluster) -> None:
@@ -235,6 +247,9 @@ def test_running_queries(run: Run, numbers: Numbers, pinot: PinotCluster) -> Non
     sql = f"select max({slow}) from {numbers.name}"
     ended: list[BaseException] = []
 
+    def running() -> list[dict[str, str]]:
+        return [each for each in rows(run("queries", "list", *JSON)) if numbers.name in each["sql"]]
+
     def ask() -> None:
         try:
             with pinot.broker() as broker:
@@ -245,17 +260,24 @@ def test_running_queries(run: Run, numbers: Numbers, pinot: PinotCluster) -> Non
     thread = threading.Thread(target=ask)
     thread.start()
     try:
-        (query,) = wait_for(
-            lambda: [each for each in rows(run("queries", "list", *JSON)) if numbers.name in each["sql"]],
-            "the query to run",
-            60,
-        )
+        (query,) = wait_for(running, "the query to run", 60)
         assert query["broker"] == pinot.broker_url
         assert rows(run("queries", "cancel", query["query"], *JSON))["sql"] == query["sql"]
     finally:
         thread.join(120)
     (error,) = ended
     assert isinstance(error, QueryError)
+
+    # The same by Ctrl-C of the one who asks.
+    wait_for(lambda: not running(), "the query to end")
+    command = pinotctl("--broker", pinot.broker_url, "query", sql)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as asking:
+        wait_for(running, "the query to run", 60)
+        asking.send_signal(signal.SIGINT)
+        _, told = asking.communicate(timeout=120)
+    assert "The broker ends the query." in told
+    assert asking.returncode == 130
+    wait_for(lambda: not running(), "the query to end")
 
 
 def test_users(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinot: PinotCluster) -> None:

@@ -17,7 +17,7 @@ from tests.support.pinotctl import pinotctl
 from tests.support.pseudo_terminal import PseudoTerminal
 from tests.support.wait import wait_for
 from tests.unit.controller_client.cli.conftest import Run
-from tests.unit.controller_client.scripted_server import ScriptedServer, answer, closed_port, silence
+from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, answer, closed_port, silence
 
 
 @pytest.mark.parametrize(
@@ -101,14 +101,23 @@ def test_ctrl_c_leaves_a_query_and_the_shell_goes_on(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "PINOTCTL_CONFIG": str(tmp_path / "none")}
     refusal = {"exceptions": [{"errorCode": 150, "message": "SQLParsingError"}]}
     with (
-        ScriptedServer(silence, answer(200, refusal)) as server,
+        ScriptedServer(silence, answer(200), silence, answer(404), answer(200, refusal)) as server,
         PseudoTerminal(pinotctl("--broker", server.url, "query", "--shell"), environment) as terminal,
     ):
         terminal.wait_for("pinot>")
         terminal.press("select 1;\r")
         wait_for(lambda: bool(server.requests), "the query to reach the broker")
         terminal.press("\x03")
+        terminal.wait_for("The broker ends the query.")
         terminal.wait_for("Canceled")
+        terminal.wait_for("pinot>")
+        asked, ended = server.requests
+        assert (ended.method, ended.target) == ("DELETE", f"/query/{_query_id(asked)}?client=true")
+        terminal.press("select 1;\r")
+        wait_for(lambda: len(server.requests) == 3, "the query to reach the broker")
+        assert _query_id(server.requests[2]) != _query_id(asked)
+        terminal.press("\x03")
+        terminal.wait_for("The broker goes on with the query")
         terminal.wait_for("pinot>")
         terminal.press("select 2;\r")
         terminal.wait_for("Error: 150 SQLParsingError")
@@ -123,6 +132,11 @@ def test_ctrl_c_leaves_a_query_and_the_shell_goes_on(tmp_path: Path) -> None:
     history = tmp_path / "pinotctl" / "query-history"
     assert history.stat().st_mode & 0o077 == 0
     assert "select 2;" in history.read_text()
+
+
+def _query_id(asked: Seen) -> str:
+    options: dict[str, str] = dict(option.split("=") for option in asked.json()["queryOptions"].split(";"))
+    return options["clientQueryId"]
 
 
 def test_parquet_is_not_for_a_terminal(tmp_path: Path) -> None:
