@@ -8,8 +8,8 @@ from pathlib import Path
 
 from controller_client.as_code.fields import changes, leaves
 from controller_client.as_code.files import SETTINGS_FILE, Folder, FolderSettings, read_folder, write_folder
-from controller_client.as_code.live import read_cluster
-from controller_client.as_code.objects import Document, Kind, ObjectRef, sort_order
+from controller_client.as_code.live import read_cluster, read_tables
+from controller_client.as_code.objects import Document, ObjectRef, sort_order
 from controller_client.as_code.references import References, has_reference, secret_references
 from controller_client.as_code.wanted import read_targets
 from controller_client.errors import ConfigError
@@ -56,9 +56,7 @@ def export_cluster(
     Raises:
         ConfigError: The folder's files cannot be read, or are about the same objects in another format.
     """
-    live = read_cluster(client)
-    if tables:
-        live = _only(live, set(tables))
+    live = read_tables(client, tables) if tables else read_cluster(client)
     known: Mapping[ObjectRef, Document] = {}
     as_it_is: set[ObjectRef] = set()
     settings = FolderSettings(owner=owner or "default")
@@ -91,23 +89,6 @@ def _without_difference(
     # Of references the export knows no values, and needs none.
     targets = read_targets(client, there, live, References({}, folder.path), keep_unset=True)
     return {target.ref for target in targets if not target.differs}
-
-
-def _only(live: Mapping[ObjectRef, Document], tables: set[str]) -> dict[ObjectRef, Document]:
-    configs = {ref: each for ref, each in live.items() if ref.kind is Kind.TABLE and ref.table.raw in tables}
-    missing = tables - {ref.table.raw for ref in configs}
-    if missing:
-        raise ConfigError(
-            f"there is no table {', '.join(sorted(missing))}", remedy="see 'pinotctl table list'"
-        )
-    schemas = {(each.get("segmentsConfig") or {}).get("schemaName") for each in configs.values()} | tables
-    return {
-        ref: each
-        for ref, each in live.items()
-        if ref in configs
-        or (ref.kind is Kind.SCHEMA and ref.name in schemas)
-        or (ref.kind is Kind.CONSUMPTION and ref.table.raw in tables)
-    }
 
 
 def _with_known(document: Document, known: Document | None) -> Document:

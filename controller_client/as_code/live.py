@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -10,10 +10,10 @@ from controller_client.as_code.fields import without_nulls
 from controller_client.as_code.membership import instance_documents
 from controller_client.as_code.objects import Document, Kind, ObjectRef
 from controller_client.common.names import TableName, TableType
-from controller_client.errors import NotFoundError
+from controller_client.errors import ConfigError, NotFoundError
 from controller_client.rest.client import RestClient
 
-__all__ = ["all_of", "read_cluster", "read_object", "schema_name"]
+__all__ = ["all_of", "read_cluster", "read_object", "read_tables", "schema_name"]
 
 _THREADS = 8
 
@@ -32,32 +32,54 @@ def read_cluster(client: RestClient, kinds: Iterable[Kind] = tuple(Kind)) -> dic
     wanted = set(kinds)
     found: dict[ObjectRef, Document] = {}
     if Kind.SCHEMA in wanted:
-        names = client.schemas.list()
-        for name, schema in zip(names, all_of(client.configs.schema, names), strict=True):
-            if schema is not None:  # deleted meanwhile
-                found[ObjectRef(Kind.SCHEMA, name)] = without_nulls(schema)
+        found.update(_schemas(client, client.schemas.list()))
     if wanted & {Kind.TABLE, Kind.CONSUMPTION}:
-        found.update(_tables(client, wanted))
+        found.update(_tables(client, client.tables.list()))
     if wanted & {Kind.TENANT, Kind.INSTANCE}:
         instances = client.instances.list()
         tags = dict(zip(instances, all_of(client.instances.tags, instances), strict=True))
         found.update({ref: each for ref, each in instance_documents(tags).items() if ref.kind in wanted})
-    return found
+    return {ref: each for ref, each in found.items() if ref.kind in wanted}
 
 
-def _tables(client: RestClient, wanted: set[Kind]) -> dict[ObjectRef, Document]:
+def read_tables(client: RestClient, raw_names: Collection[str]) -> dict[ObjectRef, Document]:
+    """Return the tables of some raw names with their schemas and their consumption; others are not asked for.
+
+    Raises:
+        ConfigError: A name is no table's.
+        PinotPluginError: The controller does not answer, or refuses.
+    """
+    tables = _tables(client, sorted(set(raw_names)))
+    missing = set(raw_names) - {ref.table.raw for ref in tables}
+    if missing:
+        raise ConfigError(
+            f"there is no table {', '.join(sorted(missing))}", remedy="see 'pinotctl table list'"
+        )
+    configs = [each for ref, each in tables.items() if ref.kind is Kind.TABLE]
+    named = {(each.get("segmentsConfig") or {}).get("schemaName") for each in configs}
+    return tables | _schemas(client, sorted({*raw_names, *filter(None, named)}))
+
+
+def _schemas(client: RestClient, names: Sequence[str]) -> dict[ObjectRef, Document]:
+    return {
+        ObjectRef(Kind.SCHEMA, name): without_nulls(schema)
+        for name, schema in zip(names, all_of(client.configs.schema, names), strict=True)
+        if schema is not None  # deleted meanwhile
+    }
+
+
+def _tables(client: RestClient, raw_names: Sequence[str]) -> dict[ObjectRef, Document]:
     found: dict[ObjectRef, Document] = {}
-    for configs in all_of(client.configs.tables, client.tables.list()):
+    for configs in all_of(client.configs.tables, raw_names):
         for name, config in configs.items():
             found[ObjectRef(Kind.TABLE, name)] = without_nulls(config)
-    if Kind.CONSUMPTION in wanted:
-        realtime = [ref.table for ref in found if ref.table.type is TableType.REALTIME]
-        for table, document in zip(
-            realtime, all_of(lambda each: _consumption(client, each), realtime), strict=True
-        ):
-            if document is not None:
-                found[ObjectRef(Kind.CONSUMPTION, table)] = document
-    return found if Kind.TABLE in wanted else {ref: each for ref, each in found.items() if ref.kind in wanted}
+    realtime = [ref.table for ref in found if ref.table.type is TableType.REALTIME]
+    for table, document in zip(
+        realtime, all_of(lambda each: _consumption(client, each), realtime), strict=True
+    ):
+        if document is not None:
+            found[ObjectRef(Kind.CONSUMPTION, table)] = document
+    return found
 
 
 def read_object(client: RestClient, ref: ObjectRef) -> Document | None:
