@@ -51,7 +51,7 @@ _WORDS = {
     "segmentFormatVersion": ("v1", "v3"),
     "columnMinMaxValueGeneratorMode": ("NONE", "ALL", "TIME"),
     "storage": ("1G", "200M"),
-    "maxQueriesPerSecond": ("10", "20.5"),
+    "maxQueriesPerSecond": ("10.5", "20.5"),
     "segmentAge": ("30d", "60d"),
     "segmentSelectorType": ("time", "fixed"),
     "storageType": ("pinot_server",),
@@ -62,7 +62,7 @@ _WORDS = {
     "functionColumnPairs": ("SUM__delta", "MAX__delta", "COUNT__*"),
     "partitionSelector": ("INSTANCE_REPLICA_GROUP_PARTITION_SELECTOR",),
     "aggregationFunction": ("SUM(delta)", "MAX(delta)"),
-    "format": ("1:MILLISECONDS:EPOCH", "1:DAYS:EPOCH"),
+    "format": ("1:DAYS:EPOCH", "1:MILLISECONDS:EPOCH"),
     "targetMaxChunkSize": ("1M", "2M"),
 }
 _DATA_TYPES = ("INT", "LONG", "FLOAT", "DOUBLE", "STRING", "BOOLEAN", "TIMESTAMP", "BYTES", "JSON")
