@@ -133,6 +133,8 @@ class StepMaker:
                 )
             return table_effect(change, target.document, self._capabilities)
         if target.ref.kind is Kind.TENANT and change.pointer[0] != "brokers":
+            if not any(self._tables_on(target.ref.name)):
+                return FieldEffect(Effect.NOTHING, "no table is on its servers")
             return FieldEffect(
                 Effect.REBALANCE, "segments stay where they are until the tenant's tables are rebalanced"
             )
@@ -193,7 +195,7 @@ class StepMaker:
             yield f"then run: pinotctl table rebalance {target.ref.name}"
         if target.ref.kind is Kind.TENANT and Effect.REBALANCE in effects:
             names = ", ".join(ref.name for ref in self._tables_on(target.ref.name))
-            yield f"then rebalance the tables of the tenant: {names or '(none)'}"
+            yield f"then rebalance the tables of the tenant: {names}"
         if Effect.RE_INGEST in effects:
             yield "segments that are there stay as they are: build them again from their source"
         if Effect.RESTART in effects:

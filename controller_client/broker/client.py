@@ -26,7 +26,8 @@ from controller_client.errors import (
     PartialResultError,
     UnsupportedError,
 )
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.query_cancel import cancel_query
+from controller_client.rest.transport import Transport
 
 __all__ = ["UNKNOWN_TABLE", "BrokerClient", "Column", "QueryResult", "QueryStats", "without_java"]
 
@@ -147,19 +148,18 @@ class BrokerClient(Closing):
     def cancel(self, client_query_id: str) -> bool:
         """Have the broker end the query that was sent with this option ``clientQueryId``; Pinot 1.4 or newer.
 
-        Its servers end it some moments later, and its sender gets a QueryError.
+        Where they do, some moments later, its sender gets a QueryError.
 
         Args:
             client_query_id: What the option says; letters and digits.
 
         Returns:
-            Whether a broker ends it. False: none runs it, or none can end queries, or none answers.
+            Whether servers were told to. False: no broker runs it, can end queries, or answers; or no server
+            has it, see :func:`~controller_client.rest.query_cancel.cancel_query`.
         """
-        path = path_of("query", client_query_id)
         for transport in list(self._transports):
             with suppress(NotAppliedError, OutcomeUnknownError):
-                transport.request("DELETE", path, params={"client": "true"}, retry=_ONE_ATTEMPT)
-                return True
+                return cancel_query(transport, client_query_id, by_sender=True, retry=_ONE_ATTEMPT)
         return False
 
     def _ask(

@@ -10,6 +10,7 @@ from controller_client.clock import Clock
 from controller_client.config import BrokerConfig, ControllerConfig
 from controller_client.errors import NotFoundError
 from controller_client.rest.cluster import ClusterApi
+from controller_client.rest.query_cancel import cancel_query
 from controller_client.rest.transport import Transport, path_of
 
 __all__ = ["BrokersApi", "RunningQuery"]
@@ -58,20 +59,18 @@ class BrokersApi:
         """
         return [query for url in self._urls(urls) for query in self._running(url)]
 
-    def cancel_query(self, broker_url: str, query_id: str) -> None:
-        """Have a broker stop a query; its servers end it some moments later.
+    def cancel_query(self, broker_url: str, query_id: str) -> bool:
+        """Have a broker end a query; its servers end it some moments later.
 
         Args:
             broker_url: Base address of the broker that runs it.
             query_id: The broker's number of it.
 
-        Raises:
-            NotFoundError: The broker runs no such query, or no longer.
-            UnsupportedError: It cannot stop queries; the error names the setting.
-            OutcomeUnknownError: The reply was lost; the same again does no harm.
+        Returns:
+            Whether servers were told to; see :func:`~controller_client.rest.query_cancel.cancel_query`.
         """
         with closing(self._transport(broker_url)) as transport:
-            transport.request("DELETE", path_of("query", query_id))
+            return cancel_query(transport, query_id)
 
     def rebuild_routing(self, table: str, urls: Sequence[str] = ()) -> list[str]:
         """Have brokers read anew which servers have which segments of a table.

@@ -10,7 +10,7 @@ import click
 
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import dry_run_option, output_option
-from controller_client.errors import ConflictError, NotFoundError
+from controller_client.errors import ConflictError, NotAppliedError, NotFoundError
 
 __all__ = ["queries"]
 
@@ -36,7 +36,9 @@ def list_(cli: CliContext) -> None:
 @output_option()
 @pass_cli
 def cancel(cli: CliContext, query_id: str, dry_run: bool) -> None:
-    """Cancel a query; QUERY is its number in the list. Its servers end it some moments later.
+    """Have the servers of a query end it; QUERY is its number in the list.
+
+    Servers that do not have it yet do not end it either: it goes on, and the command fails.
 
     Numbers are the brokers' own: where two have the same, pinotctl's --broker names the one that is meant.
     """
@@ -58,8 +60,13 @@ def cancel(cli: CliContext, query_id: str, dry_run: bool) -> None:
     if dry_run:
         cli.out.result(f"The query {query_id} of {query.broker_url} would be cancelled: {query.sql}", record)
         return
-    client.brokers.cancel_query(query.broker_url, query_id)
-    cli.out.result(f"The query {query_id} of {query.broker_url} is cancelled.", record)
+    if not client.brokers.cancel_query(query.broker_url, query_id):
+        raise NotAppliedError(
+            f"the query {query_id} goes on: the broker told its servers to end it, and none of them knows it",
+            where=query.broker_url,
+            remedy="it ends when it is done or its timeoutMs is over",
+        )
+    cli.out.result(f"The servers are told to end the query {query_id} of {query.broker_url}.", record)
 
 
 def _brokers(cli: CliContext) -> list[str]:

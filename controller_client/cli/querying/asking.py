@@ -21,8 +21,8 @@ __all__ = ["Answer", "Asker", "Asking"]
 _QUERY_ID = "clientQueryId"
 """Option of a query by which its sender can have it ended; older versions do not mind it."""
 _GOES_ON = (
-    "The broker goes on with the query until its time is over: it ends one where Pinot is 1.4 or newer and"
-    " pinot.broker.enable.query.cancellation is true."
+    "The query goes on in Pinot until it is done or its timeoutMs is over: no broker and no server could be"
+    " made to end it."
 )
 
 
@@ -106,7 +106,7 @@ class Asker(Closing):
 
     def _end(self, query_id: str) -> None:
         ended = self._cli.broker().cancel(query_id)
-        self._cli.out.note("\nThe broker ends the query." if ended else f"\n{_GOES_ON}")
+        self._cli.out.note("\nThe servers are told to end the query." if ended else f"\n{_GOES_ON}")
 
     def _upsert_queries(self) -> UpsertQueries:
         if self._queries is None:

@@ -198,7 +198,7 @@ def _post_unchecked(client: ControllerClient, config: Mapping[str, Any]) -> None
 
 def _drop(client: ControllerClient, name: str) -> None:
     with suppress(PinotPluginError):
-        client._transport.request("DELETE", path_of("tables", name))
+        client._transport.request("DELETE", path_of("tables", name), params={"type": "offline"})
         client.schemas.delete(name)
 
 

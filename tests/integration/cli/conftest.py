@@ -26,6 +26,8 @@ class Numbers:
     schema_file: Path
     table_file: Path
     tars: tuple[Path, ...]
+    many: Path
+    """A further segment, of 60,000 rows: what a query that takes some time reads block by block."""
 
     @property
     def segments(self) -> list[str]:
@@ -56,15 +58,16 @@ def numbers(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Numb
     schema_file, table_file = folder / "schema.json", folder / "table.json"
     schema_file.write_text(json.dumps(schema))
     table_file.write_text(json.dumps(table))
-    yield Numbers(name, schema_file, table_file, _build(folder, name, schema, table))
+    *tars, many = _build(folder, name, schema, table)
+    yield Numbers(name, schema_file, table_file, tuple(tars), many)
     CliRunner().invoke(cli, ["table", "delete", name, "--yes"])
 
 
 def _build(folder: Path, name: str, schema: object, table: object) -> tuple[Path, ...]:
     files = {}
-    for number in range(2):
+    for number, count in enumerate((3, 3, 60_000)):
         file = folder / f"{number}.json"
-        rows = [{"id": 3 * number + i, "amount": i / 2} for i in range(3)]
+        rows = [{"id": 3 * number + i, "amount": i / 2} for i in range(count)]
         file.write_text("\n".join(json.dumps(row) for row in rows))
         files[f"{name}_{number}"] = str(file)
     order = folder / "order.json"

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,7 +17,7 @@ from uuid import uuid4
 import pytest
 from click.testing import Result
 
-from controller_client.errors import NotFoundError, PinotPluginError, QueryError
+from controller_client.errors import NotFoundError
 from controller_client.helix import TaskQueues
 from controller_client.models import Schema, TableConfig
 from controller_client.rest.capabilities import Capability
@@ -240,44 +240,35 @@ def test_running_queries(run: Run, numbers: Numbers, pinot: PinotCluster) -> Non
     assert "no broker runs" in run("queries", "cancel", "123456789", code=1).stderr
     run("schema", "create", numbers.schema_file)
     run("table", "create", numbers.table_file)
-    run("segment", "upload", numbers.name, *numbers.tars)
-    # Each row has Java's regular expressions try 2 to the power of 25 ways: some five seconds.
-    text = f"concat('{'a' * 25}', cast(id as varchar), '')"
-    slow = f"regexp_replace({text}, '(a+)+\\1b', '')"
-    sql = f"select max({slow}) from {numbers.name}"
-    ended: list[BaseException] = []
+    run("segment", "upload", numbers.name, numbers.many)
+    # Of each row Java's regular expressions try a thousand ways: some seconds.
+    text = f"concat('{'a' * 10}', cast(id as varchar), '')"
+    slow = f"select max(length(regexp_replace({text}, '(a+)+\\1b', ''))) from {numbers.name}"
 
     def running() -> list[dict[str, str]]:
         return [each for each in rows(run("queries", "list", *JSON)) if numbers.name in each["sql"]]
 
-    def ask() -> None:
-        try:
-            with pinot.broker() as broker:
-                broker.query(sql, timeout_s=120)
-        except PinotPluginError as error:
-            ended.append(error)
+    @contextmanager
+    def asked() -> Iterator[subprocess.Popen[str]]:
+        wait_for(lambda: not running(), "no query to run")
+        command = pinotctl("--broker", pinot.broker_url, "query", slow)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asking:
+            # It is in the list some moments before its servers have it; until then they do not end it.
+            wait_for(running, "the query to run", 60, times=10)
+            yield asking
 
-    thread = threading.Thread(target=ask)
-    thread.start()
-    try:
-        (query,) = wait_for(running, "the query to run", 60)
+    with asked() as asking:
+        (query,) = running()
         assert query["broker"] == pinot.broker_url
+        assert rows(run("queries", "cancel", query["query"], "--dry-run", *JSON))["sql"] == query["sql"]
         assert rows(run("queries", "cancel", query["query"], *JSON))["sql"] == query["sql"]
-    finally:
-        thread.join(120)
-    (error,) = ended
-    assert isinstance(error, QueryError)
-
-    # The same by Ctrl-C of the one who asks.
-    wait_for(lambda: not running(), "the query to end")
-    command = pinotctl("--broker", pinot.broker_url, "query", sql)
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as asking:
-        wait_for(running, "the query to run", 60)
+        assert running() == []
+        asking.communicate(timeout=120)
+    with asked() as asking:
         asking.send_signal(signal.SIGINT)
         _, told = asking.communicate(timeout=120)
-    assert "The broker ends the query." in told
-    assert asking.returncode == 130
-    wait_for(lambda: not running(), "the query to end")
+        assert "The servers are told to end the query." in told
+        assert asking.returncode == 130
 
 
 def test_users(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinot: PinotCluster) -> None:

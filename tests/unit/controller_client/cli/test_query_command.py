@@ -100,24 +100,26 @@ def test_the_history_is_in_the_folder_of_state() -> None:
 def test_ctrl_c_leaves_a_query_and_the_shell_goes_on(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "PINOTCTL_CONFIG": str(tmp_path / "none")}
     refusal = {"exceptions": [{"errorCode": 150, "message": "SQLParsingError"}]}
+    ended = answer(200, "Cancelled client query: x with responses from servers: {h:1=404, h:2=200}")
+    unknown = answer(200, "Cancelled client query: x with responses from servers: {h:1=404, h:2=404}")
     with (
-        ScriptedServer(silence, answer(200), silence, answer(404), answer(200, refusal)) as server,
+        ScriptedServer(silence, ended, silence, unknown, answer(200, refusal)) as server,
         PseudoTerminal(pinotctl("--broker", server.url, "query", "--shell"), environment) as terminal,
     ):
         terminal.wait_for("pinot>")
         terminal.press("select 1;\r")
         wait_for(lambda: bool(server.requests), "the query to reach the broker")
         terminal.press("\x03")
-        terminal.wait_for("The broker ends the query.")
+        terminal.wait_for("The servers are told to end the query.")
         terminal.wait_for("Canceled")
         terminal.wait_for("pinot>")
-        asked, ended = server.requests
-        assert (ended.method, ended.target) == ("DELETE", f"/query/{_query_id(asked)}?client=true")
+        asked, told = server.requests
+        assert (told.method, told.target) == ("DELETE", f"/query/{_query_id(asked)}?verbose=true&client=true")
         terminal.press("select 1;\r")
         wait_for(lambda: len(server.requests) == 3, "the query to reach the broker")
         assert _query_id(server.requests[2]) != _query_id(asked)
         terminal.press("\x03")
-        terminal.wait_for("The broker goes on with the query")
+        terminal.wait_for("The query goes on in Pinot")
         terminal.wait_for("pinot>")
         terminal.press("select 2;\r")
         terminal.wait_for("Error: 150 SQLParsingError")
