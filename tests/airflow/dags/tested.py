@@ -11,6 +11,7 @@ from unittest import mock
 
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from controller_client.as_code import Step
 from controller_client.consumption import TableState
@@ -60,6 +61,21 @@ class DyingIngestion(PinotFileIngestionOperator):
         return returned
 
 
+class TerminatedIngestion(PinotFileIngestionOperator):
+    """Its process is asked to end before it has begun the run; what comes of that is the task's end."""
+
+    def execute(self, context: Mapping[str, Any]) -> Any:
+        try:
+            return super().execute(context)
+        except AirflowException as error:
+            # Not by its retries: a scheduler that is behind may lose a try before it runs.
+            raise AirflowFailException(str(error)) from error
+
+    def access(self, context: Mapping[str, Any]) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return super().access(context)
+
+
 class DyingPause(PinotPauseOperator):
     """Its process is killed when the table is paused."""
 
@@ -94,6 +110,16 @@ with DAG("ingest", schedule=None, params={"table": "none", "dies": ""}, default_
         dies="{{ params.dies }}",
         poll_interval_s=1,
     )
+
+with DAG(
+    "ingest_stopped",
+    schedule=None,
+    params={"table": "none"},
+    default_args={**AT_ONCE, "stop_on_kill": True, "poll_interval_s": 1},
+):
+    PinotFileIngestionOperator(task_id="waits", table="{{ params.table }}_waits")
+    PinotFileIngestionOperator(task_id="works", table="{{ params.table }}_works", deferrable=False)
+    TerminatedIngestion(task_id="begins", table="{{ params.table }}_begins")
 
 with (
     DAG("paused", schedule=None, params={"table": "none"}, default_args=AT_ONCE),
