@@ -22,6 +22,8 @@ from pinot_airflow import (
     PinotHook,
     PinotOffsetsSensor,
     PinotPauseOperator,
+    PinotUpsertSensor,
+    PinotWriteSensor,
     pinot_paused,
     write_id,
 )
@@ -145,6 +147,14 @@ with DAG(
     PythonOperator(
         task_id="names", python_callable=lambda *names: list(names), op_args=[write_id(), write_id("data")]
     )
+    PinotWriteSensor(
+        task_id="written", table="{{ params.table }}", write_id=write_id("names"), poke_interval=1
+    )
+
+with DAG("upsert", schedule=None, params={"table": "none", "version": "", "at": ""}, default_args=AT_ONCE):
+    upsert: dict[str, Any] = {"table": "{{ params.table }}", "poke_interval": 1}
+    PinotUpsertSensor(task_id="version", version="{{ params.version }}", **upsert)
+    PinotUpsertSensor(task_id="at", at="{{ params.at }}", deferrable=False, mode="reschedule", **upsert)
 
 with DAG("apply", schedule=None, params={"folder": "none"}, default_args=AT_ONCE):
     DyingApply(task_id="apply", folder="{{ params.folder }}")
