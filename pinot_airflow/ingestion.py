@@ -66,6 +66,10 @@ class PinotFileIngestionOperator(PinotOperator):
 
     def on_kill(self) -> None:
         """Take the subtasks back, if that is wanted; the run can be taken up where it is."""
+        super().on_kill()
+        self._take_back()
+
+    def _take_back(self) -> None:
         if self.stop_on_kill and self._began is not None:
             access, session_id = self._began
             with PinotAccess(access.address, access.by) as own:
@@ -75,6 +79,10 @@ class PinotFileIngestionOperator(PinotOperator):
         while report.outcome is RunOutcome.BEGUN and report.session_id is not None:
             self.log.info("session %s of %s: %d files", report.session_id, report.table, report.files)
             self._began = (access, report.session_id)
+            if self._is_ended:
+                # When it was asked to end, there was nothing to take back yet.
+                self._take_back()
+            self.check_not_ended()
             condition = SubtasksAreOver(self.table, report.session_id, self.stop_on_kill)
             if self.deferrable:
                 self.defer_until(condition, "end", session_id=report.session_id)

@@ -17,6 +17,9 @@ from pinot_airflow.trigger import ConditionTrigger, seen_in
 
 __all__ = ["PinotOperator"]
 
+_NAP_S = 1.0
+"""How long a worker sleeps at once: Airflow kills it 5 s after it has asked it to end."""
+
 
 class PinotOperator(BaseOperator):
     """A task that does something to a cluster, and may wait for what comes of it.
@@ -42,6 +45,20 @@ class PinotOperator(BaseOperator):
         self.pinot_conn_id = pinot_conn_id
         self.deferrable = deferrable
         self.poll_interval_s = poll_interval_s
+        self._is_ended = False
+
+    def on_kill(self) -> None:
+        """Note that the task is ended from outside: Airflow asks the process to end, and lets it go on."""
+        self._is_ended = True
+
+    def check_not_ended(self) -> None:
+        """Go on only where nobody has ended the task from outside.
+
+        Raises:
+            AirflowException: Somebody has.
+        """
+        if self._is_ended:
+            raise AirflowException("the task was ended from outside")
 
     def access(self, context: Context) -> PinotAccess:
         """Return clients of the cluster, for a ``with`` block."""
@@ -64,7 +81,11 @@ class PinotOperator(BaseOperator):
     def wait_until(
         self, condition: Condition, access: PinotAccess, *, sleep: Callable[[float], None] = time.sleep
     ) -> Seen:
-        """Wait for a condition in this worker; the task's ``execution_timeout`` bounds it."""
+        """Wait for a condition in this worker; the task's ``execution_timeout`` bounds it.
+
+        Raises:
+            AirflowException: The task was ended from outside.
+        """
         watch, last = condition.watch(access), None
         while True:
             try:
@@ -73,12 +94,18 @@ class PinotOperator(BaseOperator):
                 if not is_passing(error):
                     raise
                 seen = Seen(False, error.message)
+            # What it began may be taken back by now, so what was seen tells nothing.
+            self.check_not_ended()
             if seen.text != last:
                 self.log.info("%s", seen.text)
                 last = seen.text
             if seen.done:
                 return seen
-            sleep(self.poll_interval_s)
+            left_s = self.poll_interval_s
+            while left_s > 0:
+                sleep(min(left_s, _NAP_S))
+                self.check_not_ended()
+                left_s -= _NAP_S
 
     def seen(self, event: Mapping[str, Any]) -> Seen:
         """Return what a trigger's event reports.

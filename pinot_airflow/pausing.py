@@ -91,6 +91,7 @@ class PinotPauseOperator(PinotOperator):
 
     def on_kill(self) -> None:
         """Lift the pause."""
+        super().on_kill()
         if self._pausing is not None:
             access, holder = self._pausing
             with PinotAccess(access.address, access.by) as own:

@@ -16,6 +16,7 @@ from tests.integration.file_ingestion.conftest import (
     shared_folder,
 )
 from tests.integration.file_ingestion.scenes.source import Source
+from tests.integration.upsert.server.conftest import make_upsert_table
 from tests.support.cluster import PinotCluster
 from tests.support.faulty_s3 import FaultyS3, faulty_s3
 from tests.support.missing_tool import without
@@ -26,6 +27,7 @@ __all__ = [
     "finished_jobs_are_forgotten",
     "ingestion_table",
     "make_stream_table",
+    "make_upsert_table",
     "shared_folder",
     "store",
 ]

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from controller_client.client import ControllerClient
+from controller_client.errors import NotFoundError
 from controller_client.zookeeper import PropertyStore
+from minion_tasks.file_ingestion.session.model import Session
 from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.airflow.service import Airflow, DagRun
 from tests.integration.file_ingestion.ingestion import IngestionTable, write_numbers
@@ -24,6 +30,48 @@ def begin(airflow: Airflow, table: IngestionTable, dies: str = "") -> DagRun:
     return airflow.run("ingest", table=table.name, dies=dies)
 
 
+def register(table: IngestionTable, source: Source, **more: str) -> IngestionTable:
+    access = source.proxy.access
+    return table.register(
+        source.uri,
+        "csv",
+        input__fs__prop__region=access.region,
+        input__fs__prop__endpoint=access.endpoint,
+        input__fs__prop__accessKey=access.access_key,
+        input__fs__prop__secretKey=access.secret_key,
+        **more,
+    )
+
+
+def put_numbers(source: Source) -> None:
+    source.put_text("F1", "id,word,amount\n" + "".join(f"{n},w,1\n" for n in range(300)))
+
+
+def submitted(sessions: SessionStore, retry: int = 0) -> Session:
+    """The session of a table, when its subtasks are submitted, for the first time or again."""
+
+    def found() -> Session | None:
+        latest = sessions.latest()
+        there = latest is not None and latest.task_name is not None and latest.retry_count == retry
+        return latest if there else None
+
+    session = wait_for(found, f"subtasks of {sessions.table}")
+    assert session is not None
+    return session
+
+
+def has_looked(run: DagRun, task_id: str) -> bool:
+    return "is IN_PROGRESS" in run.logs(task_id)
+
+
+def is_gone(client: ControllerClient, task_name: str | None) -> bool:
+    try:
+        client.tasks.state(task_name or "")
+    except NotFoundError:
+        return True
+    return False
+
+
 def assert_serves(table: IngestionTable, rows: int) -> None:
     """Ids from 0 on, each once."""
     wanted = (rows, rows * (rows - 1) / 2)
@@ -34,16 +82,8 @@ def assert_serves(table: IngestionTable, rows: int) -> None:
 def test_a_run_that_waits_in_the_triggerer_is_found_again_when_it_is_cleared(
     airflow: Airflow, store: PropertyStore, ingestion_table: IngestionTable, source: Source
 ) -> None:
-    access = source.proxy.access
-    table = ingestion_table.create().register(
-        source.uri,
-        "csv",
-        input__fs__prop__region=access.region,
-        input__fs__prop__endpoint=access.endpoint,
-        input__fs__prop__accessKey=access.access_key,
-        input__fs__prop__secretKey=access.secret_key,
-    )
-    source.put_text("F1", "id,word,amount\n" + "".join(f"{n},w,1\n" for n in range(300)))
+    table = register(ingestion_table.create(), source)
+    put_numbers(source)
     held = source.proxy.hold("GET", source.of("F1"))
     sessions = SessionStore(store, table.with_type)
     run = begin(airflow, table)
@@ -61,7 +101,7 @@ def test_a_run_that_waits_in_the_triggerer_is_found_again_when_it_is_cleared(
     assert (returned["rows"], returned["session"]) == (300, session)
     assert returned["retry_count"] == 0, "with no retries of its own, it was the same run all along"
     assert f"session {session} is IN_PROGRESS" in run.logs("ingest")
-    assert access.secret_key not in airflow.log_text()
+    assert source.proxy.access.secret_key not in airflow.log_text()
     assert_serves(table, 300)
 
     # Cleared after its end, it looks at the source again.
@@ -72,6 +112,54 @@ def test_a_run_that_waits_in_the_triggerer_is_found_again_when_it_is_cleared(
     assert run.returned("ingest") == {**returned, "outcome": "done_before", "replaced": 0}
     assert sessions.ids() == [session]
     assert_serves(table, 300)
+
+
+@pytest.fixture
+def tables_by_task(ingestion_table: IngestionTable) -> Iterator[dict[str, IngestionTable]]:
+    """A table for each task of ``ingest_stopped``."""
+    tables = {
+        task_id: replace(ingestion_table, name=f"{ingestion_table.name}_{task_id}")
+        for task_id in ("waits", "works", "begins")
+    }
+    yield tables
+    for table in tables.values():
+        table.client.tables.delete(table.with_type)
+
+
+def test_what_a_user_ends_is_taken_back_and_can_be_taken_up(
+    airflow: Airflow, store: PropertyStore, tables_by_task: dict[str, IngestionTable], source: Source
+) -> None:
+    sessions = {}
+    for task_id, table in tables_by_task.items():
+        register(table.create(), source, consistentPushMaxRetries="1")
+        sessions[task_id] = SessionStore(store, table.with_type)
+    put_numbers(source)
+    # What is submitted does not end by itself.
+    held = source.proxy.hold("GET", source.of("F1"), times=None)
+    run = airflow.run("ingest_stopped", table=tables_by_task["waits"].name.removesuffix("_waits"))
+    begun = {task_id: submitted(each) for task_id, each in sessions.items()}
+    # Airflow asks nothing of a trigger that the triggerer has not taken yet.
+    for task_id in ("waits", "works"):
+        wait_for(partial(has_looked, run, task_id), f"{task_id} to look")
+    run.fail("waits")
+    run.fail("works")
+    assert run.wait() == "failed"
+    for task_id, table in tables_by_task.items():
+        session = begun[task_id]
+        wait_for(partial(is_gone, table.client, session.task_name), f"the end of {session.task_name}", 60)
+        assert sessions[task_id].load(session.session_id) == session
+        assert table.segments() == []
+        if task_id != "waits":
+            assert "the task was ended from outside" in run.logs(task_id)
+
+    # One of them stands for all: their sessions are in the same state.
+    run.clear("works")
+    submitted(sessions["works"], retry=1)
+    held.lift()
+    run.wait_for_task("works", "success")
+    returned = run.returned("works")
+    assert (returned["session"], returned["retry_count"]) == (begun["works"].session_id, 1)
+    assert_serves(tables_by_task["works"], 300)
 
 
 @pytest.mark.parametrize(("dies", "outcomes"), [("begun", _ENDS), ("ended", {"done_before"})])

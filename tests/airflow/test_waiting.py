@@ -13,6 +13,9 @@ from tests.airflow.service import Airflow
 from tests.docs.blocks import read_blocks
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.file_ingestion.ingestion import IngestionTable
+from tests.integration.upsert.server.conftest import MakeUpsertTable
+from tests.support.full import FULL
+from tests.support.program import result_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
@@ -51,7 +54,18 @@ def test_sensors_wait_until_what_they_wait_for_is_there(
     run.wait_for_task("data", "deferred")
     run.wait_for_task("data_in_worker", "up_for_reschedule")
     assert ingestion_table.run().report["rows"] == 2
+    # What else comes to the table is not the write.
+    run.wait_for_task("data", "success")
+    run.wait_for_task("names", "success")
+    assert run.task("written")["state"] == "deferred"
+    write = {
+        "writeId": run.returned("names")[0],
+        "table": table,
+        "controller": ingestion_table.controller_url,
+    }
+    result_of("tests.airflow.write_program", write)
     assert run.wait() == "success"
+    assert run.returned("written") == {"table": f"{table}_OFFLINE", "write_id": write["writeId"]}
     for task_id in ("data", "data_in_worker"):
         assert run.returned(task_id) == {"table": table, "at_ms": _NOON * 1000}
     assert run.returned("day") == {"table": table, "at_ms": (_NOON - 12 * 3600) * 1000}
@@ -59,6 +73,25 @@ def test_sensors_wait_until_what_they_wait_for_is_there(
     begin = f"airflow/sensors/{run.run_id}"
     assert run.returned("names") == [f"{begin}/names", f"{begin}/data"]
     assert f"{table} has no row" in run.logs("data")
+
+
+@FULL  # The servers that keep versions start for it alone.
+def test_upsert_sensors_wait_until_the_mark_is_there(
+    airflow: Airflow, make_upsert_table: MakeUpsertTable
+) -> None:
+    table = make_upsert_table()
+    table.produce(0, ["a", "b"])
+    table.wait_mark(table.model.coordinate())
+    # The model says that its versions are a second apart.
+    run = airflow.run("upsert", table=table.name, version="1", at="1970-01-01T00:00:01+00:00")
+    run.wait_for_task("version", "deferred")
+    run.wait_for_task("at", "up_for_reschedule")
+    table.produce(1, ["a"])
+    assert table.model.coordinate() == 1
+    assert run.wait() == "success"
+    for task_id in ("version", "at"):
+        assert run.returned(task_id) == {"table": table.full_name, "version": 1, "at_ms": 1000}
+        assert f"{table.full_name} is at version 0" in run.logs(task_id)
 
 
 def test_the_dag_of_the_page_runs(

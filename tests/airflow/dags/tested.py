@@ -11,6 +11,7 @@ from unittest import mock
 
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from controller_client.as_code import Step
 from controller_client.consumption import TableState
@@ -21,6 +22,8 @@ from pinot_airflow import (
     PinotHook,
     PinotOffsetsSensor,
     PinotPauseOperator,
+    PinotUpsertSensor,
+    PinotWriteSensor,
     pinot_paused,
     write_id,
 )
@@ -60,6 +63,21 @@ class DyingIngestion(PinotFileIngestionOperator):
         return returned
 
 
+class TerminatedIngestion(PinotFileIngestionOperator):
+    """Its process is asked to end before it has begun the run; what comes of that is the task's end."""
+
+    def execute(self, context: Mapping[str, Any]) -> Any:
+        try:
+            return super().execute(context)
+        except AirflowException as error:
+            # Not by its retries: a scheduler that is behind may lose a try before it runs.
+            raise AirflowFailException(str(error)) from error
+
+    def access(self, context: Mapping[str, Any]) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return super().access(context)
+
+
 class DyingPause(PinotPauseOperator):
     """Its process is killed when the table is paused."""
 
@@ -95,6 +113,16 @@ with DAG("ingest", schedule=None, params={"table": "none", "dies": ""}, default_
         poll_interval_s=1,
     )
 
+with DAG(
+    "ingest_stopped",
+    schedule=None,
+    params={"table": "none"},
+    default_args={**AT_ONCE, "stop_on_kill": True, "poll_interval_s": 1},
+):
+    PinotFileIngestionOperator(task_id="waits", table="{{ params.table }}_waits")
+    PinotFileIngestionOperator(task_id="works", table="{{ params.table }}_works", deferrable=False)
+    TerminatedIngestion(task_id="begins", table="{{ params.table }}_begins")
+
 with (
     DAG("paused", schedule=None, params={"table": "none"}, default_args=AT_ONCE),
     pinot_paused("{{ params.table }}", group_id="quiet", reason="test", retries=5),
@@ -119,6 +147,14 @@ with DAG(
     PythonOperator(
         task_id="names", python_callable=lambda *names: list(names), op_args=[write_id(), write_id("data")]
     )
+    PinotWriteSensor(
+        task_id="written", table="{{ params.table }}", write_id=write_id("names"), poke_interval=1
+    )
+
+with DAG("upsert", schedule=None, params={"table": "none", "version": "", "at": ""}, default_args=AT_ONCE):
+    upsert: dict[str, Any] = {"table": "{{ params.table }}", "poke_interval": 1}
+    PinotUpsertSensor(task_id="version", version="{{ params.version }}", **upsert)
+    PinotUpsertSensor(task_id="at", at="{{ params.at }}", deferrable=False, mode="reschedule", **upsert)
 
 with DAG("apply", schedule=None, params={"folder": "none"}, default_args=AT_ONCE):
     DyingApply(task_id="apply", folder="{{ params.folder }}")
