@@ -217,6 +217,7 @@ class PinotLayout:
             "--host": MINION_ADDRESS,
             "--port": str(port),
             "--max-heap-mb": "384",
+            "--wait": "600",  # a busy machine starts several clusters at a time
             "--zookeeper-session-timeout-ms": str(_SESSION_TIMEOUT_MS),
         }
         return Service(

@@ -138,4 +138,5 @@ def test_the_operations_on_a_table_that_consumes(make_stream_table: MakeTable, p
     assert (reloaded["replicas"], reloaded["consuming_replicas"]) == (0, 2)
     assert run("table", "size", table.name)["missing_segments"] == sorted(each["segment"] for each in found)
     plan = run("table", "rebalance", table.name, "--include-consuming", "--dry-run")
-    assert (plan["segments"], plan["moves"]) == (2, [])
+    assert plan["moves"] == []
+    assert plan["segments"] >= 2  # since Pinot 1.0 the reload has them committed, and others consume

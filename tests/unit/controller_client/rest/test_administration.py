@@ -176,7 +176,7 @@ def test_queries_are_those_of_the_brokers_that_are_named(make: Make) -> None:
         found = client.brokers.running_queries([broker.url])
         assert [(each.query_id, each.sql) for each in found] == [("3", "select 2"), ("12", "select 1")]
         client.brokers.cancel_query(broker.url, "12")
-        assert (broker.requests[1].method, broker.requests[1].target) == ("DELETE", "/query/12")
+        assert (broker.requests[1].method, broker.requests[1].target) == ("DELETE", "/query/12?verbose=true")
 
 
 def test_tasks_that_were_made_and_errors_beside_them(make: Make) -> None:
