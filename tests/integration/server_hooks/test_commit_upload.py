@@ -49,6 +49,11 @@ def _record(table: TopicTable, segment: str) -> SegmentRecord:
     return record
 
 
+def _registered(table: TopicTable, record: SegmentRecord) -> str:
+    """Where a segment lies; on a busy machine its upload may take longer than a commit waits for it."""
+    return wait_for(lambda: _record(table, record.segment).url, "the upload to be registered", _TIMEOUT_S)
+
+
 def _size(store: FaultyS3, url: str) -> int:
     bucket, _, key = url.removeprefix("s3://").partition("/")
     client = store.access.client()
@@ -71,8 +76,7 @@ def test_the_store_takes_it_hangs_refuses_and_takes_it_late(table: TopicTable) -
     store = _store(table)
     objects = f"{DEEP_STORE_BUCKET}/{COMMITS_FOLDER}/{table.name}/*"
 
-    taken = _commit(table)
-    assert _size(store, taken.url) > 0
+    assert _size(store, _registered(table, _commit(table))) > 0
 
     hang = store.hold("PUT", objects, times=None)
     hanging = _commit(table)
@@ -80,7 +84,7 @@ def test_the_store_takes_it_hangs_refuses_and_takes_it_late(table: TopicTable) -
     assert hang.was_hit
 
     hang.lift()
-    wait_for(lambda: _record(table, hanging.segment).url, "the late upload to be registered", _TIMEOUT_S)
+    _registered(table, hanging)
     late = _record(table, hanging.segment)
     assert late.crc == hanging.crc
     # Where Pinot deletes it with the segment, and under no other name.
@@ -95,6 +99,6 @@ def test_the_store_takes_it_hangs_refuses_and_takes_it_late(table: TopicTable) -
     assert refused.url == ""
     assert refuse.was_hit
     refuse.lift()
-    assert _commit(table).url
+    assert _registered(table, _commit(table))
     # Nobody has changed the one that the store refused: that is the repair's.
     assert _record(table, refused.segment).url == ""
