@@ -164,6 +164,8 @@ class RebalanceApi:
             )
         _refuse_failed(table, answer)
         capable = self._capabilities().has(Capability.REBALANCE_STATUS)
+        if not capable:
+            _refuse_given_up(table, options, answer)
         return StartedRebalance(
             table=table,
             job_id=str(answer["jobId"]) if capable and answer.get("jobId") else None,
@@ -302,6 +304,20 @@ def _params(options: RebalanceOptions | None) -> dict[str, str | None]:
 
 def _flag(value: bool | None) -> str | None:
     return None if value is None else str(value).lower()
+
+
+def _refuse_given_up(table: str, options: RebalanceOptions, answer: Mapping[str, Any]) -> None:
+    """Refuse what Pinot before 1.0 takes and then gives up at once, with a line in the controller's log."""
+    target: SegmentStates = answer.get("segmentAssignment") or {}
+    replicas = min((len(servers) for servers in target.values()), default=0)
+    staying = 1 if options.min_available_replicas is None else options.min_available_replicas
+    if answer.get("status") == "IN_PROGRESS" and not options.downtime and replicas and staying >= replicas:
+        raise RejectedError(
+            f"Pinot has given up the rebalance of {table}: {staying} replicas of each segment are to stay "
+            f"available, and it has {replicas}",
+            where=table,
+            remedy="ask for fewer by min_available_replicas (--min-available-replicas 0), or allow downtime",
+        )
 
 
 def _refuse_failed(table: str, answer: Mapping[str, Any]) -> None:

@@ -112,6 +112,15 @@ def test_a_start_that_failed_with_downtime_is_unknown_and_without_it_refused(mak
         client.rebalance.start("t_OFFLINE")
 
 
+def test_what_old_versions_give_up_without_a_word_is_refused(make: Make) -> None:
+    begun = answer(200, {**DONE, "status": "IN_PROGRESS"})
+    client, _ = make(begun, V11, begun, begun)
+    with pytest.raises(RejectedError, match="1 replicas of each segment are to stay available, and it has 1"):
+        client.rebalance.start("t_OFFLINE")
+    for options in (RebalanceOptions(min_available_replicas=0), RebalanceOptions(downtime=True)):
+        assert client.rebalance.start("t_OFFLINE", options).status == "IN_PROGRESS"
+
+
 def test_a_lost_reply_is_not_sent_again(make: Make) -> None:
     client, server = make(answer(503, "gone"))
     with pytest.raises(OutcomeUnknownError):
