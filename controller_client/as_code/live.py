@@ -13,7 +13,7 @@ from controller_client.common.names import TableName, TableType
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.rest.client import RestClient
 
-__all__ = ["all_of", "read_cluster", "read_object", "read_tables", "schema_name"]
+__all__ = ["all_of", "read_cluster", "read_object", "read_tables", "schema_name", "schema_names"]
 
 _THREADS = 8
 
@@ -55,9 +55,13 @@ def read_tables(client: RestClient, raw_names: Collection[str]) -> dict[ObjectRe
         raise ConfigError(
             f"there is no table {', '.join(sorted(missing))}", remedy="see 'pinotctl table list'"
         )
-    configs = [each for ref, each in tables.items() if ref.kind is Kind.TABLE]
-    named = {(each.get("segmentsConfig") or {}).get("schemaName") for each in configs}
-    return tables | _schemas(client, sorted({*raw_names, *filter(None, named)}))
+    schemas = {
+        name
+        for ref, config in tables.items()
+        if ref.kind is Kind.TABLE
+        for name in schema_names(ref.table, config)
+    }
+    return tables | _schemas(client, sorted(schemas))
 
 
 def _schemas(client: RestClient, names: Sequence[str]) -> dict[ObjectRef, Document]:
@@ -98,9 +102,14 @@ def read_object(client: RestClient, ref: ObjectRef) -> Document | None:
 
 def schema_name(table: TableName, config: Mapping[str, Any], schemas: Iterable[str]) -> str | None:
     """Return the name of a table's schema among those that there are, as Pinot finds it."""
-    named = (config.get("segmentsConfig") or {}).get("schemaName")
     known = set(schemas)
-    return next((name for name in (table.raw, named) if name in known), None)
+    return next((name for name in schema_names(table, config) if name in known), None)
+
+
+def schema_names(table: TableName, config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names under which Pinot looks for a table's schema, in this order."""
+    named = (config.get("segmentsConfig") or {}).get("schemaName")
+    return (table.raw, named) if named and isinstance(named, str) else (table.raw,)
 
 
 def all_of(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:

@@ -10,7 +10,7 @@ from typing import Any
 from controller_client.as_code.effects import KNOWN_FIELDS
 from controller_client.as_code.fields import copy_fields, same, without_nulls
 from controller_client.as_code.files import Folder
-from controller_client.as_code.live import all_of
+from controller_client.as_code.live import all_of, schema_names
 from controller_client.as_code.membership import TENANT_PARTS, without_members
 from controller_client.as_code.normal import normal_form
 from controller_client.as_code.objects import Document, Kind, ObjectRef, sort_order
@@ -99,7 +99,7 @@ def _reader(client: RestClient, schemas: set[str]) -> Callable[[Target], tuple[T
     """Return what has the cluster read a target; gives the target in its form, and what it ignores."""
 
     def read(target: Target) -> tuple[Target, tuple[str, ...]]:
-        if target.ref.kind is Kind.TABLE and not _schema_there(target, schemas):
+        if target.ref.kind is Kind.TABLE and not schemas & {*schema_names(target.ref.table, target.document)}:
             return target, ()  # a new table: the check of it together with its schema reads it
         try:
             found = normal_form(client, target.ref, target.document)
@@ -108,15 +108,6 @@ def _reader(client: RestClient, schemas: set[str]) -> Callable[[Target], tuple[T
         return replace(target, document=found.document), found.unrecognized
 
     return read
-
-
-def _schema_there(target: Target, schemas: set[str]) -> bool:
-    return bool(schemas & {target.ref.table.raw, *_named_schema(target.document)})
-
-
-def _named_schema(document: Document) -> set[str]:
-    name = (document.get("segmentsConfig") or {}).get("schemaName")
-    return {name} if isinstance(name, str) else set()
 
 
 def _empty(ref: ObjectRef, live: Mapping[ObjectRef, Document]) -> Document | None:

@@ -146,7 +146,7 @@ class BrokerClient(Closing):
         return Cursor(document, first, transport, rows_per_page)
 
     def cancel(self, client_query_id: str) -> bool:
-        """Have the broker end the query that was sent with this option ``clientQueryId``; Pinot 1.4 or newer.
+        """Have servers end the query that was sent with this option ``clientQueryId`` (Pinot 1.4 or newer).
 
         Where they do, some moments later, its sender gets a QueryError.
 
@@ -154,8 +154,8 @@ class BrokerClient(Closing):
             client_query_id: What the option says; letters and digits.
 
         Returns:
-            Whether servers were told to. False: no broker runs it, can end queries, or answers; or no server
-            has it, see :func:`~controller_client.rest.query_cancel.cancel_query`.
+            Whether a server that has it was told to. False: no broker runs it, can end queries, or answers;
+            or no server has it, see :func:`~controller_client.rest.query_cancel.cancel_query`.
         """
         for transport in list(self._transports):
             with suppress(NotAppliedError, OutcomeUnknownError):

@@ -60,14 +60,15 @@ class BrokersApi:
         return [query for url in self._urls(urls) for query in self._running(url)]
 
     def cancel_query(self, broker_url: str, query_id: str) -> bool:
-        """Have a broker end a query; its servers end it some moments later.
+        """Have a broker tell its servers to end a query.
 
         Args:
             broker_url: Base address of the broker that runs it.
             query_id: The broker's number of it.
 
         Returns:
-            Whether servers were told to; see :func:`~controller_client.rest.query_cancel.cancel_query`.
+            Whether one of them has it; for that and the errors see
+            :func:`~controller_client.rest.query_cancel.cancel_query`.
         """
         with closing(self._transport(broker_url)) as transport:
             return cancel_query(transport, query_id)

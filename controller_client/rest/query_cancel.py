@@ -1,4 +1,4 @@
-"""Asking a broker to end a query, and reading from its answer whether a server does."""
+"""Asking a broker to end a query, and reading from its answer whether a server has it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STATUS = re.compile(r"=\s*(\d{3})\b")
 def cancel_query(
     transport: Transport, query_id: str, *, by_sender: bool = False, retry: RetryPolicy | None = None
 ) -> bool:
-    """Have a broker end a query.
+    """Have a broker tell its servers to end a query.
 
     Args:
         transport: To the broker.
@@ -25,8 +25,8 @@ def cancel_query(
         retry: Instead of the configuration's.
 
     Returns:
-        Whether a server was told to end it, and has it. False: the broker told its servers, and none had the
-        query yet: it goes on. In both cases the broker has forgotten it.
+        Whether one of them has it. False: none has it yet, so it goes on. In both cases the broker no longer
+        lists it.
 
     Raises:
         NotFoundError: The broker runs no such query, or no longer.

@@ -114,7 +114,7 @@ def _schema_of(client: RestClient, config: TableConfig) -> str | None:
     """The table's schema, where no other table has it."""
     there = set(client.schemas.list())
     name = next((each for each in config.schema_names if each in there), None)
-    others = {*client.tables.list(TableType.REALTIME), *client.tables.list(TableType.OFFLINE)}
+    others = set(client.tables.list_typed())
     others.discard(config.name_with_type)
     if name and any(each.raw == name or name in client.tables.get(each).schema_names for each in others):
         return None
