@@ -13,6 +13,9 @@ from controller_client.rest.transport import Transport, path_of
 __all__ = ["ScheduledTasks", "TasksApi"]
 
 
+_NOT_STARTED = "NOT_STARTED"
+
+
 @dataclass(frozen=True)
 class ScheduledTasks:
     """What the controller made when it was asked for tasks.
@@ -49,12 +52,18 @@ class TasksApi:
         return [f"TaskQueue_{task_type}" for task_type in self.types()]
 
     def queue_state(self, task_type: str) -> str:
-        """Return the state of a type's queue.
+        """Return the state of a type's queue; NOT_STARTED while Helix has not looked at it yet.
 
         Raises:
             NotFoundError: The type has no queue.
         """
-        return self._state(f"queue for the task type {task_type}", "tasks", task_type, "state")
+        try:
+            return self._state(f"queue for the task type {task_type}", "tasks", task_type, "state")
+        except NotFoundError:
+            # Pinot answers alike for a queue that is not there and for one that was made this moment.
+            if task_type in self.types():
+                return _NOT_STARTED
+            raise
 
     def names(self, task_type: str) -> list[str]:
         """Return the names of a type's tasks; none for an unknown type."""

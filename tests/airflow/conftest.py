@@ -42,7 +42,8 @@ def airflow_environment(tmp_path_factory: pytest.TempPathFactory) -> AirflowEnvi
         without(str(error))
 
 
-@pytest.fixture(scope="session")
+# Not to the end of the session: it is busy while it waits, too.
+@pytest.fixture(scope="package")
 def airflow(
     airflow_environment: AirflowEnvironment, pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Airflow]:
@@ -62,4 +63,5 @@ def source(s3: S3Access, s3_bucket: str, faulty_s3: FaultyS3) -> Iterator[Source
     """Files on S3, whose reading can be held up."""
     client = s3.client()
     yield Source(client, s3_bucket, faulty_s3)
+    faulty_s3.lift_all()  # a minion that is held after a test that failed would hold up the next one
     client.close()

@@ -17,6 +17,7 @@ from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.airflow.service import Airflow, DagRun
 from tests.integration.file_ingestion.ingestion import IngestionTable, write_numbers
 from tests.integration.file_ingestion.scenes.source import Source
+from tests.support.full import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster]
@@ -62,6 +63,10 @@ def submitted(sessions: SessionStore, retry: int = 0) -> Session:
 
 def has_looked(run: DagRun, task_id: str) -> bool:
     return "is IN_PROGRESS" in run.logs(task_id)
+
+
+def was_ended(run: DagRun, task_id: str) -> bool:
+    return "the task was ended from outside" in run.logs(task_id)
 
 
 def is_gone(client: ControllerClient, task_name: str | None) -> bool:
@@ -150,7 +155,7 @@ def test_what_a_user_ends_is_taken_back_and_can_be_taken_up(
         assert sessions[task_id].load(session.session_id) == session
         assert table.segments() == []
         if task_id != "waits":
-            assert "the task was ended from outside" in run.logs(task_id)
+            wait_for(partial(was_ended, run, task_id), f"the log of {task_id}")
 
     # One of them stands for all: their sessions are in the same state.
     run.clear("works")
@@ -162,7 +167,9 @@ def test_what_a_user_ends_is_taken_back_and_can_be_taken_up(
     assert_serves(tables_by_task["works"], 300)
 
 
-@pytest.mark.parametrize(("dies", "outcomes"), [("begun", _ENDS), ("ended", {"done_before"})])
+@pytest.mark.parametrize(
+    ("dies", "outcomes"), [("begun", _ENDS), pytest.param("ended", {"done_before"}, marks=FULL)]
+)
 def test_a_killed_worker_costs_a_try_and_no_row(
     airflow: Airflow,
     store: PropertyStore,

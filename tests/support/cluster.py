@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 from kazoo.client import KazooClient
@@ -163,6 +164,12 @@ class PinotCluster:
     def client(self, clock: Clock | None = None) -> ControllerClient:
         """Return a new client of the controller; the caller closes it."""
         return ControllerClient(ControllerConfig(self.controller_url), clock=clock)
+
+    @property
+    def broker_instance(self) -> str:
+        """The name of the stock broker; a test may have started others."""
+        parts = urlsplit(self.broker_url)
+        return f"Broker_{parts.hostname}_{parts.port}"
 
     def broker(self) -> BrokerClient:
         """Return a new client of the broker; the caller closes it."""

@@ -100,8 +100,7 @@ def test_an_instance_is_dropped_when_nothing_is_on_it(
         schema = {"schemaName": unique_table, "dimensionFieldSpecs": [{"name": "a", "dataType": "INT"}]}
         client.schemas.create(Schema.from_json(schema))
         client.tables.create(TableConfig.from_json(offline_table(unique_table)))
-        brokers = [name for name in client.instances.list() if name.startswith("Broker_127")]
-    (live,) = brokers
+    live = pinot.broker_instance
     wait_for(
         lambda: (
             f"{unique_table}_OFFLINE" in rows(run("instance", "drop", live, "--dry-run", *JSON))["broker_of"]

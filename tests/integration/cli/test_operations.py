@@ -199,9 +199,9 @@ def _states(run: Run, table: str) -> set[str]:
 
 def test_brokers_are_rebuilt(run: Run, filled: Numbers, pinot: PinotCluster) -> None:
     command = ("table", "rebuild-brokers", filled.name, "--routing", *JSON)
-    (broker,) = rows(run(*command, "--dry-run"))["brokers"]
-    assert broker.startswith("Broker_")
-    assert rows(run(*command))["routing"] == [pinot.broker_url]
+    # Other tests may have started further ones.
+    assert pinot.broker_instance in rows(run(*command, "--dry-run"))["brokers"]
+    assert pinot.broker_url in rows(run(*command))["routing"]
     _wait_six_rows(pinot, filled)
 
 

@@ -240,12 +240,18 @@ def test_segments_are_gone_when_the_property_store_has_forgotten_them(
 
 
 def test_an_empty_answer_is_no_task(make: Make) -> None:
-    client, _ = make(answer(204), answer(204), answer(200, '"COMPLETED"'))
+    client, _ = make(answer(204), answer(204), answer(200, "[]"), answer(200, '"COMPLETED"'))
     with pytest.raises(NotFoundError, match="there is no task Task_x_1"):
         client.tasks.state("Task_x_1")
     with pytest.raises(NotFoundError, match="there is no queue for the task type x"):
         client.tasks.queue_state("x")
     assert client.tasks.state("Task_x_1") == "COMPLETED"
+
+
+def test_a_queue_of_which_there_is_no_word_yet_has_not_started(make: Make) -> None:
+    silence = answer(500, 'Cannot invoke "x": the return value of "y.getWorkflowContext(String)" is null')
+    client, _ = make(silence, answer(200, '["x"]'))
+    assert client.tasks.queue_state("x") == "NOT_STARTED"
 
 
 def test_an_empty_answer_is_no_lineage(make: Make) -> None:
