@@ -18,18 +18,18 @@ _LONGEST = (
     "tests/faults/random_kills",  # none without --full
     "tests/integration/upsert",
     "tests/integration/file_ingestion",
-    "tests/integration/spark_connectors",
-    "tests/faults/file_ingestion",
-    "tests/docs",
-    "tests/airflow",
-    "tests/integration/server_hooks",
     "tests/contract",
+    "tests/integration/spark_connectors",
+    "tests/docs",
     "tests/integration/jvm_bridge",
+    "tests/airflow",
     "tests/integration/consumption",
+    "tests/faults/file_ingestion",
+    "tests/integration/server_hooks",
     "tests/integration/controller_client",
-    "tests/faults",
-    "tests/integration/deepstore",
     "tests/faults/spark_connectors",
+    "tests/integration/deepstore",
+    "tests/faults",
 )
 # Fewer folders than that do not keep the processes busy.
 _ENOUGH_FOLDERS = 8

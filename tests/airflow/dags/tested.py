@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, ClassVar
 from unittest import mock
+from urllib.parse import quote
 
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG
@@ -37,29 +40,37 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def die_once(run_id: str) -> None:
+    """As :func:`die`, once in a run; not by a try's number, since one may be lost before it runs."""
+    marker = Path(os.environ["AIRFLOW_HOME"]) / f"died-{quote(run_id, safe='')}"
+    with suppress(FileExistsError):
+        marker.touch(exist_ok=False)
+        die()
+
+
 class DyingIngestion(PinotFileIngestionOperator):
-    """Its process is killed in its first try: when it has ``begun`` the run, or when it has ``ended`` it."""
+    """Its process is killed once: when it has ``begun`` the run, or when it has ``ended`` it."""
 
     template_fields: ClassVar[Any] = (*PinotFileIngestionOperator.template_fields, "dies")
 
     def __init__(self, *, dies: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.dies = dies
-        self.is_first_try = False
+        self.run_id = ""
 
     def execute(self, context: Mapping[str, Any]) -> Any:
-        self.is_first_try = context["ti"].try_number == 1
+        self.run_id = context["run_id"]
         return super().execute(context)
 
     def defer_until(self, *args: Any, **kwargs: Any) -> None:
-        if self.dies == "begun" and self.is_first_try:
-            die()
+        if self.dies == "begun":
+            die_once(self.run_id)
         super().defer_until(*args, **kwargs)
 
     def end(self, context: Mapping[str, Any], event: Mapping[str, Any], session_id: str) -> Any:
         returned = super().end(context, event, session_id)
-        if self.dies == "ended" and context["ti"].try_number == 1:
-            die()
+        if self.dies == "ended":
+            die_once(context["run_id"])
         return returned
 
 
@@ -86,16 +97,16 @@ class DyingPause(PinotPauseOperator):
 
 
 class DyingApply(PinotApplyOperator):
-    """Its process is killed in its first try, when its second step begins."""
+    """Its process is killed once, when its second step begins."""
 
     def execute(self, context: Mapping[str, Any]) -> Any:
-        self.is_first_try = context["ti"].try_number == 1
+        self.run_id = context["run_id"]
         return super().execute(context)
 
     def began(self, step: Step, number: int, total: int) -> None:
         super().began(step, number, total)
-        if number == 2 and self.is_first_try:
-            die()
+        if number == 2:
+            die_once(self.run_id)
 
 
 def fail_if_paused(table: str) -> None:

@@ -51,8 +51,9 @@ def test_a_run_that_was_stopped_is_taken_up_by_the_next_try(
         with pytest.raises(FilesFailedError, match="retries left: 1"):
             end_run(tools, table.name, "me", session_id)
         assert table.segments() == []
-        held.lift()
+        # A subtask that was stopped in a file ends that file: not before it is no longer wanted.
         again = begin_run(tools, table.name, "me")
+        held.lift()
         assert (again.outcome, again.session_id, again.retry_count) == (RunOutcome.BEGUN, session_id, 1)
         wait_for(lambda: watch.look()[0], "the subtasks to be over")
         ended = end_run(tools, table.name, "me", session_id)
