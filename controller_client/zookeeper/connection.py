@@ -46,6 +46,7 @@ from controller_client.errors import (
     RejectedError,
     UnreachableError,
 )
+from controller_client.zookeeper.access import ZooKeeperAccess
 from controller_client.zookeeper.address import check_path, parse_hosts
 from controller_client.zookeeper.faults import changed_meanwhile, missing
 from controller_client.zookeeper.kazoo_log import hide_contents
@@ -68,9 +69,10 @@ class ZooKeeperConnection(Closing):
             :meth:`close`.
         timeout_s: How long one call may take, connecting included.
         clock: Time and sleep.
+        access: How to come in; default: as the environment says.
 
     Raises:
-        ConfigError: The address is none.
+        ConfigError: The address is none, or the access cannot be had.
     """
 
     def __init__(
@@ -80,12 +82,13 @@ class ZooKeeperConnection(Closing):
         client: KazooClient | None = None,
         timeout_s: float = 10.0,
         clock: Clock | None = None,
+        access: ZooKeeperAccess | None = None,
     ) -> None:
         parse_hosts(address)
         hide_contents()
         self.address = address
         self.timeout_s = timeout_s
-        self._session = KazooSession(address, client, timeout_s, clock or SystemClock())
+        self._session = KazooSession(address, client, timeout_s, clock or SystemClock(), access)
 
     def __enter__(self) -> Self:
         self.kazoo()

@@ -12,6 +12,7 @@ from controller_client.clock import Clock, SystemClock
 from controller_client.common.closing import Closing
 from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, NotFoundError
+from controller_client.zookeeper.access import ZooKeeperAccess
 from controller_client.zookeeper.compare_and_set import Change, Changed, change_record
 from controller_client.zookeeper.connection import ZooKeeperConnection
 from controller_client.zookeeper.record import Versioned, ZNRecord
@@ -33,6 +34,7 @@ class PropertyStore(Closing):
         timeout_s: How long one call may take, connecting included.
         clock: Time and sleep between attempts of a compare-and-set.
         rng: Source of these pauses' jitter.
+        access: How to come into ZooKeeper; default: as the environment says.
     """
 
     def __init__(
@@ -44,12 +46,13 @@ class PropertyStore(Closing):
         timeout_s: float = 10.0,
         clock: Clock | None = None,
         rng: random.Random | None = None,
+        access: ZooKeeperAccess | None = None,
     ) -> None:
         self.zookeeper_address = zookeeper_address
         self.cluster_name = cluster_name
         self._clock = clock or SystemClock()
         self.connection = ZooKeeperConnection(
-            zookeeper_address, client=client, timeout_s=timeout_s, clock=self._clock
+            zookeeper_address, client=client, timeout_s=timeout_s, clock=self._clock, access=access
         )
         self._rng = rng or random.Random()  # noqa: S311  # jitter
         self._cluster = f"/{cluster_name}"

@@ -11,6 +11,7 @@ from kazoo.protocol.states import KazooState
 
 from controller_client.clock import Clock
 from controller_client.errors import UnreachableError
+from controller_client.zookeeper.access import ZooKeeperAccess
 from controller_client.zookeeper.faults import unreachable
 
 __all__ = ["SESSION_TIMEOUT_S", "KazooSession"]
@@ -36,10 +37,19 @@ class KazooSession:
         client: An unstarted or started KazooClient to use instead of an own one.
         timeout_s: How long one call may take, connecting included.
         clock: Time and sleep.
+        access: How to come in; default: as the environment says.
     """
 
-    def __init__(self, address: str, client: KazooClient | None, timeout_s: float, clock: Clock) -> None:
+    def __init__(
+        self,
+        address: str,
+        client: KazooClient | None,
+        timeout_s: float,
+        clock: Clock,
+        access: ZooKeeperAccess | None = None,
+    ) -> None:
         self._address = address
+        self._access = access
         self._timeout_s = timeout_s
         self._clock = clock
         self._given = client is not None
@@ -109,7 +119,13 @@ class KazooSession:
     def _make_client(self) -> KazooClient:
         # By itself kazoo tries again after a minute when ZooKeeper was away for one.
         retry = {"max_tries": -1, "max_delay": _LONGEST_PAUSE_S}
-        return KazooClient(hosts=self._address, timeout=SESSION_TIMEOUT_S, connection_retry=retry)
+        access = self._access or ZooKeeperAccess.from_env()
+        return KazooClient(
+            hosts=self._address,
+            timeout=SESSION_TIMEOUT_S,
+            connection_retry=retry,
+            **access.client_options(),
+        )
 
     def _end(self) -> threading.Thread:
         """Give the present client up and let a new one begin at the next call; the caller has the mutex."""
