@@ -64,12 +64,14 @@ SETTINGS = (
     ),
     Setting("zookeeper_auth", "PINOT_ZOOKEEPER_AUTH", "digest, sasl-digest or sasl-kerberos."),
     Setting("zookeeper_username", "PINOT_ZOOKEEPER_USERNAME", "User of ZooKeeper's digest."),
+    Setting("zookeeper_password", "PINOT_ZOOKEEPER_PASSWORD", "File that holds its password.", secret=True),
     Setting(
-        "zookeeper_password", "PINOT_ZOOKEEPER_PASSWORD", "File that holds its password.", secret=True
+        "zookeeper_tls", "PINOT_ZOOKEEPER_TLS", "true: TLS to ZooKeeper; also where a file of it is given."
     ),
-    Setting("zookeeper_tls", "PINOT_ZOOKEEPER_TLS", "true: TLS to ZooKeeper; also where a file of it is given."),
     Setting(
-        "zookeeper_ca_file", "PINOT_ZOOKEEPER_CA_FILE", "Certificates (PEM) of the authorities of ZooKeeper's."
+        "zookeeper_ca_file",
+        "PINOT_ZOOKEEPER_CA_FILE",
+        "Certificates (PEM) of the authorities of ZooKeeper's.",
     ),
     Setting("zookeeper_client_cert_file", "PINOT_ZOOKEEPER_CLIENT_CERT_FILE", "Client certificate (PEM)."),
     Setting("zookeeper_client_key_file", "PINOT_ZOOKEEPER_CLIENT_KEY_FILE", "Its key (PEM)."),
