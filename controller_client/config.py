@@ -3,7 +3,7 @@
 Values come from arguments or, by ``from_env``, from the environment:
 
 ==============================  ======================================================
-``PINOT_CONTROLLER_URL``        controller, e.g. ``http://localhost:9000``
+``PINOT_CONTROLLER_URL``        controllers, comma-separated, e.g. ``http://localhost:9000``
 ``PINOT_BROKER_URL``            brokers, comma-separated; default: asked from the controller
 ``PINOT_USERNAME/_PASSWORD``    basic authentication
 ``PINOT_TOKEN``                 bearer token
@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,8 @@ from controller_client.errors import ConfigError
 __all__ = ["Auth", "BasicAuth", "BearerToken", "BrokerConfig", "ControllerConfig", "Secret", "Tls"]
 
 _ADDRESS = "an address like http://localhost:9000"
+# A password in an address may have a comma, too.
+_BETWEEN_URLS = re.compile(r",(?=\s*https?://)")
 
 
 class Secret:
@@ -147,11 +150,11 @@ class Tls:
 
 @dataclass(frozen=True)
 class ControllerConfig:
-    """How to reach a controller.
+    """How to reach a cluster's controllers.
 
     Attributes:
-        url: Base address without credentials; credentials written into it (``http://user:password@host``) are
-            moved to ``auth``.
+        url: Base addresses without credentials, separated by commas: the next one is asked when one cannot be
+            reached. Credentials written into one (``http://user:password@host``) are moved to ``auth``.
         auth: Credentials.
         tls: TLS settings.
         connect_timeout_s: Seconds to a connection.
@@ -159,7 +162,8 @@ class ControllerConfig:
         retry: How repeatable calls are repeated.
 
     Raises:
-        ConfigError: The address is no http(s) address, a timeout is not positive.
+        ConfigError: An address is no http(s) address, or one has another scheme than the first, a timeout is
+            not positive.
     """
 
     url: str
@@ -170,10 +174,26 @@ class ControllerConfig:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
 
     def __post_init__(self) -> None:
-        url, auth = _split_credentials(self.url, self.auth, "controller URL")
-        object.__setattr__(self, "url", url)
+        urls, auth = _split_all(_BETWEEN_URLS.split(self.url), self.auth, "controller URL")
+        # Credentials that go to one by TLS go to none without.
+        if len({url.partition(":")[0] for url in urls}) > 1:
+            raise ConfigError(
+                "some controller URLs are http and others are https",
+                expected="one of the two for all of them",
+            )
+        object.__setattr__(self, "url", ",".join(urls))
         object.__setattr__(self, "auth", auth)
         _check_timeouts(self.connect_timeout_s, self.read_timeout_s)
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The base addresses."""
+        return tuple(_BETWEEN_URLS.split(self.url))
+
+    @property
+    def scheme(self) -> str:
+        """``http`` or ``https``."""
+        return self.url.partition(":")[0]
 
     @classmethod
     def from_env(
@@ -234,12 +254,8 @@ class BrokerConfig:
             raise ConfigError(
                 "no broker address is given", expected="at least one, like http://localhost:8099"
             )
-        auth = self.auth
-        clean = []
-        for url in self.urls:
-            address, auth = _split_credentials(url, auth, "broker URL")
-            clean.append(address)
-        object.__setattr__(self, "urls", tuple(clean))
+        urls, auth = _split_all(self.urls, self.auth, "broker URL")
+        object.__setattr__(self, "urls", urls)
         object.__setattr__(self, "auth", auth)
         _check_timeouts(self.connect_timeout_s, self.read_timeout_s)
 
@@ -288,6 +304,14 @@ def _tls_file(path: str, content: str) -> Iterator[None]:
             expected=f"{content}, in PEM",
             where=str(Path(path).absolute()),
         ) from error
+
+
+def _split_all(urls: Iterable[str], auth: Auth | None, name: str) -> tuple[tuple[str, ...], Auth | None]:
+    clean = []
+    for url in urls:
+        address, auth = _split_credentials(url.strip(), auth, name)
+        clean.append(address)
+    return tuple(clean), auth
 
 
 def _split_credentials(url: str, auth: Auth | None, name: str) -> tuple[str, Auth | None]:

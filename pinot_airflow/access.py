@@ -13,6 +13,7 @@ from controller_client.common.names import TableName, TableType
 from controller_client.common.nearest import did_you_mean
 from controller_client.config import Auth, BasicAuth, BearerToken, BrokerConfig, ControllerConfig, Secret, Tls
 from controller_client.errors import ConfigError, NotFoundError
+from controller_client.zookeeper_access import ACCESS_SETTINGS, ENVIRONMENT_PREFIX, ZooKeeperAccess
 
 if TYPE_CHECKING:
     from controller_client.broker.client import BrokerClient
@@ -28,6 +29,10 @@ _PORT = 9000
 EXTRAS: Mapping[str, str] = {
     "broker": "Addresses of brokers, separated by commas; without it the controller is asked.",
     "zookeeper": "host:port,...[/chroot]; without it the controller is asked.",
+    **{
+        f"zookeeper_{name}": f"In place of the worker's {ENVIRONMENT_PREFIX}{name.upper()}."
+        for name in ACCESS_SETTINGS
+    },
     "cluster_name": "Helix' name of the cluster; without it the controller is asked.",
     "token": "Bearer token, instead of login and password.",
     "ca_file": "Certificates (PEM) of the authorities that sign the cluster's, on every worker.",
@@ -49,12 +54,14 @@ class ClusterAddress:
         brokers: Addresses of its brokers; empty: the controller is asked.
         zookeeper: None: the controller is asked.
         cluster_name: None: the controller is asked.
+        access: How to come into ZooKeeper; None: as the worker's environment says.
     """
 
     controller: ControllerConfig
     brokers: tuple[str, ...] = ()
     zookeeper: str | None = None
     cluster_name: str | None = None
+    access: ZooKeeperAccess | None = None
 
     @classmethod
     def of(cls, connection: Connection) -> ClusterAddress:
@@ -74,11 +81,10 @@ class ClusterAddress:
                 "the connection has no host", expected="that of Pinot's controller", where=where
             )
         scheme = connection.schema or "http"
-        url = (
-            connection.host
-            if "://" in connection.host
-            else f"{scheme}://{connection.host}:{connection.port or _PORT}"
-        )
+        url = connection.host
+        if "://" not in url:
+            hosts = (host.strip() for host in url.split(","))
+            url = ",".join(f"{scheme}://{host}:{connection.port or _PORT}" for host in hosts)
         tls = Tls(
             ca_file=extra.get("ca_file") or None,
             client_cert_file=extra.get("client_cert_file") or None,
@@ -99,6 +105,7 @@ class ClusterAddress:
             tuple(part for part in brokers if part),
             extra.get("zookeeper") or None,
             extra.get("cluster_name") or None,
+            _zookeeper_access(extra, where),
         )
 
 
@@ -161,7 +168,7 @@ class PinotAccess:
                 remedy="add zookeeper to the connection's extra",
             )
         name = self.address.cluster_name or self.client.cluster.name()
-        return self._open.enter_context(PropertyStore(zookeeper, name))
+        return self._open.enter_context(PropertyStore(zookeeper, name, access=self.address.access))
 
     def table_control(self, table: str, *, watch_stream: bool = True) -> TableControl:
         """Return access to the consumption of a realtime table.
@@ -185,6 +192,13 @@ def _auth(connection: Connection, extra: Mapping[str, Any], where: str) -> Auth 
     if connection.login:
         return BasicAuth(connection.login, Secret(connection.password or ""))
     return None
+
+
+def _zookeeper_access(extra: Mapping[str, Any], where: str) -> ZooKeeperAccess | None:
+    given = {name: str(extra.get(f"zookeeper_{name}") or "").strip() for name in ACCESS_SETTINGS}
+    if not any(given.values()):
+        return None
+    return ZooKeeperAccess.of(given, lambda name: f"zookeeper_{name} of the {where}")
 
 
 def _seconds(extra: Mapping[str, Any], key: str, default: float, where: str) -> float:

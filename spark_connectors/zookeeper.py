@@ -25,5 +25,5 @@ def open_zookeeper(options: ReadOptions | WriteOptions, client: ControllerClient
         raise ConfigError(
             "the controller does not report its ZooKeeper's address", remedy="set the option 'zookeeper'"
         )
-    with PropertyStore(address, client.cluster.name()) as store:
+    with PropertyStore(address, client.cluster.name(), access=options.zookeeper_access()) as store:
         yield store

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from controller_client.client import ControllerClient
     from controller_client.config import BasicAuth, BearerToken, BrokerConfig, ControllerConfig, Tls
     from controller_client.zookeeper import PropertyStore
+    from controller_client.zookeeper_access import ZooKeeperAccess
 
 __all__ = ["CliContext", "pass_cli"]
 
@@ -110,6 +111,14 @@ class CliContext:
         """
         return self._property_store
 
+    def zookeeper_access(self) -> ZooKeeperAccess:
+        """How to come into ZooKeeper.
+
+        Raises:
+            ConfigError: The settings do not belong together.
+        """
+        return _zookeeper_access(self.settings)
+
     def close(self) -> None:
         """Close the clients that were made."""
         self._open.close()
@@ -137,7 +146,7 @@ class CliContext:
                 remedy="pass --zookeeper host:port[/chroot] or set PINOT_ZOOKEEPER",
             )
         name = self.settings.value("cluster_name") or self.client().cluster.name()
-        return self._open.enter_context(PropertyStore(address, name))
+        return self._open.enter_context(PropertyStore(address, name, access=self.zookeeper_access()))
 
 
 def _controller_config(settings: Settings) -> ControllerConfig:
@@ -181,7 +190,24 @@ def _auth(settings: Settings) -> BasicAuth | BearerToken | None:
 def _tls(settings: Settings) -> Tls:
     from controller_client.config import Tls
 
-    return Tls(ca_file=settings.value("ca_file"))
+    verify = (settings.value("tls_verify") or "true").strip().lower()
+    if verify not in ("true", "false"):
+        found = settings["tls_verify"]
+        raise ConfigError(f"tls_verify is {verify!r}", expected="true or false", where=found.source)
+    ca_file, cert_file, key_file = (
+        settings.value(name) for name in ("ca_file", "client_cert_file", "client_key_file")
+    )
+    return Tls(ca_file, cert_file, key_file, verify == "true")
+
+
+def _zookeeper_access(settings: Settings) -> ZooKeeperAccess:
+    from controller_client.zookeeper_access import ACCESS_SETTINGS, ZooKeeperAccess
+
+    def named(name: str) -> str:
+        found = settings[f"zookeeper_{name}"]
+        return found.setting.key if found.value is None else f"{found.setting.key} ({found.source})"
+
+    return ZooKeeperAccess.of({name: settings.value(f"zookeeper_{name}") for name in ACCESS_SETTINGS}, named)
 
 
 pass_cli = click.make_pass_decorator(CliContext)

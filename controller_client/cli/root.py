@@ -156,6 +156,7 @@ cli = RootGroup(
                 help=f"{setting.help} [env: {setting.env}]",
             )
             for setting in SETTINGS
+            if setting.is_flag
         ),
         click.Option(
             ["--profile"],

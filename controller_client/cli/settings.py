@@ -1,7 +1,8 @@
 """Where ``pinotctl`` takes the addresses and credentials of a cluster from: flag, environment or profile.
 
-A flag wins over the environment, the environment over the profile, each setting by itself. Passwords and
-tokens come from files or the environment only: a command line is seen by everybody on the machine.
+A flag wins over the environment, the environment over the profile, each setting by itself. What is set once
+for a cluster, as the access to ZooKeeper is, has no flag. Passwords and tokens come from files or the
+environment only: a command line is seen by everybody on the machine.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ class Setting:
         env: Environment variable.
         help: One line for ``--help``.
         secret: The value is masked wherever it is shown; flag and profile name a *file* that holds it.
+        is_flag: Whether there is a flag for it; else environment and profile alone have it.
     """
 
     name: str
     env: str
     help: str
     secret: bool = False
+    is_flag: bool = True
 
     @property
     def key(self) -> str:
@@ -50,9 +53,20 @@ class Setting:
         return "--" + self.key.replace("_", "-")
 
 
+def _without_flag(name: str, env: str, text: str) -> Setting:
+    return Setting(name, env, text, is_flag=False)
+
+
+def _of_zookeeper(name: str, text: str, *, secret: bool = False) -> Setting:
+    """One of ``controller_client.zookeeper_access.ACCESS_SETTINGS``; to import that takes its time."""
+    return Setting(f"zookeeper_{name}", f"PINOT_ZOOKEEPER_{name.upper()}", text, secret, is_flag=False)
+
+
 SETTINGS = (
     Setting(
-        "controller", "PINOT_CONTROLLER_URL", f"URL of the controller; without it {DEFAULT_CONTROLLER_URL}."
+        "controller",
+        "PINOT_CONTROLLER_URL",
+        f"URLs of controllers, comma-separated; without it {DEFAULT_CONTROLLER_URL}.",
     ),
     Setting(
         "broker", "PINOT_BROKER_URL", "URLs of brokers, comma-separated; without it the controller is asked."
@@ -62,20 +76,6 @@ SETTINGS = (
         "PINOT_ZOOKEEPER",
         "ZooKeeper address host:port,...[/chroot]; without it the controller is asked.",
     ),
-    Setting("zookeeper_auth", "PINOT_ZOOKEEPER_AUTH", "digest, sasl-digest or sasl-kerberos."),
-    Setting("zookeeper_username", "PINOT_ZOOKEEPER_USERNAME", "User of ZooKeeper's digest."),
-    Setting("zookeeper_password", "PINOT_ZOOKEEPER_PASSWORD", "File that holds its password.", secret=True),
-    Setting(
-        "zookeeper_tls", "PINOT_ZOOKEEPER_TLS", "true: TLS to ZooKeeper; also where a file of it is given."
-    ),
-    Setting(
-        "zookeeper_ca_file",
-        "PINOT_ZOOKEEPER_CA_FILE",
-        "Certificates (PEM) of the authorities of ZooKeeper's.",
-    ),
-    Setting("zookeeper_client_cert_file", "PINOT_ZOOKEEPER_CLIENT_CERT_FILE", "Client certificate (PEM)."),
-    Setting("zookeeper_client_key_file", "PINOT_ZOOKEEPER_CLIENT_KEY_FILE", "Its key (PEM)."),
-    Setting("zookeeper_acl", "PINOT_ZOOKEEPER_ACL", "ACL of what is made in ZooKeeper; default: open."),
     Setting(
         "cluster_name",
         "PINOT_CLUSTER_NAME",
@@ -85,6 +85,19 @@ SETTINGS = (
     Setting("password", "PINOT_PASSWORD", "File that holds the password.", secret=True),
     Setting("token", "PINOT_TOKEN", "File that holds the bearer token.", secret=True),
     Setting("ca_file", "PINOT_CA_FILE", "Certificates (PEM) of the authorities that sign the cluster's."),
+    _without_flag("client_cert_file", "PINOT_CLIENT_CERT_FILE", "Client certificate (PEM)."),
+    _without_flag("client_key_file", "PINOT_CLIENT_KEY_FILE", "Key (PEM) of the client certificate."),
+    _without_flag("tls_verify", "PINOT_TLS_VERIFY", "false: the cluster's certificates are not checked."),
+    _of_zookeeper("tls", "true: ZooKeeper is reached by TLS; also where one of its files is given."),
+    _of_zookeeper("ca_file", "Certificates (PEM) of the authorities that sign ZooKeeper's."),
+    _of_zookeeper("client_cert_file", "Client certificate (PEM) for ZooKeeper."),
+    _of_zookeeper("client_key_file", "Key (PEM) of the client certificate for ZooKeeper."),
+    _of_zookeeper("tls_verify", "false: ZooKeeper's certificate is not checked."),
+    _of_zookeeper("auth", "How ZooKeeper is shown who comes: digest, sasl-digest or sasl-kerberos."),
+    _of_zookeeper("username", "User of ZooKeeper, for the digests."),
+    _of_zookeeper("password", "File that holds the password of ZooKeeper's user.", secret=True),
+    _of_zookeeper("service", "Kerberos' name of ZooKeeper's service; without it 'zookeeper'."),
+    _of_zookeeper("acl", "ACL of new znodes: open, creator, creator+read, or scheme:id:permissions;..."),
 )
 
 

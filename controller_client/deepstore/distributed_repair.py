@@ -21,6 +21,7 @@ from controller_client.rest.capabilities import Capability
 from controller_client.rest.client import RestClient
 from controller_client.segment_tar import TarLimits
 from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper_access import ZooKeeperAccess
 
 __all__ = ["RepairPart"]
 
@@ -41,6 +42,7 @@ class RepairPart:
         work_dir: Folder for tars under way; None: the system's for temporary files.
         limits: How much is read of a tar.
         accept_agreeing: Also take a copy that is not proven, when two servers have the same rows.
+        access: How the machine comes into ZooKeeper; None: as its environment says.
     """
 
     config: ControllerConfig
@@ -52,6 +54,7 @@ class RepairPart:
     work_dir: Path | None = None
     limits: TarLimits = field(default_factory=TarLimits)
     accept_agreeing: bool = False
+    access: ZooKeeperAccess | None = None
 
     def __call__(self, judged: Iterable[Judgement]) -> list[Repaired]:
         """Repair segments; called in a process of the engine, with Spark a Python worker of an executor.
@@ -73,7 +76,7 @@ class RepairPart:
     def _repair(self, judged: list[Judgement]) -> Iterator[Repaired]:
         with (
             RestClient(self.config) as client,
-            PropertyStore(self.zookeeper_address, self.cluster_name) as store,
+            PropertyStore(self.zookeeper_address, self.cluster_name, access=self.access) as store,
             ServerAdmins(client, RateLimit(self.rate)) as servers,
             tempfile.TemporaryDirectory(prefix="repair-", dir=self.work_dir) as folder,
         ):

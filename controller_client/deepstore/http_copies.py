@@ -60,9 +60,9 @@ class _Origin:
 class HttpCopies:
     """Fetches tars by their urls; threads may share it.
 
-    Credentials and client certificate are for the controller at the configured address, for controllers and
-    servers that are registered in the cluster, and for the address that the controller itself calls its own
-    (``controller.vip.host``). All others, and those under another scheme, get the bare request.
+    Credentials and client certificate are for the controllers at the configured addresses, for controllers
+    and servers that are registered in the cluster, and for the address that the controller itself calls its
+    own (``controller.vip.host``). All others, and those under another scheme, get the bare request.
 
     Args:
         client: Client of the cluster.
@@ -70,9 +70,9 @@ class HttpCopies:
 
     def __init__(self, client: RestClient) -> None:
         self._client = client
-        self._home = _Origin.of(client.config.url)
         self._lock = threading.Lock()
-        self._known = {self._home: True}
+        self._known = {_Origin.of(url): True for url in client.config.urls}
+        self._home_ports = frozenset(home.port for home in self._known)
 
     def download(self, url: str, path: Path, max_bytes: int) -> None:
         """Fetch a file; redirects are followed, each host being judged for itself.
@@ -123,7 +123,7 @@ class HttpCopies:
             ) from None
 
     def _is_own(self, origin: _Origin) -> bool:
-        if origin.scheme != self._home.scheme:
+        if origin.scheme != self._client.config.scheme:
             return False
         with self._lock:
             if origin not in self._known:
@@ -138,7 +138,7 @@ class HttpCopies:
             if is_controller or (name.startswith("Server_") and origin.host in name.lower()):
                 instance = instances.get(name)
                 # Pinot does not report at which port a controller speaks TLS: as a rule, all at the same.
-                ports = {instance.port, self._home.port}
+                ports = {instance.port, *self._home_ports}
                 if not is_controller:
                     ports = {int(instance.details.get("adminPort") or 0)}
                 if instance.host.lower() == origin.host and origin.port in ports:

@@ -111,5 +111,4 @@ class ServerAdmins(ServerTars):
                 where=self._client.config.url,
                 remedy="restart the server: it writes its admin port when it joins the cluster",
             )
-        scheme = self._client.config.url.partition(":")[0]
-        return f"{scheme}://{instance.host}:{port}"
+        return f"{self._client.config.scheme}://{instance.host}:{port}"

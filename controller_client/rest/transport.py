@@ -12,6 +12,8 @@ time-out, reset, cut body      repeated, NotAppliedError    OutcomeUnknownError,
 429                            repeated, RejectedError      RejectedError
 any other status               by :mod:`.error_map`         by :mod:`.error_map`
 =============================  ===========================  ==========================================
+
+Where there are several controllers, what may be repeated is tried at each in turn before there is a pause.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ import logging
 import random
 import re
 from collections.abc import Callable, Mapping
-from typing import IO, Any
+from functools import partial
+from typing import IO, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import requests
@@ -40,6 +43,8 @@ from controller_client.rest.multipart import FilePart
 __all__ = ["Transport", "path_of"]
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _RETRY_STATUSES = frozenset({429, 502, 503, 504})
 _LONGEST_TEXT = 2_000
@@ -66,11 +71,11 @@ def path_of(*parts: str) -> str:
 
 
 class Transport:
-    """HTTP calls to one base address.
+    """HTTP calls to a controller, or to the next one where that fails; or to one base address.
 
     Args:
         config: Credentials, TLS, timeouts, retries.
-        url: Base address; default: the configuration's.
+        url: Base address; default: the configuration's, of a broker the first.
         session: HTTP session to use; closed by whoever made it. Default: a session of its own.
         clock: Time and sleep of the retries.
         rng: Source of the retries' jitter.
@@ -85,9 +90,11 @@ class Transport:
         clock: Clock | None = None,
         rng: random.Random | None = None,
     ) -> None:
-        if url is None:
-            url = config.url if isinstance(config, ControllerConfig) else config.urls[0]
-        self.base_url = url
+        if url is not None:
+            self._addresses: tuple[str, ...] = (url,)
+        else:
+            self._addresses = config.urls if isinstance(config, ControllerConfig) else config.urls[:1]
+        self._at = 0
         self.clock: Clock = clock or SystemClock()
         self._config = config
         self._owns_session = session is None
@@ -100,8 +107,13 @@ class Transport:
         if tls.client_cert_file and tls.client_key_file:
             self._cert = (tls.client_cert_file, tls.client_key_file)
         self._rng = rng or random.Random()  # noqa: S311 - jitter is no secret
-        if url.startswith("https:"):
+        if self.base_url.startswith("https:"):
             config.tls.check()
+
+    @property
+    def base_url(self) -> str:
+        """The address that calls go to now."""
+        return self._addresses[self._at]
 
     def close(self) -> None:
         """Close the connections, if the session is this object's own."""
@@ -164,7 +176,7 @@ class Transport:
             )
 
         return call_with_retry(
-            attempt,
+            partial(self._in_turn, attempt),
             policy=retry or self._config.retry,
             clock=self.clock,
             rng=self._rng,
@@ -272,9 +284,9 @@ class Transport:
             PinotPluginError: By the module's table.
         """
         start = target.tell()
-        where = f"GET {self.base_url}{path}"
 
         def attempt() -> Download:
+            where = f"GET {self.base_url}{path}"
             target.seek(start)
             target.truncate()
             try:
@@ -290,8 +302,25 @@ class Transport:
                 raise self._translated("GET", path, fault, reads=True, secret=query) from cause
 
         return call_with_retry(
-            attempt, policy=self._config.retry, clock=self.clock, rng=self._rng, what=where
+            partial(self._in_turn, attempt),
+            policy=self._config.retry,
+            clock=self.clock,
+            rng=self._rng,
+            what=f"GET {self.base_url}{path}",
         )
+
+    def _in_turn(self, attempt: Callable[[], T]) -> T:
+        """Make a call at each address, from the present one on, until it is answered at one."""
+        for left in reversed(range(len(self._addresses))):
+            at = self._at
+            try:
+                return attempt()
+            except TransientFailureError as failure:
+                self._at = (at + 1) % len(self._addresses)
+                if not left:
+                    raise
+                logger.info("%s; %s is asked instead", failure.error, self.base_url)
+        raise AssertionError("there is no address")
 
     def _attempt(
         self, method: str, path: str, *, reads: bool, read_timeout_s: float, **arguments: Any

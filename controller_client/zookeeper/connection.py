@@ -39,18 +39,17 @@ from kazoo.handlers.threading import KazooTimeoutError
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.closing import Closing
 from controller_client.errors import (
-    AuthError,
     ConflictError,
     NotFoundError,
     OutcomeUnknownError,
     RejectedError,
     UnreachableError,
 )
-from controller_client.zookeeper.access import ZooKeeperAccess
 from controller_client.zookeeper.address import check_path, parse_hosts
-from controller_client.zookeeper.faults import changed_meanwhile, missing
+from controller_client.zookeeper.faults import changed_meanwhile, missing, refused
 from controller_client.zookeeper.kazoo_log import hide_contents
 from controller_client.zookeeper.session import KazooSession
+from controller_client.zookeeper_access import ZooKeeperAccess
 
 __all__ = ["ZooKeeperConnection"]
 
@@ -179,6 +178,9 @@ class ZooKeeperConnection(Closing):
                 raise ConflictError(
                     "the znode is there already", where=self._where(path), remedy="read it, then decide"
                 ) from None
+            except NoNodeError:
+                # Missing parents are made; but not the chroot.
+                raise missing(f"the chroot of {self.address}") from None
             except _LOST_REPLY as error:
                 lost = True
                 found = self._settle(path, error)
@@ -313,8 +315,10 @@ class ZooKeeperConnection(Closing):
             # It may lie in kazoo's queue and be sent later; only with the session's end it is sure not to be.
             self._session.abandon()
             raise ConnectionLoss(f"no answer within {self.timeout_s} s") from error
-        except (NoAuthError, AuthFailedError) as error:
-            raise AuthError("ZooKeeper refuses the access", where=self._where(path)) from error
+        except NoAuthError as error:
+            raise refused(self._where(path)) from error
+        except AuthFailedError as error:
+            raise self._session.not_accepted() from error
         except (NodeExistsError, NoNodeError, NotEmptyError, BadVersionError, *_LOST_REPLY):
             raise
         except KazooException as error:
@@ -327,8 +331,10 @@ class ZooKeeperConnection(Closing):
             return result.get(timeout=self._session.left_s(deadline))
         except KazooTimeoutError as error:
             raise self._session.unreachable("did not answer") from error
-        except (NoAuthError, AuthFailedError) as error:
-            raise AuthError("ZooKeeper refuses the access", where=self._where(path)) from error
+        except NoAuthError as error:
+            raise refused(self._where(path)) from error
+        except AuthFailedError as error:
+            raise self._session.not_accepted() from error
 
     def _settle(self, path: str, lost: Exception | None = None) -> tuple[bytes, int] | None:
         """What is at the path, as seen after everything that this client sent before."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from controller_client.errors import ConflictError, NotFoundError, UnreachableError
+from controller_client.errors import AuthError, ConflictError, NotFoundError, UnreachableError
 
-__all__ = ["changed_meanwhile", "missing", "unreachable"]
+__all__ = ["changed_meanwhile", "missing", "refused", "unreachable"]
 
 
 def unreachable(address: str, what: str, timeout_s: float) -> UnreachableError:
@@ -13,6 +13,16 @@ def unreachable(address: str, what: str, timeout_s: float) -> UnreachableError:
         f"ZooKeeper {what} within {timeout_s:g} s",
         where=address,
         remedy="check that it runs and that the address is right",
+    )
+
+
+def refused(where: str) -> AuthError:
+    """A znode's ACL does not let this client do what it wants."""
+    return AuthError(
+        "ZooKeeper refuses the access",
+        where=where,
+        expected="a client that the znode's ACL names",
+        remedy="set who this client is (PINOT_ZOOKEEPER_AUTH and what belongs to it), or the znode's ACL",
     )
 
 

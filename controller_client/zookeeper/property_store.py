@@ -12,10 +12,10 @@ from controller_client.clock import Clock, SystemClock
 from controller_client.common.closing import Closing
 from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, NotFoundError
-from controller_client.zookeeper.access import ZooKeeperAccess
 from controller_client.zookeeper.compare_and_set import Change, Changed, change_record
 from controller_client.zookeeper.connection import ZooKeeperConnection
 from controller_client.zookeeper.record import Versioned, ZNRecord
+from controller_client.zookeeper_access import ZooKeeperAccess
 
 __all__ = ["PropertyStore", "segment_path"]
 
@@ -50,6 +50,7 @@ class PropertyStore(Closing):
     ) -> None:
         self.zookeeper_address = zookeeper_address
         self.cluster_name = cluster_name
+        self.access = access
         self._clock = clock or SystemClock()
         self.connection = ZooKeeperConnection(
             zookeeper_address, client=client, timeout_s=timeout_s, clock=self._clock, access=access

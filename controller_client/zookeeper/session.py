@@ -7,12 +7,14 @@ import threading
 from typing import Any
 
 from kazoo.client import KazooClient
-from kazoo.protocol.states import KazooState
+from kazoo.protocol.states import KazooState, KeeperState
 
 from controller_client.clock import Clock
-from controller_client.errors import UnreachableError
-from controller_client.zookeeper.access import ZooKeeperAccess
+from controller_client.errors import AuthError, UnreachableError
+from controller_client.zookeeper.client_options import client_options
 from controller_client.zookeeper.faults import unreachable
+from controller_client.zookeeper.probe import why_unreachable
+from controller_client.zookeeper_access import ZooKeeperAccess
 
 __all__ = ["SESSION_TIMEOUT_S", "KazooSession"]
 
@@ -49,7 +51,7 @@ class KazooSession:
         access: ZooKeeperAccess | None = None,
     ) -> None:
         self._address = address
-        self._access = access
+        self._access = access or ZooKeeperAccess.from_env()
         self._timeout_s = timeout_s
         self._clock = clock
         self._given = client is not None
@@ -111,20 +113,33 @@ class KazooSession:
         # Not kazoo's start, which stops again in the end and then waits for a hanging server.
         connected = self._kazoo.start_async()
         if not connected.wait(max(0.1, self.left_s(deadline))):
+            is_refused = self._kazoo.client_state == KeeperState.AUTH_FAILED
             self._end()
-            raise self.unreachable("cannot be reached")
+            raise self.not_accepted() if is_refused else self._unreachable_at_all()
         self._started = True
         _logger.debug("connected to ZooKeeper %s", self._address)
+
+    def not_accepted(self) -> AuthError:
+        """Make the error for a ZooKeeper that does not believe who this client is."""
+        user = self._access.username
+        return AuthError(
+            f"ZooKeeper does not accept {f'the user {user}' if user else 'this client'}",
+            where=self._address,
+            expected="a user and a password, or a ticket of Kerberos, that it knows",
+        )
+
+    def _unreachable_at_all(self) -> UnreachableError:
+        reason = why_unreachable(self._address, self._access.tls)
+        return self.unreachable(f"cannot be reached ({reason})" if reason else "cannot be reached")
 
     def _make_client(self) -> KazooClient:
         # By itself kazoo tries again after a minute when ZooKeeper was away for one.
         retry = {"max_tries": -1, "max_delay": _LONGEST_PAUSE_S}
-        access = self._access or ZooKeeperAccess.from_env()
         return KazooClient(
             hosts=self._address,
             timeout=SESSION_TIMEOUT_S,
             connection_retry=retry,
-            **access.client_options(),
+            **client_options(self._access),
         )
 
     def _end(self) -> threading.Thread:

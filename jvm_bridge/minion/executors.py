@@ -11,6 +11,7 @@ from typing import Protocol
 from controller_client.common.extras import missing_module
 from controller_client.config import ControllerConfig
 from controller_client.errors import SetupError
+from controller_client.zookeeper_access import ZooKeeperAccess
 
 __all__ = [
     "ENTRY_POINT_GROUP",
@@ -34,6 +35,7 @@ class MinionContext:
         cluster_name: Helix' name of the cluster.
         instance_id: The minion's name in Helix, e.g. ``Minion_host_9514``.
         work_dir: A folder for temporary files; emptied when the minion starts.
+        zookeeper_access: How Python comes into ZooKeeper; None: as the environment says.
     """
 
     controller: ControllerConfig
@@ -41,6 +43,7 @@ class MinionContext:
     cluster_name: str
     instance_id: str
     work_dir: Path
+    zookeeper_access: ZooKeeperAccess | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from controller_client.common.folders import FolderLock
 from controller_client.common.redaction import mask_text
 from controller_client.config import ControllerConfig
 from controller_client.errors import PinotPluginError, SetupError
+from controller_client.zookeeper_access import ZooKeeperAccess
 from jvm_bridge.free_ports import check_free
 from jvm_bridge.jvm import start_jvm
 from jvm_bridge.minion.executors import (
@@ -23,6 +24,7 @@ from jvm_bridge.minion.executors import (
     load_executors,
 )
 from jvm_bridge.zookeeper_address import check_reachable
+from jvm_bridge.zookeeper_client import tell_java
 
 __all__ = ["DEFAULT_TAG", "HostedMinion", "MinionSettings", "host_minion"]
 
@@ -51,6 +53,7 @@ class MinionSettings:
         system_properties: Java system properties.
         log_dir: Folder of the JVM's log; None logs to stderr.
         executors: Executors by task type; None takes those that installed packages register.
+        zookeeper_access: How Python comes into ZooKeeper; None: as the environment says.
     """
 
     controller: ControllerConfig
@@ -65,6 +68,7 @@ class MinionSettings:
     system_properties: Mapping[str, str] = field(default_factory=dict)
     log_dir: Path | None = None
     executors: Mapping[str, ExecutorFactory] | None = None
+    zookeeper_access: ZooKeeperAccess | None = None
 
     @property
     def instance_id(self) -> str:
@@ -136,6 +140,7 @@ class HostedMinion:
             system_properties=settings.system_properties,
             log_dir=settings.log_dir,
         )
+        tell_java(settings.zookeeper_access or ZooKeeperAccess.from_env())
         import jpype
 
         from jvm_bridge.minion.adapters import RunningTasks, make_factory
@@ -189,6 +194,7 @@ class HostedMinion:
             settings.cluster_name,
             settings.instance_id,
             work_dir,
+            settings.zookeeper_access,
         )
 
 

@@ -12,11 +12,13 @@ from controller_client.common.redaction import mask_text
 from controller_client.errors import ConfigError, PinotPluginError, SetupError
 from controller_client.helix.failed_hooks import write_failed_hooks
 from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper_access import ZooKeeperAccess
 from jvm_bridge.jvm import start_jvm_with
 from jvm_bridge.role_host.hook_runner import HookRunner
 from jvm_bridge.role_host.hooks import HookErrors, HookFactory, HostedRoleView
 from jvm_bridge.role_host.kinds import RoleKind
 from jvm_bridge.zookeeper_address import check_reachable
+from jvm_bridge.zookeeper_client import tell_java
 
 __all__ = ["HostedRole"]
 
@@ -76,6 +78,7 @@ class HostedRole:
         mask_log()
         log_through_java()
         jpype.JClass("org.apache.pinot.spi.plugin.PluginManager").get().init()
+        tell_java(ZooKeeperAccess.from_env())
         properties = read_configuration(self._kind, self._arguments)
         zookeeper, cluster = str(properties["pinot.zk.server"]), str(properties["pinot.cluster.name"])
         check_reachable(zookeeper)

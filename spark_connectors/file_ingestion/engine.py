@@ -38,7 +38,7 @@ class SparkEngine:
 
     Args:
         client: The controller; the workers get its address and credentials.
-        store: ZooKeeper; the workers get its address.
+        store: ZooKeeper; the workers get its address and how to come in.
         clock: Time between polls.
         spark: Where the jobs run; not a session of Spark Connect.
         poll_interval_s: How often the state is asked for.
@@ -53,7 +53,9 @@ class SparkEngine:
         *,
         poll_interval_s: float = 0.25,
     ) -> None:
-        self._cluster = ClusterAddress(client.config, store.zookeeper_address, store.cluster_name)
+        self._cluster = ClusterAddress(
+            client.config, store.zookeeper_address, store.cluster_name, store.access
+        )
         self._clock = clock
         self._context = spark.sparkContext
         self._poll_interval_s = poll_interval_s

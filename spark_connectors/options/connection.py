@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controller_client.client import ControllerClient
 from controller_client.common.parsing import boolean, count, text
 from controller_client.config import Auth, BasicAuth, BearerToken, ControllerConfig, Secret, Tls
 from controller_client.errors import ConfigError
-from spark_connectors.options.declared import option
+from controller_client.zookeeper_access import ACCESS_SETTINGS, ZooKeeperAccess
+from spark_connectors.options.declared import option, prefixed
 
 __all__ = ["ConnectionOptions"]
 
 _MILLIS = 1000
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+_OF_ZOOKEEPER = {_camel(name): name for name in ACCESS_SETTINGS}
 
 
 @dataclass(frozen=True)
@@ -21,7 +31,9 @@ class ConnectionOptions:
 
     table: str = option("table", text, "The table, with or without `_OFFLINE` or `_REALTIME`.")
     controller: str = option(
-        "controller", text, "The controller: `http://host:port`, or `host:port` with `useHttps` deciding."
+        "controller",
+        text,
+        "The controllers, comma-separated: `http://host:port`, or `host:port` with `useHttps` deciding.",
     )
     zookeeper: str | None = option(
         "zookeeper",
@@ -29,6 +41,12 @@ class ConnectionOptions:
         "ZooKeeper as `host:port,…[/chroot]`.",
         default=None,
         shown_default="as the controller reports",
+    )
+    zookeeper_settings: Mapping[str, str] = prefixed(
+        "zookeeper.",
+        "How to come into ZooKeeper: `tls`, `caFile`, `clientCertFile`, `clientKeyFile`, `tlsVerify`, `auth`,"
+        " `username`, `password`, `service`, `acl`; without any of them, as the environment says.",
+        keys=_OF_ZOOKEEPER,
     )
     use_https: bool = option(
         "useHttps", boolean, "Whether a `host:port` is https.", default=False, aliases=("secureMode",)
@@ -59,19 +77,33 @@ class ConnectionOptions:
         if self.password is not None and self.username is None:
             raise ConfigError("the option 'password' is set without 'username'")
         self.controller_config()  # a wrong address is reported now
+        self.zookeeper_access()
 
     def controller_config(self) -> ControllerConfig:
         """Make the client's configuration."""
-        url = self.controller
-        if "://" not in url:
-            url = f"{'https' if self.use_https else 'http'}://{url}"
+        scheme = "https" if self.use_https else "http"
+        addresses = [self.controller] if "://" in self.controller else self.controller.split(",")
         return ControllerConfig(
-            url,
+            ",".join(each if "://" in each else f"{scheme}://{each.strip()}" for each in addresses),
             auth=self._auth(),
             tls=Tls(self.ca_file, self.client_cert_file, self.client_key_file, self.tls_verify),
             connect_timeout_s=self.connect_timeout_ms / _MILLIS,
             read_timeout_s=self.read_timeout_ms / _MILLIS,
         )
+
+    def zookeeper_access(self) -> ZooKeeperAccess | None:
+        """How to come into ZooKeeper; None: as the environment says."""
+        if not self.zookeeper_settings:
+            return None
+        for key in self.zookeeper_settings:
+            if key not in _OF_ZOOKEEPER:
+                raise ConfigError(
+                    f"unknown option 'zookeeper.{key}'",
+                    expected=", ".join(f"zookeeper.{each}" for each in _OF_ZOOKEEPER),
+                )
+        values = {name: self.zookeeper_settings.get(key) for key, name in _OF_ZOOKEEPER.items()}
+        keys = {name: key for key, name in _OF_ZOOKEEPER.items()}
+        return ZooKeeperAccess.of(values, lambda name: f"zookeeper.{keys[name]}")
 
     def client(self) -> ControllerClient:
         """Open a client; the caller closes it."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
@@ -96,7 +95,7 @@ def open_segment_files(
         folder: An empty folder of the task.
     """
     # The controller's scheme: credentials that go to it by TLS go to no server without.
-    scheme = urlsplit(client.config.url).scheme
+    scheme = client.config.scheme
     addresses = {
         server.name: f"{scheme}://{server.host}:{server.admin_port}"
         for segment in group.segments

@@ -107,6 +107,7 @@ def minion(
             "pinotPlugins.log.level": level,
         },
         executors=executors,
+        zookeeper_access=cli.zookeeper_access(),
     )
     cli.out.note(f"{settings.instance_id} joins {cluster_name} ({zookeeper}); stop it with Ctrl-C")
     end_at_once_on_interrupt()

@@ -35,7 +35,12 @@ class FileIngestionExecutor:
         context = self._context
         run_subtask(
             Subtask.from_configs(task.configs),
-            ClusterAddress(context.controller, context.zookeeper_address, context.cluster_name),
+            ClusterAddress(
+                context.controller,
+                context.zookeeper_address,
+                context.cluster_name,
+                context.zookeeper_access,
+            ),
             context.work_dir,
             self._cancelled.is_set,
         )

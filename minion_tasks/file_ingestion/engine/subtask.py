@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from controller_client.common.names import TableName
 from controller_client.config import ControllerConfig
+from controller_client.zookeeper_access import ZooKeeperAccess
 from minion_tasks.file_ingestion.session.model import Session
 
 __all__ = ["ClusterAddress", "Subtask", "subtasks_of"]
@@ -20,11 +21,13 @@ class ClusterAddress:
         controller: The controller, with credentials.
         zookeeper: ``host:port,...[/chroot]``.
         name: Helix' name of the cluster.
+        access: How it comes into ZooKeeper; None: as its environment says.
     """
 
     controller: ControllerConfig
     zookeeper: str
     name: str
+    access: ZooKeeperAccess | None = None
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def run_subtask(
     table = subtask.table
     with (
         ControllerClient(cluster.controller) as client,
-        PropertyStore(cluster.zookeeper, cluster.name) as store,
+        PropertyStore(cluster.zookeeper, cluster.name, access=cluster.access) as store,
         tempfile.TemporaryDirectory(dir=work_dir, prefix=f"{subtask.session_id}-") as folder,
     ):
         sessions = SessionStore(store, table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import pickle
+from dataclasses import replace
 
 import pytest
 
@@ -64,6 +65,16 @@ def test_a_wrong_address_is_refused_without_showing_it(url: str) -> None:
 
 def test_ipv6_addresses() -> None:
     assert ControllerConfig("http://[::1]:9000").url == "http://[::1]:9000"
+
+
+def test_several_controllers() -> None:
+    config = ControllerConfig("http://admin:a,b@one:9000/, http://two:9000")
+    assert config.urls == ("http://one:9000", "http://two:9000")
+    assert config.url == "http://one:9000,http://two:9000"
+    assert config.auth == BasicAuth("admin", Secret("a,b"))
+    assert replace(config, url="http://three:9000").urls == ("http://three:9000",)
+    with pytest.raises(ConfigError, match="some controller URLs are http and others are https"):
+        ControllerConfig("https://one:9000,http://two:9000")
 
 
 def test_the_environment() -> None:

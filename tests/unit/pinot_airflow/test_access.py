@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from controller_client.config import BasicAuth, BearerToken
+from controller_client.config import BasicAuth, BearerToken, Secret
 from controller_client.errors import ConfigError
+from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess
 from pinot_airflow.access import ClusterAddress, PinotAccess
 
 
@@ -57,6 +58,17 @@ def test_the_least_and_the_most() -> None:
     assert most.brokers == ("http://a:8099", "http://b:8099")
     assert (most.zookeeper, most.cluster_name) == ("zk:2181/pinot", "C")
     assert address(host="https://gate/pinot").controller.url == "https://gate/pinot"
+    assert address(host="one, two", port=1).controller.urls == ("http://one:1", "http://two:1")
+
+
+def test_the_access_to_zookeeper() -> None:
+    assert address().access is None, "the environment's"
+    given = {"zookeeper_auth": "digest", "zookeeper_username": "me", "zookeeper_password": "hush"}
+    found = address(extra_dejson=given)
+    assert found.access == ZooKeeperAccess(auth=AuthKind.DIGEST, username="me", password=Secret("hush"))
+    assert "hush" not in repr(found)
+    with pytest.raises(ConfigError, match="zookeeper_auth of the connection pinot_default is 'basic'"):
+        address(extra_dejson={"zookeeper_auth": "basic"})
 
 
 def test_secrets_show_nowhere() -> None:

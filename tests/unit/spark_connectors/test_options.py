@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_client.config import BasicAuth, BearerToken
+from controller_client.config import BasicAuth, BearerToken, Secret, Tls
 from controller_client.errors import ConfigError
+from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess
 from spark_connectors.options import OverwriteScope, ReadOptions, WriteOptions, option_table, parse_options
 
 NEEDED = {"controller": "http://localhost:9000", "table": "flights"}
@@ -41,6 +42,27 @@ def test_another_name_of_an_option() -> None:
     assert options.controller_config().url == "https://host:9"
     with pytest.raises(ConfigError, match=r"'useHttps' and 'secureMode' are the same"):
         write_options(useHttps="true", secureMode="true")
+
+
+def test_several_controllers() -> None:
+    assert write_options(controller="one:1, two:2").controller_config().urls == (
+        "http://one:1",
+        "http://two:2",
+    )
+
+
+def test_the_access_to_zookeeper() -> None:
+    assert write_options().zookeeper_access() is None, "the environment's"
+    given = {"zookeeper__auth": "digest", "zookeeper__username": "me", "zookeeper__PASSWORD": SECRET}
+    options = write_options(**given, zookeeper__clientcertfile="/c.pem")
+    assert options.zookeeper_access() == ZooKeeperAccess(
+        tls=Tls(client_cert_file="/c.pem"), auth=AuthKind.DIGEST, username="me", password=Secret(SECRET)
+    )
+    assert SECRET not in repr(options)
+    with pytest.raises(ConfigError, match=r"zookeeper\.auth is 'basic'"):
+        write_options(zookeeper__auth="basic")
+    with pytest.raises(ConfigError, match=r"unknown option 'zookeeper\.user'"):
+        write_options(zookeeper__user="me")
 
 
 def test_an_unknown_name_is_told_with_the_nearest() -> None:

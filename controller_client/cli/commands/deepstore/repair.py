@@ -106,6 +106,7 @@ def repair(
                 work_dir,
                 limits,
                 accept_agreeing,
+                store.access,
             )
             with closing(open_parallel_engine(engine_name, settings)) as engine:
                 done = engine.run(part, faulty, f"repair of {len(faulty)} segments")

@@ -8,8 +8,14 @@ from click.testing import Result
 
 from controller_client.cli.context import CliContext
 from controller_client.cli.settings import SETTINGS, Settings
-from controller_client.config import BasicAuth, BearerToken
+from controller_client.config import BasicAuth, BearerToken, Secret
 from controller_client.errors import ConfigError
+from controller_client.zookeeper_access import (
+    ACCESS_SETTINGS,
+    ENVIRONMENT_PREFIX,
+    AuthKind,
+    ZooKeeperAccess,
+)
 from tests.unit.controller_client.cli.conftest import Run
 
 PROFILES = """
@@ -71,6 +77,30 @@ def test_no_flag_takes_a_secret_itself() -> None:
     for setting in SETTINGS:
         if setting.secret:
             assert setting.flag.endswith("-file")
+
+
+def test_the_access_to_zookeeper_has_all_its_settings() -> None:
+    found = {each.name: each.env for each in SETTINGS if each.name.startswith("zookeeper_")}
+    assert found == {f"zookeeper_{name}": ENVIRONMENT_PREFIX + name.upper() for name in ACCESS_SETTINGS}
+
+
+def test_the_access_to_zookeeper_by_profile_and_environment(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("hush\n")
+    profile = tmp_path / "pinotctl.toml"
+    profile.write_text(
+        '[default]\nzookeeper_auth = "digest"\nzookeeper_username = "pinot"\n'
+        f'zookeeper_password_file = "{tmp_path / "password"}"\n'
+    )
+    cli = CliContext({"PINOTCTL_CONFIG": str(profile), "PINOT_ZOOKEEPER_ACL": "creator"})
+    cli.configure({}, None, 0)
+    access = cli.zookeeper_access()
+    assert access == ZooKeeperAccess(
+        auth=AuthKind.DIGEST, username="pinot", password=Secret("hush"), acl="creator"
+    )
+    wrong = CliContext({"PINOTCTL_CONFIG": str(profile), "PINOT_ZOOKEEPER_AUTH": "basic"})
+    wrong.configure({}, None, 0)
+    with pytest.raises(ConfigError, match=r"zookeeper_auth \(env PINOT_ZOOKEEPER_AUTH\) is 'basic'"):
+        wrong.zookeeper_access()
 
 
 def test_the_repr_of_a_setting_masks_it() -> None:

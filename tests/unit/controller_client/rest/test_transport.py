@@ -114,6 +114,40 @@ def test_an_answer_too_deep_to_be_read_is_an_error_of_ours(make: Make) -> None:
             transport.get_json("/x")
 
 
+def test_the_next_controller_is_asked_when_one_is_away() -> None:
+    with ScriptedServer(answer(200, {"a": 1}), answer(200, {}), answer(200, {})) as there:
+        clock = FakeClock()
+        config = ControllerConfig(f"http://127.0.0.1:{closed_port()}, {there.url}/")
+        transport = Transport(config, clock=clock)
+        assert transport.get_json("/x") == {"a": 1}
+        # Of what may change something not a byte was sent to the first one either.
+        transport.request("POST", "/y")
+        transport.request("GET", "/z")
+        assert [seen.path for seen in there.requests] == ["/x", "/y", "/z"]
+        assert transport.base_url == there.url
+        assert clock.sleeps == []
+        transport.close()
+
+
+def test_a_change_whose_reply_is_lost_goes_to_no_other_controller() -> None:
+    with ScriptedServer(hang_up) as first, ScriptedServer(answer(200, {})) as second:
+        transport = Transport(ControllerConfig(f"{first.url},{second.url}"), clock=FakeClock())
+        with pytest.raises(OutcomeUnknownError):
+            transport.request("POST", "/x")
+        assert second.requests == []
+        transport.close()
+
+
+def test_a_pause_comes_after_all_controllers_have_failed() -> None:
+    clock = FakeClock()
+    with ScriptedServer(answer(503, {}), answer(200, {"a": 1})) as first:
+        config = ControllerConfig(f"{first.url},http://127.0.0.1:{closed_port()}")
+        transport = Transport(config, clock=clock)
+        assert transport.get_json("/x") == {"a": 1}
+        assert (len(first.requests), len(clock.sleeps)) == (2, 1)
+        transport.close()
+
+
 FAULTS = [pytest.param(fault, id=fault.__name__) for fault in (reset, hang_up, truncate, silence)]
 
 

@@ -1,0 +1,82 @@
+"""What kazoo is given of the access to ZooKeeper."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kazoo.security import ACL, Id, Permissions
+
+from controller_client.errors import SetupError
+from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess, parse_acl
+
+__all__ = ["client_options"]
+
+_PERMISSIONS = {
+    "r": Permissions.READ,
+    "w": Permissions.WRITE,
+    "c": Permissions.CREATE,
+    "d": Permissions.DELETE,
+    "a": Permissions.ADMIN,
+}
+
+
+def client_options(access: ZooKeeperAccess) -> dict[str, Any]:
+    """Return the arguments of a KazooClient; they hold secrets.
+
+    Raises:
+        ConfigError: A file of TLS is missing, or does not hold what it should.
+        SetupError: The library of SASL is not installed (extra ``sasl``).
+    """
+    return {"default_acl": _acl_of(access.acl), **_tls_of(access), **_auth_of(access)}
+
+
+def _acl_of(text: str) -> list[ACL] | None:
+    return [
+        ACL(sum(_PERMISSIONS[letter] for letter in set(each.permissions)), Id(each.scheme, each.identity))
+        for each in parse_acl(text)
+    ] or None
+
+
+def _tls_of(access: ZooKeeperAccess) -> dict[str, Any]:
+    tls = access.tls
+    if tls is None:
+        return {}
+    tls.check()
+    return {
+        "use_ssl": True,
+        "ca": tls.ca_file,
+        "certfile": tls.client_cert_file,
+        "keyfile": tls.client_key_file,
+        "verify_certs": tls.verify,
+        "check_hostname": tls.verify,
+    }
+
+
+def _auth_of(access: ZooKeeperAccess) -> dict[str, Any]:
+    if access.auth is None:
+        return {}
+    password = access.password.reveal() if access.password else ""
+    if access.auth is AuthKind.DIGEST:
+        return {"auth_data": [("digest", f"{access.username}:{password}")]}
+    _require_sasl()
+    if access.auth is AuthKind.SASL_KERBEROS:
+        return {"sasl_options": {"mechanism": "GSSAPI", "service": access.service}}
+    return {
+        "sasl_options": {
+            "mechanism": "DIGEST-MD5",
+            "username": access.username,
+            "password": password,
+            "service": access.service,
+            # ZooKeeper's own name in this mechanism, whatever its host is.
+            "principal": "zk-sasl-md5",
+        }
+    }
+
+
+def _require_sasl() -> None:
+    try:
+        import puresasl  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise SetupError(
+            "SASL to ZooKeeper needs the package pure-sasl", remedy="pip install 'pinot-plugins[sasl]'"
+        ) from error

@@ -1,0 +1,43 @@
+"""Why ZooKeeper cannot be reached: kazoo tries on and on, and reports no reason."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+
+from controller_client.config import Tls
+from controller_client.zookeeper.address import parse_hosts
+
+__all__ = ["why_unreachable"]
+
+_TIMEOUT_S = 2.0
+
+
+def why_unreachable(address: str, tls: Tls | None) -> str:
+    """Connect to each host once; returns what went wrong, or nothing where all accept a connection.
+
+    Args:
+        address: ``host:port,...[/chroot]``.
+        tls: TLS settings of the client; None: none.
+    """
+    reasons = []
+    for host, port in parse_hosts(address):
+        try:
+            with socket.create_connection((host, port), timeout=_TIMEOUT_S) as line:
+                if tls is not None:
+                    _shake_hands(line, host, tls)
+        except OSError as error:  # ssl.SSLError is one
+            reasons.append(f"{host}:{port}: {error}")
+    return "; ".join(reasons)
+
+
+def _shake_hands(line: socket.socket, host: str, tls: Tls) -> None:
+    context = ssl.create_default_context(cafile=tls.ca_file)
+    if not tls.verify:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if tls.client_cert_file:
+        context.load_cert_chain(tls.client_cert_file, tls.client_key_file)
+    with context.wrap_socket(line, server_hostname=host) as secured:
+        # With TLS 1.3 a missing client certificate is refused after the handshake; ZooKeeper answers this.
+        secured.sendall(b"srvr")
+        secured.recv(1)

@@ -1,0 +1,53 @@
+"""What kazoo is given of an access to ZooKeeper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kazoo.security import ACL, CREATOR_ALL_ACL, READ_ACL_UNSAFE, Id
+
+from controller_client.config import Secret, Tls
+from controller_client.errors import ConfigError
+from controller_client.zookeeper.client_options import client_options
+from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess
+
+_PASSWORD = Secret("s3cret")
+
+
+def test_an_open_zookeeper_gets_nothing() -> None:
+    assert client_options(ZooKeeperAccess()) == {"default_acl": None}
+
+
+def test_a_digest_and_an_acl_for_its_user() -> None:
+    access = ZooKeeperAccess(auth=AuthKind.DIGEST, username="pinot", password=_PASSWORD, acl="creator+read")
+    assert client_options(access) == {
+        "default_acl": [*CREATOR_ALL_ACL, *READ_ACL_UNSAFE],
+        "auth_data": [("digest", "pinot:s3cret")],
+    }
+
+
+def test_an_acl_by_entries() -> None:
+    access = ZooKeeperAccess(acl="sasl:pinot:cdrwa;ip:10.0.0.0/8:rr")
+    assert client_options(access)["default_acl"] == [
+        ACL(31, Id("sasl", "pinot")),
+        ACL(1, Id("ip", "10.0.0.0/8")),
+    ]
+
+
+def test_sasl() -> None:
+    digest = client_options(ZooKeeperAccess(auth=AuthKind.SASL_DIGEST, username="pinot", password=_PASSWORD))[
+        "sasl_options"
+    ]
+    assert (digest["mechanism"], digest["username"], digest["password"]) == ("DIGEST-MD5", "pinot", "s3cret")
+    kerberos = client_options(ZooKeeperAccess(auth=AuthKind.SASL_KERBEROS, service="zk"))
+    assert kerberos["sasl_options"] == {"mechanism": "GSSAPI", "service": "zk"}
+
+
+def test_tls_checks_the_host_name_with_the_certificate(tmp_path: Path) -> None:
+    checked = client_options(ZooKeeperAccess(tls=Tls()))
+    assert (checked["use_ssl"], checked["verify_certs"], checked["check_hostname"]) == (True, True, True)
+    unchecked = client_options(ZooKeeperAccess(tls=Tls(verify=False)))
+    assert (unchecked["verify_certs"], unchecked["check_hostname"]) == (False, False)
+    with pytest.raises(ConfigError, match="certificates of authorities"):
+        client_options(ZooKeeperAccess(tls=Tls(ca_file=str(tmp_path / "none.pem"))))
