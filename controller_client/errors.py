@@ -17,7 +17,8 @@
     │   ├── ConflictError         the state is not what the call was based on: changed meanwhile
     │   │   └── LockHeldError     somebody else holds the lock
     │   ├── RejectedError         the cluster read the call and refused it
-    │   └── UnsupportedError      this cluster's version does not have it (the message names the first)
+    │   ├── UnsupportedError      this cluster's version does not have it (the message names the first)
+    │   └── FormatVersionError    a record of this project was written by another release of it: upgrade
     ├── OutcomeUnknownError       a time-out or a lost reply: read the state back before anything else
     ├── AppliedError              the call was applied, but what came after it failed or the answer was odd
     ├── QueryError                the broker answered with exceptions
@@ -39,6 +40,7 @@ __all__ = [
     "ConflictError",
     "DataError",
     "DiskFullError",
+    "FormatVersionError",
     "HeapFullError",
     "InputError",
     "LockHeldError",
@@ -168,6 +170,25 @@ class RejectedError(NotAppliedError):
 
 class UnsupportedError(NotAppliedError):
     """The cluster's version lacks what the call needs; the message names the first version that has it."""
+
+
+class FormatVersionError(NotAppliedError):
+    """A record that this project keeps is of a format version that this release does not read.
+
+    It is whole, and somebody else's to change: who cannot read it leaves it as it is.
+
+    Args:
+        message: One sentence: which record, where, its version, the versions that are read, what to do.
+        record: Which kind of record.
+        place: Where it is: a znode, a file, an offset of a topic.
+        found: Its version.
+    """
+
+    def __init__(self, message: str, *, record: str, place: str, found: int) -> None:
+        super().__init__(message)
+        self.record = record
+        self.place = place
+        self.found = found
 
 
 class OutcomeUnknownError(PinotPluginError):

@@ -46,7 +46,12 @@ class ConditionTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait, and yield the one event."""
-        looks = _Looks(Condition.from_json(self._condition), await self._access())
+        try:
+            condition = Condition.from_json(self._condition)
+        except PinotPluginError as error:
+            yield TriggerEvent({"failed": str(error), "error": type(error).__name__})
+            return
+        looks = _Looks(condition, await self._access())
         last = None
         try:
             while True:

@@ -27,13 +27,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from controller_client.as_code.fields import Pointer, parse_pointer
 from controller_client.as_code.objects import Document, Kind, ObjectRef, ref_of
 from controller_client.as_code.yaml_text import dump_yaml, load_json, load_yaml
+from controller_client.common.formats import Format
 from controller_client.common.nearest import did_you_mean
 from controller_client.errors import ConfigError
 
 __all__ = ["FORMAT", "SETTINGS_FILE", "Folder", "FolderSettings", "read_folder", "write_folder"]
 
-FORMAT = 1
-"""Format of the folder; a newer one is refused."""
+FORMAT = Format("the folder of the cluster as code")
 
 SETTINGS_FILE = "cluster.yaml"
 
@@ -47,18 +47,11 @@ class FolderSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    format: int = FORMAT
+    format: int = FORMAT.version
     owner: str = Field(default="default", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
     """Whose objects these are: one name for each folder that is applied to a cluster."""
     unmanaged: dict[Kind, tuple[str, ...]] = Field(default_factory=dict)
     """Fields that are left as the cluster has them: JSON pointers by kind; ``*`` is any text in a key."""
-
-    @field_validator("format")
-    @classmethod
-    def _known(cls, value: int) -> int:
-        if value != FORMAT:
-            raise ValueError(f"this version reads format {FORMAT}")
-        return value
 
     @field_validator("unmanaged")
     @classmethod
@@ -153,7 +146,10 @@ def _settings(path: Path) -> FolderSettings:
             remedy="make one by: pinotctl export DIR, or write a file with the line 'owner: NAME'",
         )
     try:
-        return FolderSettings.model_validate(_document(file, SETTINGS_FILE))
+        document = _document(file, SETTINGS_FILE)
+        if isinstance(document.get("format"), int):
+            FORMAT.check(document, str(file))
+        return FolderSettings.model_validate(document)
     except ValidationError as error:
         faults = "; ".join(
             f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors(include_url=False)

@@ -22,10 +22,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controller_client.as_code.objects import Document, ObjectRef
+from controller_client.common.formats import Format, with_unknown
 from controller_client.errors import DataError
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
-__all__ = ["BROKERS", "RELOAD", "Inventory", "InventoryEntry"]
+__all__ = ["BROKERS", "INVENTORY_FORMAT", "RELOAD", "Inventory", "InventoryEntry"]
 
 RELOAD = "reload"
 """Pending: the segments of a table are to be loaded again."""
@@ -34,7 +35,9 @@ BROKERS = "brokers"
 """Pending: the brokers of a table's tenant are to be assigned to it."""
 
 _ROOT = "/PINOT_PLUGINS/as_code"
-_FORMAT = "1"
+_KNOWN = ("format", "applied", "plan", "at_ms", "by")
+
+INVENTORY_FORMAT = Format("the record of what was applied to an object")
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,8 @@ class Inventory:
         """Return all records.
 
         Raises:
-            DataError: A record is of a newer version of this package, or is none.
+            FormatVersionError: A later release wrote a record.
+            DataError: A record is none.
             UnreachableError: ZooKeeper does not answer.
         """
         names = self._store.children(self._folder)
@@ -128,7 +132,7 @@ class Inventory:
             entry = change(_entry(present, path) if present else InventoryEntry())
             if entry.applied is None and not entry.pending:
                 return None
-            return _record(ref, entry)
+            return _record(ref, entry, present)
 
         self._store.change(path, changed)
 
@@ -139,13 +143,7 @@ def _ref(name: str) -> ObjectRef:
 
 def _entry(record: ZNRecord, where: str) -> InventoryEntry:
     fields = record.simple_fields
-    if fields.get("format") != _FORMAT:
-        raise DataError(
-            f"the record is of format {fields.get('format')!r}",
-            expected=f"format {_FORMAT}",
-            where=where,
-            remedy="use the version of this package that wrote it, or a newer one",
-        )
+    INVENTORY_FORMAT.check(fields, where)
     try:
         applied: Mapping[str, Any] | None = json.loads(fields["applied"]) if "applied" in fields else None
         at_ms = int(fields.get("at_ms", "0"))
@@ -155,9 +153,16 @@ def _entry(record: ZNRecord, where: str) -> InventoryEntry:
     return InventoryEntry(applied, fields.get("plan", ""), at_ms, fields.get("by", ""), pending)
 
 
-def _record(ref: ObjectRef, entry: InventoryEntry) -> ZNRecord:
-    fields = {"format": _FORMAT}
+def _record(ref: ObjectRef, entry: InventoryEntry, present: ZNRecord | None) -> ZNRecord:
+    old = present or ZNRecord(ref.key)
+    fields = INVENTORY_FORMAT.stamp({})
     if entry.applied is not None:
         applied = json.dumps(entry.applied, sort_keys=True, ensure_ascii=False)
         fields |= {"applied": applied, "plan": entry.plan, "at_ms": str(entry.at_ms), "by": entry.by}
-    return ZNRecord(ref.key, fields, list_fields={"pending": sorted(entry.pending)} if entry.pending else {})
+    pending = {"pending": sorted(entry.pending)} if entry.pending else {}
+    return ZNRecord(
+        ref.key,
+        with_unknown(fields, old.simple_fields, _KNOWN),
+        with_unknown(pending, old.list_fields, ("pending",)),
+        old.map_fields,
+    )

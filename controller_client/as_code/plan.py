@@ -18,11 +18,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from controller_client.as_code.effects import Effect
 from controller_client.as_code.objects import ObjectRef
-from controller_client.errors import ConfigError
+from controller_client.common.formats import Format
+from controller_client.errors import ConfigError, DataError
 
 __all__ = ["PLAN_FORMAT", "Action", "Plan", "PlannedField", "Step", "load_plan", "save_plan"]
 
-PLAN_FORMAT = 1
+PLAN_FORMAT = Format("the saved plan")
 
 _LARGEST_BYTES = 256 * 1024 * 1024
 
@@ -114,7 +115,7 @@ class Plan(_Record):
         left_alone: Objects of the cluster that have no file.
     """
 
-    format: int = PLAN_FORMAT
+    format: int = PLAN_FORMAT.version
     owner: str
     folder: str
     controller: str
@@ -159,15 +160,18 @@ def load_plan(path: Path) -> Plan:
     """Read a plan.
 
     Raises:
-        ConfigError: The file is no plan, was changed, or is of a newer version.
+        ConfigError: The file is no plan, or was changed.
+        FormatVersionError: A later release wrote it.
     """
     try:
         with path.open("rb") as file:
             data = file.read(_LARGEST_BYTES)
         document = json.loads(data)
+        PLAN_FORMAT.check(document, str(path))
         stated = document.pop("id")
         plan = Plan.model_validate(document)
     except (
+        DataError,
         OSError,
         ValueError,
         KeyError,
@@ -181,10 +185,6 @@ def load_plan(path: Path) -> Plan:
             expected="a file that 'pinotctl diff DIR --save FILE' wrote, of this version",
             where=str(path),
         ) from None
-    if plan.format != PLAN_FORMAT:
-        raise ConfigError(
-            f"the plan is of format {plan.format}", expected=f"format {PLAN_FORMAT}", where=str(path)
-        )
     if plan.id != stated:
         raise ConfigError(
             "the plan's id is not that of its content, so it was changed after it was made",

@@ -3,6 +3,7 @@
 ::
 
     /<cluster>/PROPERTYSTORE/PINOT_PLUGINS/consumption/<table>/partitions
+        simpleFields.format     version of the record
         mapFields.<partition>   by, since (epoch milliseconds), reason, comment
 
 ``pausedPartitions`` of the ideal state is the truth; this only explains it.
@@ -12,17 +13,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from controller_client.common.formats import Format, with_unknown
 from controller_client.common.names import TableName
 from controller_client.consumption.pause_record import Holder, plugin_path
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
-__all__ = ["note_partitions", "read_partition_holders"]
+__all__ = ["PARTITIONS_FORMAT", "note_partitions", "read_partition_holders"]
+
+PARTITIONS_FORMAT = Format("the record of who paused partitions")
 
 
 def read_partition_holders(store: PropertyStore, table: TableName) -> dict[int, Holder]:
-    """Return who paused partitions, by partition, those among them that are not paused any more."""
-    found = store.get(plugin_path(table, "partitions"))
-    fields: Mapping[str, Mapping[str, str]] = found.record.map_fields if found else {}
+    """Return who paused partitions, by partition, those among them that are not paused any more.
+
+    Raises:
+        FormatVersionError: A later release wrote the record.
+        UnreachableError: ZooKeeper does not answer.
+    """
+    path = plugin_path(table, "partitions")
+    found = store.get(path)
+    fields: Mapping[str, Mapping[str, str]] = _checked(found.record, path).map_fields if found else {}
     return {int(partition): Holder.from_fields(each) for partition, each in fields.items()}
 
 
@@ -43,14 +53,22 @@ def note_partitions(
         partitions: What they pause.
 
     Raises:
+        FormatVersionError: A later release wrote the present record.
         UnreachableError: ZooKeeper does not answer.
         OutcomeUnknownError: A reply was lost and ZooKeeper cannot be asked.
     """
+    path = plugin_path(table, "partitions")
     noted = {str(partition): holder.to_fields() for partition in sorted(partitions)}
 
     def changed(present: ZNRecord | None) -> ZNRecord:
-        known = present.map_fields if present else {}
-        kept = {name: fields for name, fields in known.items() if int(name) in paused}
-        return ZNRecord("partitions", map_fields={**noted, **kept})
+        old = _checked(present, path) if present else ZNRecord("partitions")
+        kept = {name: fields for name, fields in old.map_fields.items() if int(name) in paused}
+        simple = with_unknown(PARTITIONS_FORMAT.stamp({}), old.simple_fields, (PARTITIONS_FORMAT.field,))
+        return ZNRecord("partitions", simple, old.list_fields, {**noted, **kept})
 
-    store.change(plugin_path(table, "partitions"), changed)
+    store.change(path, changed)
+
+
+def _checked(record: ZNRecord, where: str) -> ZNRecord:
+    PARTITIONS_FORMAT.check(record.simple_fields, where)
+    return record

@@ -3,6 +3,7 @@
 ::
 
     /<cluster>/PINOT_PLUGINS/servers/<instance>
+        simpleFields.format             version of the record
         simpleFields.session            the Helix session of the server that wrote it
         mapFields.<table>.<partition>   the consuming segment that is kept at its start offset
 
@@ -15,10 +16,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from controller_client.common.formats import Format
 from controller_client.helix import live_session, read_record_at, write_own_record
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
-__all__ = ["PartitionReport", "read_report", "read_reports", "write_report"]
+__all__ = ["REPORT_FORMAT", "PartitionReport", "read_report", "read_reports", "write_report"]
+
+REPORT_FORMAT = Format("a server's report of paused partitions")
 
 _SESSION = "session"
 
@@ -41,7 +45,7 @@ class PartitionReport:
         """As it is stored."""
         return ZNRecord(
             self.instance,
-            simple_fields={_SESSION: self.session},
+            simple_fields=REPORT_FORMAT.stamp({_SESSION: self.session}),
             map_fields={
                 table: {str(partition): segment for partition, segment in partitions.items()}
                 for table, partitions in self.held.items()
@@ -49,8 +53,13 @@ class PartitionReport:
         )
 
     @classmethod
-    def from_record(cls, record: ZNRecord) -> PartitionReport:
-        """As :meth:`to_record` made it."""
+    def from_record(cls, record: ZNRecord, where: str) -> PartitionReport:
+        """As :meth:`to_record` made it.
+
+        Raises:
+            FormatVersionError: A later release wrote it.
+        """
+        REPORT_FORMAT.check(record.simple_fields, where)
         held = {
             table: {int(partition): segment for partition, segment in partitions.items()}
             for table, partitions in record.map_fields.items()
@@ -69,13 +78,22 @@ def write_report(store: PropertyStore, report: PartitionReport) -> None:
 
 
 def read_report(store: PropertyStore, instance: str) -> PartitionReport | None:
-    """The last report of a server, whether it counts or not."""
-    record = read_record_at(store, _path(store, instance))
-    return PartitionReport.from_record(record) if record else None
+    """The last report of a server, whether it counts or not.
+
+    Raises:
+        FormatVersionError: A later release wrote it.
+        UnreachableError: ZooKeeper does not answer.
+    """
+    path = _path(store, instance)
+    record = read_record_at(store, path)
+    return PartitionReport.from_record(record, path) if record else None
 
 
 def read_reports(store: PropertyStore) -> dict[str, PartitionReport]:
-    """The reports that count, by instance: of servers in the session they wrote it in, or down."""
+    """The reports that count, by instance: of servers in the session they wrote it in, or down.
+
+    Errors as of :func:`read_report`: to leave a server's report out would let partitions go that it holds.
+    """
     folder = _path(store, "").rstrip("/")
     found = {}
     for instance in store.connection.children(folder) or ():

@@ -3,6 +3,7 @@
 ::
 
     /<cluster>/PROPERTYSTORE/PINOT_PLUGINS/consumption/<table>/pause
+        simpleFields.format     version of the record
         mapFields.<holder>      by, since (epoch milliseconds), reason, comment
         simpleFields.foreign    "true": the table was paused already when the first holder came
         simpleFields.sequences  newest segment of each partition during the pause, JSON
@@ -18,6 +19,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from controller_client.common.formats import Format, with_unknown
 from controller_client.common.names import TableName
 from controller_client.helix.ideal_state import IdealState
 from controller_client.helix.stream_segments import newest_by_partition
@@ -26,6 +28,7 @@ from controller_client.zookeeper import PropertyStore, ZNRecord
 
 __all__ = [
     "EXPLICIT",
+    "PAUSE_FORMAT",
     "Holder",
     "PauseRecord",
     "change_record",
@@ -34,6 +37,8 @@ __all__ = [
     "read_record",
     "sequences_of",
 ]
+
+PAUSE_FORMAT = Format("the record of who paused a table")
 
 EXPLICIT = "explicit"
 """Name of the holder that has no end of its own: a pause that somebody asked for, until somebody resumes."""
@@ -55,10 +60,11 @@ class Holder:
     reason: str | None = None
     comment: str | None = None
 
-    def to_fields(self) -> dict[str, str]:
-        """As it is stored."""
+    def to_fields(self, present: Mapping[str, str] | None = None) -> dict[str, str]:
+        """As it is stored; with those of the present fields that this release does not know."""
         fields = {"by": self.by, "since": str(self.since_ms), "reason": self.reason, "comment": self.comment}
-        return {key: value for key, value in fields.items() if value is not None}
+        wanted = {key: value for key, value in fields.items() if value is not None}
+        return with_unknown(wanted, present or {}, fields.keys())
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, str]) -> Holder:
@@ -98,7 +104,12 @@ def sequences_of(ideal: IdealState) -> dict[int, int]:
 
 
 def read_record(store: PropertyStore, table: TableName) -> PauseRecord | None:
-    """Return the record of a table; None where there is none, or one of a dropped table of the same name."""
+    """Return the record of a table; None where there is none, or one of a dropped table of the same name.
+
+    Raises:
+        FormatVersionError: A later release wrote it.
+        UnreachableError: ZooKeeper does not answer.
+    """
     found = store.get(plugin_path(table, "pause"))
     return _of_this_table(store, table, found.record if found else None)
 
@@ -118,6 +129,7 @@ def change_record(
         The new record.
 
     Raises:
+        FormatVersionError: A later release wrote the present one.
         UnreachableError: ZooKeeper does not answer.
         OutcomeUnknownError: A reply was lost and ZooKeeper cannot be asked.
     """
@@ -129,14 +141,15 @@ def change_record(
         wanted = change(known)
         if wanted == known:
             return present
-        return None if wanted is None else _to_record(wanted)
+        # Of a pause that is over, or of another table, nothing is kept.
+        return None if wanted is None else _to_record(wanted, present if known else None)
 
     store.change(plugin_path(table, "pause"), changed)
     return wanted
 
 
 def drop_record(store: PropertyStore, table: TableName) -> None:
-    """Delete a table's record, whatever is in it."""
+    """Delete a table's record; errors as of :func:`change_record`."""
     change_record(store, table, lambda _present: None)
 
 
@@ -147,18 +160,21 @@ def _of_this_table(store: PropertyStore, table: TableName, record: ZNRecord | No
     born = store.creation_order(table_config_path(table))
     began = store.creation_order(plugin_path(table, "pause"))
     outlived = born is not None and began is not None and began < born
-    return None if outlived else _from_record(record)
+    return None if outlived else _from_record(record, plugin_path(table, "pause"))
 
 
-def _to_record(record: PauseRecord) -> ZNRecord:
-    simple = {"foreign": str(record.foreign).lower()}
+def _to_record(record: PauseRecord, present: ZNRecord | None) -> ZNRecord:
+    old = present or ZNRecord("pause")
+    simple = PAUSE_FORMAT.stamp({"foreign": str(record.foreign).lower()})
     if record.sequences is not None:
         simple["sequences"] = json.dumps({str(key): value for key, value in record.sequences.items()})
-    holders = {name: holder.to_fields() for name, holder in record.holders.items()}
-    return ZNRecord("pause", simple, map_fields=holders)
+    holders = {name: holder.to_fields(old.map_fields.get(name)) for name, holder in record.holders.items()}
+    known = (PAUSE_FORMAT.field, "foreign", "sequences")
+    return ZNRecord("pause", with_unknown(simple, old.simple_fields, known), old.list_fields, holders)
 
 
-def _from_record(record: ZNRecord) -> PauseRecord:
+def _from_record(record: ZNRecord, where: str) -> PauseRecord:
+    PAUSE_FORMAT.check(record.simple_fields, where)
     sequences = record.simple_fields.get("sequences")
     return PauseRecord(
         holders={name: Holder.from_fields(fields) for name, fields in record.map_fields.items()},

@@ -3,6 +3,7 @@
 ::
 
     /<cluster>/PROPERTYSTORE/PINOT_PLUGINS/consumption/<table>/plan
+        simpleFields.format     version of the record
         simpleFields.recipe     which one
         simpleFields.step       the last step that was begun
         simpleFields.by, since
@@ -16,9 +17,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from controller_client.common.formats import Format, with_unknown
 from controller_client.common.names import TableName
 from controller_client.consumption.pause_record import plugin_path
 from controller_client.consumption.table_control import TableControl
@@ -26,7 +28,11 @@ from controller_client.errors import ConflictError, NotFoundError
 from controller_client.helix.table_config import table_config_path
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
-__all__ = ["Plan", "begin", "drop", "read_plan", "save", "under_way"]
+__all__ = ["PLAN_FORMAT", "Plan", "begin", "drop", "read_plan", "save", "under_way"]
+
+PLAN_FORMAT = Format("the plan of a recipe")
+
+_KNOWN = (PLAN_FORMAT.field, "recipe", "step", "by", "since", "data")
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class Plan:
         since_ms: When, epoch milliseconds.
         data: What it needs to know again.
         version: The znode's version.
+        present: The fields of the record, those among them that this release does not know.
     """
 
     recipe: str
@@ -48,10 +55,16 @@ class Plan:
     since_ms: int
     data: Mapping[str, Any]
     version: int = -1
+    present: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
 
 def read_plan(store: PropertyStore, table: TableName) -> Plan | None:
-    """Return the recipe that is under way for a table; None where there is none."""
+    """Return the recipe that is under way for a table; None where there is none.
+
+    Raises:
+        FormatVersionError: A later release wrote its plan.
+        UnreachableError: ZooKeeper does not answer.
+    """
     path = plugin_path(table, "plan")
     found = store.get(path)
     if found is None:
@@ -61,6 +74,7 @@ def read_plan(store: PropertyStore, table: TableName) -> Plan | None:
         store.delete(path)  # of a dropped table of the same name
         return None
     fields = found.record.simple_fields
+    PLAN_FORMAT.check(fields, path)
     return Plan(
         fields["recipe"],
         fields["step"],
@@ -68,6 +82,7 @@ def read_plan(store: PropertyStore, table: TableName) -> Plan | None:
         int(fields["since"]),
         json.loads(fields["data"]),
         found.version,
+        fields,
     )
 
 
@@ -134,4 +149,4 @@ def _to_record(plan: Plan) -> ZNRecord:
         "since": str(plan.since_ms),
         "data": json.dumps(plan.data),
     }
-    return ZNRecord("plan", fields)
+    return ZNRecord("plan", with_unknown(PLAN_FORMAT.stamp(fields), plan.present, _KNOWN))

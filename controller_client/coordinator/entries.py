@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from controller_client.common.formats import Format
 from controller_client.errors import DataError
 
-__all__ = ["ROW", "Entries", "by_hash", "concatenate", "merge"]
+__all__ = ["BUCKET_FORMAT", "ROW", "Entries", "by_hash", "concatenate", "merge"]
 
 ROW = np.dtype(
     [
@@ -28,7 +29,10 @@ ROW = np.dtype(
 )
 """A record in a file: 40 bytes, little-endian."""
 
-_MAGIC = b"PPK2"
+_NAME = b"PPK"
+BUCKET_FORMAT = Format("the state of a bucket of keys", version=2, oldest=2)
+_MAGIC = _NAME + str(BUCKET_FORMAT.version).encode()
+"""Followed by rows of the type :data:`ROW`."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,11 @@ class Entries:
 
         Raises:
             DataError: It is something else.
+            FormatVersionError: Another release wrote it.
         """
+        digit = data[len(_NAME) : len(_MAGIC)]
+        if data.startswith(_NAME) and digit.isdigit():
+            BUCKET_FORMAT.check_number(int(digit), "the checkpoint of the query")
         if data[: len(_MAGIC)] != _MAGIC or (len(data) - len(_MAGIC)) % ROW.itemsize:
             raise DataError(
                 f"the state of a bucket of keys starts with {data[:8]!r} and has {len(data)} bytes",

@@ -6,6 +6,8 @@
         generation        Generation: written by the coordinator, which holds the table's lock
         rebuild           what was asked for by ``pinotctl upsert rebuild``
 
+Both have the version of their format in ``simpleFields.format``.
+
 A generation reads the input from its beginning with a state of its own. The request for one names its number,
 so that a coordinator which has begun it does not begin it again. A generation is of one engine, and of one
 incarnation of the table: of another one's rows it knows nothing.
@@ -14,15 +16,20 @@ incarnation of the table: of another one's rows it knows nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 
+from controller_client.common.formats import Format, log_skipped, with_unknown
 from controller_client.common.names import TableName
+from controller_client.errors import FormatVersionError
 from controller_client.helix import read_record_at
 from controller_client.upsert.record import coordinator_path
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
 __all__ = [
+    "GENERATION_FORMAT",
+    "REBUILD_FORMAT",
     "Generation",
     "Incarnation",
     "RebuildRequest",
@@ -34,6 +41,14 @@ __all__ = [
     "why_new",
     "write_generation",
 ]
+
+
+logger = logging.getLogger(__name__)
+
+GENERATION_FORMAT = Format("the generation of a key coordinator's state")
+REBUILD_FORMAT = Format("the request of a rebuild")
+
+_NUMBERS = ("number", "base", "engine", "partitions", "buckets", "folder", "since")
 
 
 @dataclass(frozen=True)
@@ -177,11 +192,18 @@ def why_new(
 
 
 def read_generation(store: PropertyStore, table: TableName) -> Generation | None:
-    """The generation of a table (with type); None before the first."""
-    record = read_record_at(store, _path(store, table, "generation"))
+    """The generation of a table (with type); None before the first.
+
+    Raises:
+        FormatVersionError: A later release wrote it.
+        UnreachableError: ZooKeeper does not answer.
+    """
+    path = _path(store, table, "generation")
+    record = read_record_at(store, path)
     if record is None:
         return None
     simple = record.simple_fields
+    GENERATION_FORMAT.check(simple, path)
     found = record.map_fields.get("incarnation")
     return Generation(
         number=int(simple["number"]),
@@ -201,28 +223,47 @@ def read_generation(store: PropertyStore, table: TableName) -> Generation | None
 
 def write_generation(store: PropertyStore, table: TableName, generation: Generation) -> None:
     """Write a generation; errors as of :meth:`PropertyStore.connection.set`."""
-    names = ("number", "base", "engine", "partitions", "buckets", "folder", "since")
     of = generation.incarnation
     record = ZNRecord(
         "generation",
-        simple_fields={
-            **{name: str(getattr(generation, name)) for name in names},
-            "floors": json.dumps(generation.floors),
-        },
+        simple_fields=GENERATION_FORMAT.stamp(
+            {
+                **{name: str(getattr(generation, name)) for name in _NUMBERS},
+                "floors": json.dumps(generation.floors),
+            }
+        ),
         map_fields={
             "until": {str(each): str(offset) for each, offset in generation.until.items()},
             **({"incarnation": {key: str(value) for key, value in asdict(of).items()}} if of else {}),
         },
     )
-    _put(store, _path(store, table, "generation"), record)
+    _put(
+        store,
+        _path(store, table, "generation"),
+        record,
+        GENERATION_FORMAT,
+        known=(*_NUMBERS, "floors", "until", "incarnation"),
+    )
 
 
 def read_request(store: PropertyStore, table: TableName) -> RebuildRequest | None:
-    """The newest request, also one that was met: compare its number."""
-    record = read_record_at(store, _path(store, table, "rebuild"))
+    """The newest request, also one that was met: compare its number.
+
+    One that a later release wrote is logged and counts for nothing: a coordinator that can read it meets it.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+    """
+    path = _path(store, table, "rebuild")
+    record = read_record_at(store, path)
     if record is None:
         return None
     simple = record.simple_fields
+    try:
+        REBUILD_FORMAT.check(simple, path)
+    except FormatVersionError as error:
+        log_skipped(logger, error)
+        return None
     partitions, buckets = (
         int(simple[name]) if name in simple else None for name in ("partitions", "buckets")
     )
@@ -244,13 +285,13 @@ def request_rebuild(
 
     Raises:
         ConflictError: Somebody else asked at the same time.
+        FormatVersionError: A later release wrote what is there.
     """
     request = next_request(store, table, partitions=partitions, buckets=buckets)
     values = {"number": request.number, "partitions": partitions, "buckets": buckets}
-    record = ZNRecord(
-        "rebuild", simple_fields={name: str(value) for name, value in values.items() if value is not None}
-    )
-    _put(store, _path(store, table, "rebuild"), record)
+    fields = {name: str(value) for name, value in values.items() if value is not None}
+    record = ZNRecord("rebuild", simple_fields=REBUILD_FORMAT.stamp(fields))
+    _put(store, _path(store, table, "rebuild"), record, REBUILD_FORMAT, known=tuple(values))
     return request
 
 
@@ -258,9 +299,19 @@ def _path(store: PropertyStore, table: TableName, name: str) -> str:
     return f"{coordinator_path(store, table).rpartition('/')[0]}/{name}"
 
 
-def _put(store: PropertyStore, path: str, record: ZNRecord) -> None:
+def _put(store: PropertyStore, path: str, record: ZNRecord, of: Format, *, known: Collection[str]) -> None:
+    """Write a record with those of its present fields that this release does not know."""
     found = store.connection.get(path)
     if found is None:
         store.connection.create(path, record.to_bytes())
-    else:
-        store.connection.set(path, record.to_bytes(), found[1])
+        return
+    present = ZNRecord.from_bytes(found[0], where=path)
+    of.check(present.simple_fields, path)
+    known = (of.field, *known)
+    whole = ZNRecord(
+        record.id,
+        with_unknown(record.simple_fields, present.simple_fields, known),
+        present.list_fields,
+        with_unknown(record.map_fields, present.map_fields, known),
+    )
+    store.connection.set(path, whole.to_bytes(), found[1])

@@ -3,6 +3,7 @@
 ::
 
     /<cluster>/PINOT_PLUGINS/failed_hooks/<instance>
+        simpleFields.format     version of the record
         simpleFields.session    the Helix session of the role that wrote it
         mapFields.hooks.<hook>  why
 
@@ -14,12 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from controller_client.common.formats import Format
 from controller_client.helix.live import live_session
 from controller_client.helix.record_at import read_record_at, write_own_record
 from controller_client.zookeeper.property_store import PropertyStore
 from controller_client.zookeeper.record import ZNRecord
 
-__all__ = ["read_failed_hooks", "write_failed_hooks"]
+__all__ = ["FAILED_HOOKS_FORMAT", "read_failed_hooks", "write_failed_hooks"]
+
+FAILED_HOOKS_FORMAT = Format("the record of hooks that a role runs without")
 
 _SESSION, _HOOKS = "session", "hooks"
 
@@ -37,7 +41,11 @@ def write_failed_hooks(store: PropertyStore, instance: str, reasons: Mapping[str
         OutcomeUnknownError: The reply was lost; write it again.
     """
     session = live_session(store, instance) or ""
-    record = ZNRecord(instance, simple_fields={_SESSION: session}, map_fields={_HOOKS: dict(reasons)})
+    record = ZNRecord(
+        instance,
+        simple_fields=FAILED_HOOKS_FORMAT.stamp({_SESSION: session}),
+        map_fields={_HOOKS: dict(reasons)},
+    )
     write_own_record(store, f"{_folder(store)}/{instance}", record)
 
 
@@ -45,12 +53,15 @@ def read_failed_hooks(store: PropertyStore) -> dict[str, Mapping[str, str]]:
     """Return the reasons by hook, by instance, of roles that run.
 
     Raises:
+        FormatVersionError: A role that runs is of a later release, and so is its record.
         UnreachableError: ZooKeeper does not answer.
     """
     found: dict[str, Mapping[str, str]] = {}
     for instance in store.connection.children(_folder(store)) or ():
-        record = read_record_at(store, f"{_folder(store)}/{instance}")
+        path = f"{_folder(store)}/{instance}"
+        record = read_record_at(store, path)
         if record and record.simple_fields.get(_SESSION) == live_session(store, instance):
+            FAILED_HOOKS_FORMAT.check(record.simple_fields, path)
             found[instance] = record.map_fields.get(_HOOKS, {})
     return found
 

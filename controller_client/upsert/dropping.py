@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from controller_client.common.formats import Format
 from controller_client.common.names import TableName, TableType
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.helix import read_record_at, write_own_record
@@ -22,7 +23,9 @@ from controller_client.upsert.settings import UpsertSettings, is_upsert
 from controller_client.upsert.updates import delete_topic, topic_exists
 from controller_client.zookeeper import PropertyStore, TableLock, ZNRecord, process_name
 
-__all__ = ["Drop", "plan_drop"]
+__all__ = ["DROP_FORMAT", "Drop", "plan_drop"]
+
+DROP_FORMAT = Format("the note of a table that is being dropped")
 
 _CONFIG = "config"
 _NOTE = "drop"
@@ -61,7 +64,7 @@ class Drop:
         """
         with TableLock(store, self.table, LOCK, process_name()) as lock:
             lock.acquire(0.0)
-            note = ZNRecord(_NOTE, {_CONFIG: json.dumps(self.config.to_json())})
+            note = ZNRecord(_NOTE, DROP_FORMAT.stamp({_CONFIG: json.dumps(self.config.to_json())}))
             write_own_record(store, _note_path(store, self.table), note)
             for what, take_away in self.steps:
                 take_away()
@@ -81,6 +84,7 @@ def plan_drop(client: RestClient, store: PropertyStore, name: str, *, keep_schem
         NotFoundError: Nothing is there of such a table.
         ConflictError: It is no upsert table.
         SourceError: Kafka does not answer about the topic of updates.
+        FormatVersionError: A later release has begun to drop it.
     """
     parsed = TableName.parse(name)
     table = TableName.of(parsed.raw if parsed else name, TableType.REALTIME)
@@ -123,8 +127,12 @@ def _schema_of(client: RestClient, config: TableConfig) -> str | None:
 
 def _noted(store: PropertyStore, table: TableName) -> TableConfig | None:
     """The config of a table that a drop has begun to take away."""
-    note = read_record_at(store, _note_path(store, table))
-    return None if note is None else TableConfig.from_json(json.loads(note.simple_fields[_CONFIG]))
+    path = _note_path(store, table)
+    note = read_record_at(store, path)
+    if note is None:
+        return None
+    DROP_FORMAT.check(note.simple_fields, path)
+    return TableConfig.from_json(json.loads(note.simple_fields[_CONFIG]))
 
 
 def _forget(store: PropertyStore, folder: str) -> None:

@@ -5,22 +5,29 @@
     /<cluster>/PINOT_PLUGINS/upsert/<table with type>/
         servers/<instance>        ServerRecord: written by the server, once a version
         coordinator               CoordinatorRecord: written by the key coordinator
+
+Both have the version of their format in ``simpleFields.format``. Each has one writer, which writes all of it:
+what a process of another release has reported before is not so any more.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from controller_client.common.formats import Format, log_skipped
 from controller_client.common.names import TableName
-from controller_client.errors import NotFoundError
+from controller_client.errors import FormatVersionError, NotFoundError
 from controller_client.helix import read_record_at, read_records_at, write_own_record
 from controller_client.upsert.columns import NIL
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
 __all__ = [
+    "COORDINATOR_FORMAT",
     "LOCK",
+    "SERVER_FORMAT",
     "CoordinatorRecord",
     "PartitionProgress",
     "ServerRecord",
@@ -34,6 +41,11 @@ __all__ = [
     "write_coordinator",
     "write_server",
 ]
+
+logger = logging.getLogger(__name__)
+
+SERVER_FORMAT = Format("a server's record of an upsert table")
+COORDINATOR_FORMAT = Format("the key coordinator's record")
 
 LOCK = "UpsertCoordinator"
 """In the place of a task type in the path of the lock that the key coordinator of a table holds."""
@@ -85,13 +97,15 @@ class ServerRecord:
         """As it is stored."""
         return ZNRecord(
             self.instance,
-            simple_fields={
-                _SESSION: self.session,
-                _CREATED: str(self.created),
-                _MARK: str(self.mark),
-                _AT: str(self.at_ms),
-                **({_BY_OPTION: "true"} if self.cuts_by_option else {}),
-            },
+            simple_fields=SERVER_FORMAT.stamp(
+                {
+                    _SESSION: self.session,
+                    _CREATED: str(self.created),
+                    _MARK: str(self.mark),
+                    _AT: str(self.at_ms),
+                    **({_BY_OPTION: "true"} if self.cuts_by_option else {}),
+                }
+            ),
             map_fields={
                 str(partition): {
                     _SEGMENT: progress.segment or "",
@@ -103,9 +117,14 @@ class ServerRecord:
         )
 
     @classmethod
-    def from_record(cls, record: ZNRecord) -> ServerRecord:
-        """As :meth:`to_record` made it."""
+    def from_record(cls, record: ZNRecord, where: str) -> ServerRecord:
+        """As :meth:`to_record` made it.
+
+        Raises:
+            FormatVersionError: A later release wrote it.
+        """
         simple = record.simple_fields
+        SERVER_FORMAT.check(simple, where)
         return cls(
             record.id,
             simple.get(_SESSION, ""),
@@ -146,20 +165,27 @@ class CoordinatorRecord:
         """As it is stored."""
         return ZNRecord(
             "coordinator",
-            simple_fields={
-                "generation": str(self.generation),
-                "base": str(self.base),
-                "version": str(self.version),
-                _AT: str(self.at_ms),
-                "keys": str(self.keys),
-            },
+            simple_fields=COORDINATOR_FORMAT.stamp(
+                {
+                    "generation": str(self.generation),
+                    "base": str(self.base),
+                    "version": str(self.version),
+                    _AT: str(self.at_ms),
+                    "keys": str(self.keys),
+                }
+            ),
             map_fields={"details": dict(self.details)},
         )
 
     @classmethod
-    def from_record(cls, record: ZNRecord) -> CoordinatorRecord:
-        """As :meth:`to_record` made it."""
+    def from_record(cls, record: ZNRecord, where: str) -> CoordinatorRecord:
+        """As :meth:`to_record` made it.
+
+        Raises:
+            FormatVersionError: A later release wrote it.
+        """
         simple = record.simple_fields
+        COORDINATOR_FORMAT.check(simple, where)
         return cls(
             int(simple["generation"]),
             int(simple["base"]),
@@ -196,17 +222,32 @@ def coordinator_path(store: PropertyStore, table: TableName) -> str:
 def read_servers(store: PropertyStore, table: TableName) -> dict[str, ServerRecord]:
     """All records of servers, also of those that are gone, or are about a former table of the name.
 
-    Compare their sessions, and :attr:`ServerRecord.created`.
+    Compare their sessions, and :attr:`ServerRecord.created`. A record that a later release wrote is logged
+    and left out: its server counts as one that has reported nothing, and holds the table's mark.
     """
     names = store.connection.children(f"{_folder(store, table)}/servers") or ()
-    records = read_records_at(store, [server_path(store, table, name) for name in names])
-    return {record.id: ServerRecord.from_record(record) for record in records if record is not None}
+    paths = [server_path(store, table, name) for name in names]
+    found: dict[str, ServerRecord] = {}
+    for path, record in zip(paths, read_records_at(store, paths), strict=True):
+        if record is None:
+            continue
+        try:
+            found[record.id] = ServerRecord.from_record(record, path)
+        except FormatVersionError as error:
+            log_skipped(logger, error)
+    return found
 
 
 def read_server(store: PropertyStore, table: TableName, instance: str) -> ServerRecord | None:
-    """The record of one server, as of :func:`read_servers`."""
-    record = read_record_at(store, server_path(store, table, instance))
-    return None if record is None else ServerRecord.from_record(record)
+    """The record of one server, as of :func:`read_servers`, one of a later release excepted.
+
+    Raises:
+        FormatVersionError: A later release wrote it.
+        UnreachableError: ZooKeeper does not answer.
+    """
+    path = server_path(store, table, instance)
+    record = read_record_at(store, path)
+    return None if record is None else ServerRecord.from_record(record, path)
 
 
 def write_server(store: PropertyStore, table: TableName, record: ServerRecord) -> None:
@@ -242,9 +283,15 @@ def forget_server(
 
 
 def read_coordinator(store: PropertyStore, table: TableName) -> CoordinatorRecord | None:
-    """The key coordinator's record; None before its first start."""
-    record = read_record_at(store, coordinator_path(store, table))
-    return None if record is None else CoordinatorRecord.from_record(record)
+    """The key coordinator's record; None before its first start.
+
+    Raises:
+        FormatVersionError: A later release wrote it.
+        UnreachableError: ZooKeeper does not answer.
+    """
+    path = coordinator_path(store, table)
+    record = read_record_at(store, path)
+    return None if record is None else CoordinatorRecord.from_record(record, path)
 
 
 def write_coordinator(store: PropertyStore, table: TableName, record: CoordinatorRecord) -> None:

@@ -9,6 +9,7 @@
         upsert.updatesTopic      t_REALTIME.updates
         upsert.retentionMs       1209600000          how long the updates topic keeps its messages
         upsert.order             package.module:function       only where it is not the timestamp
+        upsert.format            2                   version of these settings; not written while it is 1
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from controller_client.common.formats import Format
 from controller_client.errors import ConfigError
 from controller_client.models import TableConfig
 
-__all__ = ["UpsertSettings", "is_upsert"]
+__all__ = ["SETTINGS_FORMAT", "UpsertSettings", "is_upsert"]
+
+SETTINGS_FORMAT = Format("the list of settings of an upsert table", field="upsert.format")
 
 _SEMANTIC, _UPSERT = "updateSemantic", "upsert"
 _PRIMARY_KEY = "primaryKey"
@@ -54,8 +58,10 @@ class UpsertSettings:
 
         Raises:
             ConfigError: It is not an upsert table, or its settings are not whole.
+            FormatVersionError: A later release made it.
         """
         custom = _custom(table.to_json())
+        SETTINGS_FORMAT.check(custom, f"the customConfigs of {table.name_with_type}")
         if not is_upsert(table):
             raise ConfigError(
                 f"{table.name_with_type} is not an upsert table",

@@ -4,7 +4,7 @@ The topic has the partitions of the table's input topic, and an event is in the 
 is about; so (partition, offset) names the row, in whichever segment it is. A message holds many events of one
 version, as columns, little-endian::
 
-    "PPU1"  kind u1  version i8  count i4      the head
+    "PPU" and the format's version as a digit  kind u1  version i8  count i4      the head
     kind 0, events:   count times i8 offset, count times u1 (0 insert, 1 delete)
     kind 1, the end:  i8 first offset, i8 end offset, i8 milliseconds since 1970
     kind 2, a record: i4 generation, count times (i4 partition, i8 end offset, i8 floor); in partition 0 alone
@@ -23,9 +23,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from controller_client.common.formats import Format
 from controller_client.errors import SourceError
 
 __all__ = [
+    "UPDATES_FORMAT",
     "Events",
     "VersionEnd",
     "VersionRecord",
@@ -40,7 +42,9 @@ _HEAD = struct.Struct("<4sBqi")
 _END = struct.Struct("<qqq")
 _GENERATION = struct.Struct("<i")
 _PLACE = struct.Struct("<iqq")
-_MAGIC = b"PPU1"
+_NAME = b"PPU"
+UPDATES_FORMAT = Format("the update message", version=1)
+_MAGIC = _NAME + str(UPDATES_FORMAT.version).encode()
 _EVENTS, _VERSION_END, _RECORD = 0, 1, 2
 _MOST_EVENTS = 50_000
 """A message of this many has 450 KB; Kafka's default limit is 1 MB."""
@@ -140,7 +144,11 @@ def decode_any(message: bytes, *, where: str) -> Events | VersionEnd | VersionRe
 
     Raises:
         SourceError: It is not one of these.
+        FormatVersionError: It is one of a later release.
     """
+    digit = message[len(_NAME) : len(_MAGIC)]
+    if message.startswith(_NAME) and digit.isdigit():
+        UPDATES_FORMAT.check_number(int(digit), where)
     try:
         magic, kind, version, count = _HEAD.unpack_from(message)
         if magic == _MAGIC and kind == _VERSION_END and len(message) == _HEAD.size + _END.size:

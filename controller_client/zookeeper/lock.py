@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,9 +19,11 @@ from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
 
 from controller_client.clock import Clock, SystemClock
+from controller_client.common.formats import Format
 from controller_client.common.names import TableName
 from controller_client.errors import (
     ConflictError,
+    FormatVersionError,
     LockHeldError,
     NotFoundError,
     OutcomeUnknownError,
@@ -30,11 +32,13 @@ from controller_client.errors import (
 from controller_client.zookeeper.property_store import PropertyStore
 from controller_client.zookeeper.session import SESSION_TIMEOUT_S
 
-__all__ = ["ClusterLock", "LockHolder", "TableLock", "process_name"]
+__all__ = ["HOLDER_FORMAT", "ClusterLock", "LockHolder", "TableLock", "process_name"]
 
 # The client notices a dead connection at the latest after two thirds of the session timeout without an
 # answer; what is left until ZooKeeper gives the lock to somebody else is the last third.
 _SAFE_SUSPENSION_S = SESSION_TIMEOUT_S / 3
+
+HOLDER_FORMAT = Format("the name of a lock's holder")
 
 _logger = logging.getLogger(__name__)
 
@@ -133,7 +137,7 @@ class ClusterLock:
         if self._lock is not None:
             raise ConflictError(f"this object holds the lock of {self._what} already", where=self.path)
         client = self._connection.kazoo()
-        lock = client.Lock(self.path, identifier=json.dumps(asdict(self._holder)))
+        lock = client.Lock(self.path, identifier=json.dumps(HOLDER_FORMAT.stamp_json(asdict(self._holder))))
         self._session_lost, self._suspended_since = False, None
         client.add_listener(self._on_state)
         attempt = _Attempt(lock, wait_s)
@@ -183,16 +187,26 @@ class ClusterLock:
             ).start()
 
     def holder(self) -> LockHolder | None:
-        """Who holds the lock now, if anybody does."""
+        """Who holds the lock now, if anybody does.
+
+        Raises:
+            FormatVersionError: A process of a later release does.
+            UnreachableError: ZooKeeper does not answer.
+        """
         # Sorted by kazoo's sequence number at the end of the name: the first holds the lock, the others wait.
         names = sorted(self._connection.children(self.path) or (), key=lambda name: name[-10:])
         for found in self._connection.get_many([f"{self.path}/{name}" for name in names]):
             if found is not None:
-                return LockHolder(**json.loads(found[0]))
+                named = json.loads(found[0])
+                HOLDER_FORMAT.check(named, self.path)
+                return LockHolder(**{each.name: named[each.name] for each in fields(LockHolder)})
         return None
 
     def _holder_now(self) -> str:
-        return str(self.holder() or "somebody who has just released it")
+        try:
+            return str(self.holder() or "somebody who has just released it")
+        except FormatVersionError:
+            return "a process of a later release"
 
     def _on_state(self, state: str) -> None:
         """Kazoo's listener; runs in kazoo's own thread, so it only notes what happened."""

@@ -9,14 +9,15 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from controller_client.errors import ConfigError, SetupError
+from controller_client.common.formats import Format
+from controller_client.errors import ConfigError, DataError, SetupError
 from jvm_bridge.cluster_ports import ClusterPorts, KafkaPorts
 from jvm_bridge.local_cluster.processes import ProcessRecord
 
-__all__ = ["ClusterState", "existing_state", "read_state", "state_to_start", "write_state"]
+__all__ = ["CLUSTER_FORMAT", "ClusterState", "existing_state", "read_state", "state_to_start", "write_state"]
 
 STATE_FILE = "cluster.json"
-_FORMAT = 1
+CLUSTER_FORMAT = Format("the state file of a local cluster")
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,12 @@ def read_state(folder: Path) -> ClusterState | None:
 
     Raises:
         SetupError: It cannot be understood.
+        FormatVersionError: A later release wrote it.
     """
     path = folder / STATE_FILE
     try:
         document: dict[str, Any] = json.loads(path.read_text())
-        if document["format"] != _FORMAT:
-            raise ValueError(f"format {document['format']}")
+        CLUSTER_FORMAT.check(document, str(path))
         return ClusterState(
             ports=ClusterPorts.from_json(document["ports"]),
             version=document["version"],
@@ -52,11 +53,11 @@ def read_state(folder: Path) -> ClusterState | None:
         )
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, DataError) as error:
         raise SetupError(
             f"The state file of the local cluster cannot be read: {error!r}",
             where=str(path),
-            remedy="If another version of pinot-plugins wrote it, use that one; else delete the file.",
+            remedy="Delete the file, and start the cluster with the ports that it had.",
         ) from error
 
 
@@ -106,5 +107,5 @@ def state_to_start(folder: Path, ports: ClusterPorts | None, kafka: KafkaPorts |
 def write_state(folder: Path, state: ClusterState) -> None:
     """Replace the state file in one step."""
     temporary = folder / f"{STATE_FILE}.{os.getpid()}"
-    temporary.write_text(json.dumps({"format": _FORMAT, **asdict(state)}, indent=2))
+    temporary.write_text(json.dumps(CLUSTER_FORMAT.stamp_json(asdict(state)), indent=2))
     temporary.replace(folder / STATE_FILE)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller_client.broker.client import UNKNOWN_TABLE
+from controller_client.common.formats import Format
 from controller_client.errors import (
     ConfigError,
     OutcomeUnknownError,
@@ -20,7 +21,9 @@ from controller_client.errors import (
 )
 from pinot_airflow.access import PinotAccess
 
-__all__ = ["Condition", "Seen", "is_passing"]
+__all__ = ["CONDITION_FORMAT", "Condition", "Seen", "is_passing"]
+
+CONDITION_FORMAT = Format("the condition that a deferred task waits for")
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,9 @@ class Condition(ABC):
         """As :meth:`from_json` reads it."""
         kind = type(self)
         fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}  # type: ignore[arg-type]
-        return {"condition": f"{kind.__module__}:{kind.__qualname__}", "fields": fields}
+        return CONDITION_FORMAT.stamp_json(
+            {"condition": f"{kind.__module__}:{kind.__qualname__}", "fields": fields}
+        )
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Condition:
@@ -68,7 +73,9 @@ class Condition(ABC):
 
         Raises:
             ConfigError: It names something else.
+            FormatVersionError: A worker of a later release wrote it.
         """
+        CONDITION_FORMAT.check(document, "the metadata database of Airflow")
         module, _, name = str(document["condition"]).partition(":")
         kind = getattr(importlib.import_module(module), name, None)
         if not (isinstance(kind, type) and issubclass(kind, Condition)):

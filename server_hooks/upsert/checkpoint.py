@@ -3,6 +3,8 @@
 What is written into a mapped file outlives the process, but not the machine. So the files are flushed now and
 then, and after that it is noted up to where. Whether a segment's folder is still the one that was meant is
 shown by a file in it: a copy of the segment, from a reload or from another server, has another inode number.
+
+The file is JSON: ``format``, its version; ``segments``, by name ``signature`` and ``next``.
 """
 
 from __future__ import annotations
@@ -13,7 +15,12 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["Checkpoint", "sign"]
+from controller_client.common.formats import Format
+from controller_client.errors import DataError
+
+__all__ = ["CHECKPOINT_FORMAT", "Checkpoint", "sign"]
+
+CHECKPOINT_FORMAT = Format("the checkpoint of an upsert table on this server")
 
 _SIGNATURE = "pinotPlugins.upsert"
 
@@ -22,7 +29,10 @@ class Checkpoint:
     """One table's.
 
     Args:
-        file: Where it is kept; one that cannot be read is as none.
+        file: Where it is kept; one that is damaged is as none.
+
+    Raises:
+        FormatVersionError: A later release wrote it.
     """
 
     def __init__(self, file: Path) -> None:
@@ -30,8 +40,9 @@ class Checkpoint:
         self._segments: dict[str, dict[str, object]] = {}
         try:
             found = json.loads(file.read_text())
+            CHECKPOINT_FORMAT.check(found, str(file))
             self._segments = dict(found["segments"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, DataError):
             self._segments = {}
 
     def since(self, segment: str, folder: Path) -> int:
@@ -52,7 +63,7 @@ class Checkpoint:
         }
         new = self._file.with_suffix(".new")
         with new.open("w") as stream:
-            json.dump({"segments": self._segments}, stream)
+            json.dump(CHECKPOINT_FORMAT.stamp_json({"segments": self._segments}), stream)
             stream.flush()
             os.fsync(stream.fileno())
         new.replace(self._file)

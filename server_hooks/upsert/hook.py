@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from controller_client.clock import SystemClock
+from controller_client.common.formats import log_skipped
 from controller_client.common.names import SegmentName, TableName, TableType
-from controller_client.errors import ConfigError, NotFoundError, PinotPluginError
+from controller_client.errors import ConfigError, FormatVersionError, NotFoundError, PinotPluginError
 from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.helix.table_config import read_table_config, table_config_path
 from controller_client.upsert.misregistered import MisregisteredError, check_table
@@ -148,6 +149,9 @@ class UpsertHook(TickingHook[HostedServerView]):
     def _updater(self, table: TableName) -> TableUpdater | None:
         """What keeps a table up to date; made at the first question, None where it is no upsert table.
 
+        None, too, where this release cannot read what is kept of it here, or its settings: until the server
+        is upgraded no row of it becomes visible here, and the server holds the table's mark.
+
         Of a table that was deleted, and made again before it was missed, another one is made.
         """
         with self._lock:
@@ -156,7 +160,11 @@ class UpsertHook(TickingHook[HostedServerView]):
                 self._end(table)
             if table not in self._tables and created is not None:
                 self._created[table] = created
-                self._tables[table] = self._make(table, created)
+                try:
+                    self._tables[table] = self._make(table, created)
+                except FormatVersionError as error:
+                    log_skipped(logger, error)
+                    self._tables[table] = None
             return self._tables.get(table)
 
     def _make(self, table: TableName, created: int) -> TableUpdater | None:

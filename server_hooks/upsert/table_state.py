@@ -34,6 +34,7 @@ class TableState:
         clock: Time.
 
     Raises:
+        FormatVersionError: A later release wrote what is there.
         OSError: The disk refuses.
     """
 

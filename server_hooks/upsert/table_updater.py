@@ -55,6 +55,7 @@ class TableUpdater:
 
     Raises:
         ConfigError: The table's settings are not whole.
+        FormatVersionError: A later release wrote its settings, or what is kept of it here.
         OSError: The disk refuses.
     """
 

@@ -10,7 +10,8 @@ over offset and bytes. The folder holds one file that grows and files that are f
     <first offset>-<next offset>-<greatest row>-<last version>-<its milliseconds>.log
 
 A full file has in its name what would take long to find in it: the greatest offset of a row that its events
-are about, and the last version that ends in it (-1 for none).
+are about, and the last version that ends in it (-1 for none). This is version 1 of the format; the names of a
+later one end with it: ``.open.v2``, ``.log.v2``. The messages have a version of their own.
 """
 
 from __future__ import annotations
@@ -24,19 +25,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from controller_client.common.formats import Format
 from controller_client.errors import DataError, SourceError
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.update_message import Events, VersionEnd, decode
 
-__all__ = ["LogSummary", "Message", "UpdatesLog"]
+__all__ = ["LOG_FORMAT", "LogSummary", "Message", "UpdatesLog"]
 
 Message = tuple[int, bytes, Events | VersionEnd]
 """Its offset in the updates topic, its value, and that decoded."""
+
+LOG_FORMAT = Format("the log of updates on this server")
 
 _HEAD = struct.Struct("<IIq")
 _OFFSET = struct.Struct("<q")
 _FULL = re.compile(r"(\d+)-(\d+)-(-?\d+)-(-?\d+)-(\d+)\.log")
 _OPEN = re.compile(r"(\d+)\.open")
+_LATER = re.compile(r"[-\d]+\.(?:open|log)\.v(\d{1,9})")
 _FILE_BYTES = 64 << 20
 _PLACE_BYTES = 256 << 10
 
@@ -91,6 +96,7 @@ class UpdatesLog:
         place_bytes: Who reads from an offset on reads at most so much before it, of the file that grows.
 
     Raises:
+        FormatVersionError: A later release wrote files that are there, or messages that they hold.
         OSError: The disk refuses.
     """
 
@@ -101,6 +107,7 @@ class UpdatesLog:
         self._file_bytes, self._place_bytes = file_bytes, place_bytes
         self._lock = threading.Lock()
         folder.mkdir(parents=True, exist_ok=True)
+        _check_names(folder)
         self._full = sorted(_full_files(folder), key=lambda file: file.first)
         self._path: Path | None = None
         self._first = 0
@@ -176,6 +183,7 @@ class UpdatesLog:
         Raises:
             OSError: A file cannot be read.
             DataError: A full file is corrupt; the one that grows is checked when it is opened.
+            FormatVersionError: A later release wrote a message that it holds.
         """
         with self._lock:
             files: list[tuple[_File, slice]] = [(file, slice(None)) for file in self._full]
@@ -245,6 +253,12 @@ class UpdatesLog:
             self._path, self._size, self._synced, self._open = None, 0, 0, LogSummary()
             self._places = []
         _sync_folder(self._folder)
+
+
+def _check_names(folder: Path) -> None:
+    for path in folder.iterdir():
+        if found := _LATER.fullmatch(path.name):
+            LOG_FORMAT.check_number(int(found[1]), str(path))
 
 
 def _part_of(path: Path, part: slice) -> bytes:

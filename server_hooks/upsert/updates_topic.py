@@ -7,7 +7,8 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from controller_client.errors import SourceError
+from controller_client.common.formats import log_skipped
+from controller_client.errors import FormatVersionError, SourceError
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import client_settings, topic_partitions
 from controller_client.upsert.update_message import Events, VersionEnd, decode_any
@@ -52,6 +53,8 @@ class UpdatesTopic:
         self._assigned: dict[int, int] = {}
         self._gone: set[int] = set()
         """Partitions of which the next message is not there."""
+        self._too_new: set[int] = set()
+        """Partitions of which the next message is of a format of a later release."""
 
     def partitions(self) -> set[int]:
         """Which partitions the topic has; none where it does not exist yet.
@@ -85,7 +88,8 @@ class UpdatesTopic:
         """Return the next messages by partition, in their order, once there is one; none after the time-out.
 
         A message that is not one of ours is logged and left out; one of a kind that is not for servers is
-        left out.
+        left out. Of a partition with a message that a later release wrote nothing is read from that one on:
+        what it says may not be left out, so the versions after it are not complete here.
 
         Raises:
             SourceError: Messages are gone, and Kafka does not return where the others begin.
@@ -108,6 +112,10 @@ class UpdatesTopic:
                 except SourceError as strange:
                     logger.error("%s", strange)
                     continue
+                except FormatVersionError as newer:
+                    log_skipped(logger, newer)
+                    self._stop_at(number)
+                    continue
                 if isinstance(decoded, Events | VersionEnd):
                     found.setdefault(number, []).append((offset, value, decoded))
         return found
@@ -118,10 +126,17 @@ class UpdatesTopic:
 
     def _is_next(self, number: int, offset: int) -> bool:
         """Whether a message is to be taken."""
-        if offset < self._assigned[number]:
+        if offset < self._assigned[number] or number in self._too_new:
             return False
         self._assigned[number] = offset + 1
         return True
+
+    def _stop_at(self, number: int) -> None:
+        """Read nothing more of a partition; this process cannot, however often it tries."""
+        from confluent_kafka import TopicPartition
+
+        self._too_new.add(number)
+        self._consumer.incremental_unassign([TopicPartition(self._topic, number)])
 
     def _on_message_error(self, number: int | None, error: Any) -> None:
         from confluent_kafka import KafkaError

@@ -132,6 +132,7 @@ class Coordinator:
 
         Raises:
             ConflictError: The lock was lost.
+            FormatVersionError: A later release has led the table: its state is not for this one.
             SourceError: The query failed ten times without a version between, or Kafka did not answer.
             UnreachableError: Likewise, as ZooKeeper did not answer.
             OutcomeUnknownError: Likewise, as its answers were lost.

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 from pyspark.sql.datasource import WriterCommitMessage
 
+from controller_client.common.formats import Format
 from controller_client.publishing.staged_segment import StagedSegment
 
-__all__ = ["StagedByTask"]
+__all__ = ["COMMIT_FORMAT", "StagedByTask"]
+
+COMMIT_FORMAT = Format("the commit message of a task")
 
 
 @dataclass
@@ -20,9 +23,11 @@ class StagedByTask(WriterCommitMessage):
         segments: In the order of their rows.
         build_s: Seconds in Pinot's segment builder.
         upload_s: Seconds of the uploads to the staging folder.
+        format: Version of this message: executors may have another release than the driver.
     """
 
     partition: int
     segments: tuple[StagedSegment, ...]
     build_s: float
     upload_s: float
+    format: int = COMMIT_FORMAT.version

@@ -38,6 +38,7 @@ from controller_client.coordinator.updates_topic import UpdatesTopic
 from controller_client.errors import (
     ConfigError,
     ConflictError,
+    FormatVersionError,
     LockHeldError,
     SourceError,
     UnreachableError,
@@ -116,6 +117,7 @@ class LocalCoordinator:
         Raises:
             ConflictError: The lock was lost, another coordinator writes the versions, or the table is another
                 one now.
+            FormatVersionError: A later release has led the table: its state is not for this one.
             SourceError: It failed ten times without a version between.
             UnreachableError: Likewise, as ZooKeeper did not answer.
             OutcomeUnknownError: Likewise, as its answers were lost.
@@ -129,14 +131,15 @@ class LocalCoordinator:
     def stand_by(self, stop: threading.Event) -> bool:
         """Follow what another coordinator sends, until the lock is free; returns whether it is held then.
 
-        A failure to follow is noted and tried again: the one who leads goes on meanwhile.
+        A failure to follow is noted and tried again: the one who leads goes on meanwhile, also where it is of
+        a later release.
         """
         failed = ""
         while not stop.is_set():
             try:
                 if self._follow_until_free(stop):
                     return True
-            except (SourceError, ConflictError, UnreachableError) as error:
+            except (SourceError, ConflictError, UnreachableError, FormatVersionError) as error:
                 if error.message != failed:
                     self._note(f"{error.message}; trying again")
                 failed = error.message

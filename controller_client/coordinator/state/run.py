@@ -7,7 +7,8 @@
     footer    magic, bits, count, check sum of the index
 
 The rows are mapped, not read: what a look-up touches is what it costs. A hash is as good as random, so its
-first bits lead to some 64 rows, which a search halves.
+first bits lead to some 64 rows, which a search halves. The version of this format is that of the manifest
+which names the file.
 """
 
 from __future__ import annotations

@@ -14,20 +14,22 @@ import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 import numpy as np
 
+from controller_client.common.formats import Format
 from controller_client.coordinator.entries import Entries, by_hash, concatenate
 from controller_client.coordinator.rules import live
 from controller_client.coordinator.state.run import Run, merge_runs, write_run
 from controller_client.errors import DataError
 
-__all__ = ["Store", "StoredUpTo"]
+__all__ = ["STATE_FORMAT", "Store", "StoredUpTo"]
 
 _MANIFEST = "manifest.json"
-_FORMAT = 1
+STATE_FORMAT = Format("the key coordinator's state")
+"""Of the manifest, and of the files that it names."""
 _IN_MEMORY = 400_000
 """Records in memory, at most: some 40 MB with what a merge of them needs."""
 _ROWS_BETWEEN = 2_000_000
@@ -59,6 +61,9 @@ class StoredUpTo:
     record_offset: int = -1
 
 
+_FIELDS = tuple(each.name for each in fields(StoredUpTo))
+
+
 class Store:
     """A state in a folder of its own; one thread uses it.
 
@@ -67,6 +72,7 @@ class Store:
         in_memory: Records in memory, at most.
 
     Raises:
+        FormatVersionError: A later release wrote what is there; it stays.
         OSError: The folder cannot be made or read.
     """
 
@@ -217,15 +223,16 @@ class Store:
 
     def _read(self) -> None:
         try:
-            document = json.loads((self._folder / _MANIFEST).read_bytes())
-            if document.pop("format") != _FORMAT:
-                raise ValueError("another format")
+            path = self._folder / _MANIFEST
+            document = json.loads(path.read_bytes())
+            STATE_FORMAT.check(document, str(path))
+            document = {each: document[each] for each in (*_FIELDS, "files") if each in document}
             files = [self._folder / Path(name).name for name in document.pop("files")]
             document["ends"] = {int(each): int(end) for each, end in document["ends"].items()}
             up_to = StoredUpTo(**{**document, "floors": tuple(document["floors"])})
             self._files = [Run(path) for path in files]
             self._next = max((int(path.stem) for path in files), default=0)
-        except (FileNotFoundError, ValueError, KeyError, TypeError, DataError):
+        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, DataError):
             # Not there, or not whole: the input has it all.
             self._files = []
         else:
@@ -243,7 +250,8 @@ class Store:
                     path.unlink()
 
     def _write_manifest(self, up_to: StoredUpTo) -> None:
-        document = {**asdict(up_to), "format": _FORMAT, "files": [file.path.name for file in self._files]}
+        files = [file.path.name for file in self._files]
+        document = STATE_FORMAT.stamp_json({**asdict(up_to), "files": files})
         path = self._folder / _MANIFEST
         new = path.with_suffix(".new")
         with new.open("w") as file:

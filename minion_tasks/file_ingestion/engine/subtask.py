@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from controller_client.common.formats import Format
 from controller_client.common.names import TableName
 from controller_client.config import ControllerConfig
 from controller_client.zookeeper_access import ZooKeeperAccess
 from minion_tasks.file_ingestion.session.model import Session
 
-__all__ = ["ClusterAddress", "Subtask", "subtasks_of"]
+__all__ = ["SUBTASK_FORMAT", "ClusterAddress", "Subtask", "subtasks_of"]
+
+SUBTASK_FORMAT = Format("the configuration of a subtask")
 
 
 @dataclass(frozen=True)
@@ -48,16 +51,24 @@ class Subtask:
 
     def to_configs(self) -> dict[str, str]:
         """Write it as the configuration of a Helix task, which everybody can read: no secrets are in it."""
-        return {
-            "tableName": self.table,
-            "session": self.session_id,
-            "attempt": str(self.attempt),
-            "groups": ",".join(map(str, self.groups)),
-        }
+        return SUBTASK_FORMAT.stamp(
+            {
+                "tableName": self.table,
+                "session": self.session_id,
+                "attempt": str(self.attempt),
+                "groups": ",".join(map(str, self.groups)),
+            }
+        )
 
     @classmethod
     def from_configs(cls, configs: Mapping[str, str]) -> Subtask:
-        """Read what `to_configs` wrote."""
+        """Read what `to_configs` wrote.
+
+        Raises:
+            FormatVersionError: A scheduler of a later release wrote it.
+        """
+        where = f"session {configs.get('session')} of {configs.get('tableName')}"
+        SUBTASK_FORMAT.check(configs, where)
         return cls(
             table=TableName(configs["tableName"]),
             session_id=configs["session"],

@@ -41,6 +41,7 @@ def read_contents(client: ControllerClient, store: PropertyStore, table: TableNa
 
     Raises:
         DataError: The record of a segment's source files is damaged.
+        FormatVersionError: A later release wrote it.
     """
     names = client.segments.list(table, exclude_replaced=True)
     files: dict[str, FileInfo] = {}

@@ -13,8 +13,11 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from controller_client.common.formats import Format
 from controller_client.errors import DataError
 from controller_client.filestore import FileInfo
+
+PROVENANCE_FORMAT = Format("the list of a segment's source files", field="pinotPlugins.format")
 
 _INPUTS = "pinotPlugins.inputs"
 SESSION_KEY = "pinotPlugins.session"
@@ -32,7 +35,8 @@ class Provenance:
         """Encode; compressed and in base64, since Pinot's metadata file splits values at commas."""
         rows = [[f.uri, f.size_bytes, f.modified_ms, f.etag] for f in self.inputs]
         packed = zlib.compress(json.dumps(rows, separators=(",", ":")).encode(), 6)
-        return {SESSION_KEY: self.session, _INPUTS: base64.urlsafe_b64encode(packed).decode()}
+        inputs = base64.urlsafe_b64encode(packed).decode()
+        return PROVENANCE_FORMAT.stamp({SESSION_KEY: self.session, _INPUTS: inputs})
 
     @classmethod
     def from_custom_map(cls, custom: Mapping[str, str], *, segment: str) -> Provenance | None:
@@ -40,7 +44,9 @@ class Provenance:
 
         Raises:
             DataError: The entry is there but is not readable.
+            FormatVersionError: A later release wrote it.
         """
+        PROVENANCE_FORMAT.check(custom, f"the metadata of segment {segment}")
         packed = custom.get(_INPUTS)
         if packed is None:
             return None

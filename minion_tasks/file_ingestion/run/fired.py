@@ -3,6 +3,7 @@
 ::
 
     /<cluster>/PROPERTYSTORE/MINION_TASK_METADATA/<tableNameWithType>/FileIngestionTask/schedule
+        format     version of the record
         firedMs    the time of the cron expression that the last trigger was made for
         by         the scheduler that made it, for people
 """
@@ -13,14 +14,17 @@ import contextlib
 import logging
 
 from controller_client.clock import Clock
+from controller_client.common.formats import Format, with_unknown
 from controller_client.common.names import TableName
 from controller_client.errors import DataError, NotFoundError
 from controller_client.zookeeper import PropertyStore, ZNRecord
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 
-__all__ = ["FiredTriggers", "fired_path"]
+__all__ = ["FIRED_FORMAT", "FiredTriggers", "fired_path"]
 
 logger = logging.getLogger(__name__)
+
+FIRED_FORMAT = Format("the record of a table's last scheduled trigger")
 
 # A time further ahead than this was written by a clock that was wrong; it must not stop the schedule.
 _MAX_AHEAD_MS = 24 * 3600 * 1000
@@ -51,6 +55,9 @@ class FiredTriggers:
         Args:
             table: Name with type.
             scheduled_s: The trigger's time by the cron expression, epoch seconds.
+
+        Raises:
+            FormatVersionError: A later release wrote the record.
         """
         return self._covers(self._read(table), round(scheduled_s * 1000))
 
@@ -61,19 +68,24 @@ class FiredTriggers:
             False if this trigger, or a later one, was made already.
 
         Raises:
+            FormatVersionError: A later release wrote the record; the trigger must not be made.
             ConflictError: The record kept changing.
             OutcomeUnknownError: It is unknown whether it was written; the trigger must not be made.
         """
         scheduled_ms = round(scheduled_s * 1000)
-        record = ZNRecord("schedule", {"firedMs": str(scheduled_ms), "by": self._owner})
+        fields = FIRED_FORMAT.stamp({"firedMs": str(scheduled_ms), "by": self._owner})
 
         def claimed(present: ZNRecord | None) -> ZNRecord | None:
-            return present if self._covers(present, scheduled_ms) else record
+            if self._covers(present, scheduled_ms):
+                return present
+            return ZNRecord(
+                "schedule", with_unknown(fields, present.simple_fields if present else {}, fields)
+            )
 
         self._read(table)  # deletes a damaged record
         done = self._store.change(fired_path(table), claimed)
         # Another scheduler may have been first, with the same trigger or a later one.
-        return done.was_needed and done.there.record == record
+        return done.was_needed and fields.items() <= done.there.record.simple_fields.items()
 
     def _covers(self, found: ZNRecord | None, scheduled_ms: int) -> bool:
         if found is None:
@@ -87,6 +99,7 @@ class FiredTriggers:
             found = self._store.get(path)
             if found is None:
                 return None
+            FIRED_FORMAT.check(found.record.simple_fields, path)
             int(found.record.simple_fields["firedMs"])
         except (DataError, KeyError, ValueError) as error:
             logger.warning("the damaged record of the last trigger is deleted: %s: %s", path, error)

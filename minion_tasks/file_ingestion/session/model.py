@@ -17,7 +17,7 @@ reverted, or if its table was dropped with its lineage.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from controller_client.common.names import TableName
@@ -164,6 +164,7 @@ class Session:
         abandoned: Nobody resumes it; ``message`` has the reason.
         message: What went wrong last.
         request: Whose run it is, by a name that stays the same when they ask again; None where nobody said.
+        unknown: Fields of its record that this release does not know; they stay in it.
     """
 
     session_id: str
@@ -189,6 +190,7 @@ class Session:
     message: str | None = None
     request: str | None = None
     version: int = -1
+    unknown: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def is_open(self) -> bool:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, TypeVar, get_type_hints
 
+from controller_client.common.formats import Format, with_unknown
 from controller_client.common.names import TableName
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment
@@ -27,6 +28,9 @@ from minion_tasks.file_ingestion.session.model import (
 )
 
 __all__ = [
+    "GROUP_FORMAT",
+    "NAMES_FORMAT",
+    "SESSION_FORMAT",
     "UNREADABLE",
     "group_from",
     "group_record",
@@ -41,13 +45,17 @@ T = TypeVar("T")
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading a record that is none of these raises."""
 
+SESSION_FORMAT = Format("the record of a session of FileIngestionTask")
+GROUP_FORMAT = Format("the record of a session's files")
+NAMES_FORMAT = Format("the record of the segments that a session replaces")
+
 _MAX_TEXT = 1000
 _BOOLEANS = {"true": True, "false": False}
 
 
 def session_record(session: Session) -> ZNRecord:
     """Write a session without its groups."""
-    fields = {
+    fields: dict[str, str | None] = {
         "state": session.state.value,
         "retryCount": str(session.retry_count),
         "createdMs": str(session.created_ms),
@@ -69,11 +77,28 @@ def session_record(session: Session) -> ZNRecord:
         "message": session.message[:_MAX_TEXT] if session.message else None,
         "request": session.request,
     }
-    return ZNRecord(session.session_id, {key: value for key, value in fields.items() if value is not None})
+    written = {key: value for key, value in fields.items() if value is not None}
+    return ZNRecord(session.session_id, with_unknown(SESSION_FORMAT.stamp(written), session.unknown, ()))
 
 
-def session_from(fields: dict[str, str], table: TableName, session_id: str, version: int) -> Session:
-    """Read what `session_record` wrote."""
+_SESSION_FIELDS = frozenset(
+    {
+        *(SESSION_FORMAT.field, "state", "retryCount", "createdMs", "updatedMs", "owner", "mode", "atomic"),
+        *("inputDirURI", "stagingURI", "files", "totalBytes", "groups", "numbers", "fromPages"),
+        *("attemptsMs", "taskName", "segmentLineageEntryId", "abandoned", "message", "request"),
+    }
+)
+
+
+def session_from(
+    fields: dict[str, str], table: TableName, session_id: str, version: int, where: str
+) -> Session:
+    """Read what `session_record` wrote.
+
+    Raises:
+        FormatVersionError: A later release wrote it.
+    """
+    SESSION_FORMAT.check(fields, where)
     return Session(
         session_id=session_id,
         table=table,
@@ -98,26 +123,47 @@ def session_from(fields: dict[str, str], table: TableName, session_id: str, vers
         message=fields.get("message"),
         request=fields.get("request"),
         version=version,
+        unknown={key: value for key, value in fields.items() if key not in _SESSION_FIELDS},
     )
 
 
-def group_record(group: FileGroup) -> ZNRecord:
-    """Write a group of files, compressed."""
+_GROUP_FIELDS = (GROUP_FORMAT.field, "entries", "units", "emptySegment", "enableCompression")
+_ENTRY_FIELDS = ("n", "f", "status", "error", "ended", "refreshes")
+_UNIT_FIELDS = ("files", "segments", "columns")
+
+
+def group_record(group: FileGroup, present: ZNRecord | None = None) -> ZNRecord:
+    """Write a group of files, compressed.
+
+    Args:
+        group: The group.
+        present: Its record as it is, which `group_from` can read: what of it is not known here stays.
+    """
+    old = present.simple_fields if present else {}
+    entries = {row["n"]: row for row in json.loads(old.get("entries", "[]"))}
+    units = {tuple(row["files"]): row for row in json.loads(old.get("units", "[]"))}
     fields: dict[str, Any] = {
-        "entries": [_entry_row(entry) for entry in group.entries],
+        "entries": [
+            with_unknown(_entry_row(entry), entries.get(entry.number, {}), _ENTRY_FIELDS)
+            for entry in group.entries
+        ],
         "units": [
-            {
-                "files": unit.files,
-                "segments": [_segment_row(s) for s in unit.segments],
-                "columns": rows_of(unit.columns),
-            }
-            for unit in group.units
+            with_unknown(_unit_row(unit), units.get(unit.files, {}), _UNIT_FIELDS) for unit in group.units
         ],
     }
     content = {name: json.dumps(value, separators=(",", ":")) for name, value in fields.items()}
     if group.empty_segment:
         content["emptySegment"] = "true"
-    return ZNRecord(f"{group.number:05d}", {**content, "enableCompression": "true"})
+    content = GROUP_FORMAT.stamp({**content, "enableCompression": "true"})
+    return ZNRecord(f"{group.number:05d}", with_unknown(content, old, _GROUP_FIELDS))
+
+
+def _unit_row(unit: StagedUnit) -> dict[str, Any]:
+    return {
+        "files": unit.files,
+        "segments": [_segment_row(s) for s in unit.segments],
+        "columns": rows_of(unit.columns),
+    }
 
 
 def _entry_row(entry: FileEntry) -> dict[str, Any]:
@@ -138,8 +184,13 @@ def _segment_row(segment: StagedSegment) -> list[Any]:
     return [getattr(segment, field.name) for field in dataclasses.fields(StagedSegment)]
 
 
-def group_from(record: ZNRecord, number: int) -> FileGroup:
-    """Read what `group_record` wrote."""
+def group_from(record: ZNRecord, number: int, where: str) -> FileGroup:
+    """Read what `group_record` wrote.
+
+    Raises:
+        FormatVersionError: A later release wrote it.
+    """
+    GROUP_FORMAT.check(record.simple_fields, where)
     rows, units = (_of(list, json.loads(record.simple_fields[name])) for name in ("entries", "units"))
     return FileGroup(
         number,
@@ -158,11 +209,17 @@ def group_from(record: ZNRecord, number: int) -> FileGroup:
 
 def names_record(number: int, names: Sequence[str]) -> ZNRecord:
     """Write a page of segment names, compressed."""
-    return ZNRecord(f"{number:05d}", {"segments": json.dumps(names), "enableCompression": "true"})
+    fields = NAMES_FORMAT.stamp({"segments": json.dumps(names), "enableCompression": "true"})
+    return ZNRecord(f"{number:05d}", fields)
 
 
-def names_from(record: ZNRecord) -> list[str]:
-    """Read what `names_record` wrote."""
+def names_from(record: ZNRecord, where: str) -> list[str]:
+    """Read what `names_record` wrote.
+
+    Raises:
+        FormatVersionError: A later release wrote it.
+    """
+    NAMES_FORMAT.check(record.simple_fields, where)
     return [_of(str, name) for name in _of(list, json.loads(record.simple_fields["segments"]))]
 
 

@@ -7,8 +7,8 @@
         <session>/groups/00000       some of its files and what became of them (compressed)
         <session>/from/00000         some of the segments that its switch replaces (compressed)
 
-A session's files are spread over groups, so that no znode grows with the whole source, and a subtask writes
-only its own.
+Each has the version of its format in ``format``. A session's files are spread over groups, so that no znode
+grows with the whole source, and a subtask writes only its own.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class DamagedSessionError(DataError):
 class SessionStore:
     """The sessions of one table.
 
-    What is read is checked: whatever reads a session may raise `DamagedSessionError`, but neither `ids` nor
-    `delete` read any.
+    What is read is checked: whatever reads a session may raise `DamagedSessionError`, or `FormatVersionError`
+    for what a later release wrote, but neither `ids` nor `delete` read any.
     """
 
     def __init__(self, store: PropertyStore, table: TableName) -> None:
@@ -102,7 +102,7 @@ class SessionStore:
         if found is None:
             raise DamagedSessionError(session_id, self._table, "it is empty", path)
         with self._readable(session_id, path):
-            return session_from(found.record.simple_fields, self._table, session_id, found.version)
+            return session_from(found.record.simple_fields, self._table, session_id, found.version, path)
 
     def create(self, session: Session) -> Session:
         """Write a new session, whose groups are written before it moves on."""
@@ -163,14 +163,14 @@ class SessionStore:
         def changed(present: ZNRecord | None) -> ZNRecord | None:
             group = self._group(session_id, number, path, present)
             wanted = change(group)
-            return present if wanted == group else group_record(wanted)
+            return present if wanted == group else group_record(wanted, present)
 
         try:
             done = self._store.change(path, changed)
         except DataError:
             self.group(session_id, number)  # raises the better error, where the record is damaged
             raise
-        return group_from(done.there.record, number)
+        return group_from(done.there.record, number, path)
 
     def drop_group(self, session_id: str, number: int) -> None:
         """Delete a group that a run wrote and did not live to count."""
@@ -194,7 +194,7 @@ class SessionStore:
             if found is None:
                 raise self._lost(session.session_id, f"page {number} of the segments that it replaces", path)
             with self._readable(session.session_id, path):
-                names += names_from(found.record)
+                names += names_from(found.record, path)
         return names
 
     def delete(self, session_id: str) -> None:
@@ -227,7 +227,7 @@ class SessionStore:
         if found is None:
             raise self._lost(session_id, f"group {number}", path)
         with self._readable(session_id, path):
-            return group_from(found, number)
+            return group_from(found, number, path)
 
     def _lost(self, session_id: str, part: str, path: str) -> DataError | NotFoundError:
         """Make the error for a part that is not there; that is no damage if the whole session is gone."""
@@ -239,6 +239,6 @@ class SessionStore:
     def _readable(self, session_id: str, path: str) -> Iterator[None]:
         try:
             yield
-        except UNREADABLE as error:
+        except (*UNREADABLE, DataError) as error:
             fault = f"{type(error).__name__}: {error}"[:200]
             raise DamagedSessionError(session_id, self._table, fault, path) from error

@@ -72,7 +72,6 @@ def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
             "two files are about the schema x",
         ),
         ({"cluster.yaml": "owner: 'a b'"}, "owner"),
-        ({"cluster.yaml": "format: 2"}, "reads format 1"),
         ({"cluster.yaml": "ownr: x"}, "ownr"),
         ({"cluster.yaml": "unmanaged:\n  tables: [task]"}, "no JSON pointer"),
     ],

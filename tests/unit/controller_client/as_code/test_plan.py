@@ -60,12 +60,6 @@ def test_a_changed_plan_is_refused(tmp_path: Path) -> None:
         load_plan(tmp_path / "plan.json")
 
 
-def test_a_plan_of_a_newer_format_is_refused_as_such(tmp_path: Path) -> None:
-    (tmp_path / "plan.json").write_text(json.dumps({**_PLAN.to_json(), "format": 2}))
-    with pytest.raises(ConfigError, match="of format 2"):
-        load_plan(tmp_path / "plan.json")
-
-
 def test_effects_are_listed_once_the_most_first() -> None:
     fields = [
         PlannedField(field=f"/{number}", effect=effect)
