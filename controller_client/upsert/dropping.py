@@ -23,7 +23,7 @@ from controller_client.upsert.settings import UpsertSettings, is_upsert
 from controller_client.upsert.updates import delete_topic, topic_exists
 from controller_client.zookeeper import PropertyStore, TableLock, ZNRecord, process_name
 
-__all__ = ["DROP_FORMAT", "Drop", "plan_drop"]
+__all__ = ["DROP_FORMAT", "Drop", "note_drop", "noted_drop", "plan_drop"]
 
 DROP_FORMAT = Format("the note of a table that is being dropped")
 
@@ -64,8 +64,7 @@ class Drop:
         """
         with TableLock(store, self.table, LOCK, process_name()) as lock:
             lock.acquire(0.0)
-            note = ZNRecord(_NOTE, DROP_FORMAT.stamp({_CONFIG: json.dumps(self.config.to_json())}))
-            write_own_record(store, _note_path(store, self.table), note)
+            note_drop(store, self.table, self.config)
             for what, take_away in self.steps:
                 take_away()
                 said(what)
@@ -95,7 +94,7 @@ def plan_drop(client: RestClient, store: PropertyStore, name: str, *, keep_schem
             where=client.config.url,
             remedy=f"delete it by 'pinotctl table delete {table}'",
         )
-    config = present or _noted(store, table)
+    config = present or noted_drop(store, table)
     if config is None:
         raise NotFoundError(f"there is no upsert table {table}", where=client.config.url)
     steps: list[tuple[str, Callable[[], None]]] = []
@@ -125,8 +124,18 @@ def _schema_of(client: RestClient, config: TableConfig) -> str | None:
     return name
 
 
-def _noted(store: PropertyStore, table: TableName) -> TableConfig | None:
-    """The config of a table that a drop has begun to take away."""
+def note_drop(store: PropertyStore, table: TableName, config: TableConfig) -> None:
+    """Note the config of a table (with type) that a drop begins to take away."""
+    note = ZNRecord(_NOTE, DROP_FORMAT.stamp({_CONFIG: json.dumps(config.to_json())}))
+    write_own_record(store, _note_path(store, table), note)
+
+
+def noted_drop(store: PropertyStore, table: TableName) -> TableConfig | None:
+    """Return the config of a table that a drop has begun to take away; None where none has.
+
+    Raises:
+        FormatVersionError: A later release has begun it.
+    """
     path = _note_path(store, table)
     note = read_record_at(store, path)
     if note is None:

@@ -59,6 +59,21 @@ class LockHolder:
     pid: int
     since_epoch_s: float
 
+    def to_json(self) -> str:
+        """As it is stored."""
+        return json.dumps(HOLDER_FORMAT.stamp_json(asdict(self)))
+
+    @classmethod
+    def from_json(cls, data: str | bytes, where: str) -> LockHolder:
+        """As :meth:`to_json` made it.
+
+        Raises:
+            FormatVersionError: A process of a later release did.
+        """
+        named = json.loads(data)
+        HOLDER_FORMAT.check(named, where)
+        return cls(**{each.name: named[each.name] for each in fields(cls)})
+
     def __str__(self) -> str:
         since = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(self.since_epoch_s))
         return f"{self.owner} (host {self.host}, pid {self.pid}, since {since})"
@@ -137,7 +152,7 @@ class ClusterLock:
         if self._lock is not None:
             raise ConflictError(f"this object holds the lock of {self._what} already", where=self.path)
         client = self._connection.kazoo()
-        lock = client.Lock(self.path, identifier=json.dumps(HOLDER_FORMAT.stamp_json(asdict(self._holder))))
+        lock = client.Lock(self.path, identifier=self._holder.to_json())
         self._session_lost, self._suspended_since = False, None
         client.add_listener(self._on_state)
         attempt = _Attempt(lock, wait_s)
@@ -197,9 +212,7 @@ class ClusterLock:
         names = sorted(self._connection.children(self.path) or (), key=lambda name: name[-10:])
         for found in self._connection.get_many([f"{self.path}/{name}" for name in names]):
             if found is not None:
-                named = json.loads(found[0])
-                HOLDER_FORMAT.check(named, self.path)
-                return LockHolder(**{each.name: named[each.name] for each in fields(LockHolder)})
+                return LockHolder.from_json(found[0], self.path)
         return None
 
     def _holder_now(self) -> str:

@@ -22,7 +22,7 @@ from spark_connectors.write.cluster import locked
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.report import Outcome, Written, report_commit
 from spark_connectors.write.scope import segments_to_replace
-from spark_connectors.write.staged import COMMIT_FORMAT, StagedByTask
+from spark_connectors.write.staged import StagedByTask
 from spark_connectors.write.sweeping import delete_folder, sweep
 
 __all__ = ["abort", "commit"]
@@ -44,9 +44,8 @@ def commit(plan: WritePlan, messages: Sequence[StagedByTask | None], clock: Cloc
     """
     clock = clock or SystemClock()
     started = clock.monotonic()
-    tasks = [message for message in messages if message is not None]
-    for task in tasks:
-        COMMIT_FORMAT.check_number(task.format, f"the write {plan.write_id} of {plan.table}")
+    where = f"the write {plan.write_id} of {plan.table}"
+    tasks = [message.checked(where) for message in messages if message is not None]
     segments = [segment for task in tasks for segment in task.segments]
     what = Written.NOTHING
     replaced: Sequence[str] = ()

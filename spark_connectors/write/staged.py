@@ -31,3 +31,12 @@ class StagedByTask(WriterCommitMessage):
     build_s: float
     upload_s: float
     format: int = COMMIT_FORMAT.version
+
+    def checked(self, where: str) -> StagedByTask:
+        """Return the message itself.
+
+        Raises:
+            FormatVersionError: The executor has another release than the driver, with another message.
+        """
+        COMMIT_FORMAT.check_number(self.format, where)
+        return self

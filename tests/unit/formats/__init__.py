@@ -1,0 +1,1 @@
+"""What this release writes outside of its processes, held against what it wrote before."""
