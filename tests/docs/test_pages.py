@@ -39,6 +39,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/benchmarks.md": (),
     "docs/faults.md": (),
     "docs/test-runs.md": (),
+    "docs/upgrades.md": (),
     "docs/versions.md": (),
 }
 WRITTEN_BY_THE_COMMANDS = "docs/cli.md"
