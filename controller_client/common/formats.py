@@ -1,8 +1,9 @@
 """Format versions of the records that this project writes for other processes, or for a later one.
 
-A record that bears no version is of version 1. Within a version fields may be added: who does not know one
-ignores it, and keeps it when it writes the record again (:func:`with_unknown`). What a reader has to
-understand makes a new version, which an older release refuses instead of guessing.
+A record that bears no version is of version 1. Within a version fields may be added, of a znode simple fields
+or those of a JSON object in one: who does not know one ignores it, and keeps it when it writes the record
+again (:func:`with_unknown`). What a reader has to understand makes a new version, which an older release
+refuses instead of guessing.
 """
 
 from __future__ import annotations

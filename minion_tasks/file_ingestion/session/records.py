@@ -48,6 +48,7 @@ UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 SESSION_FORMAT = Format("the record of a session of FileIngestionTask")
 GROUP_FORMAT = Format("the record of a session's files")
 NAMES_FORMAT = Format("the record of the segments that a session replaces")
+# Who raises the version of a part raises the session's, too: that is read before anything is decided.
 
 _MAX_TEXT = 1000
 _BOOLEANS = {"true": True, "false": False}
