@@ -1,5 +1,6 @@
 """The lock against a real ZooKeeper: waiting, naming the holder, dead holders, lost sessions."""
 
+import json
 import subprocess
 import sys
 import threading
@@ -10,8 +11,8 @@ import pytest
 from kazoo.client import KazooClient
 
 from controller_client.common.names import TableName
-from controller_client.errors import ConflictError, LockHeldError, UnreachableError
-from controller_client.zookeeper import PropertyStore, TableLock
+from controller_client.errors import ConflictError, FormatVersionError, LockHeldError, UnreachableError
+from controller_client.zookeeper import LockHolder, PropertyStore, TableLock
 from tests.integration.zookeeper.conftest import Folder
 from tests.integration.zookeeper.proxy import ZooKeeperProxy
 
@@ -70,6 +71,22 @@ def test_the_second_one_is_told_who_holds_it_and_gets_it_after_the_release(
         assert holder is not None
         assert holder.owner == "second"
     assert first.holder() is None
+
+
+def test_a_holder_of_a_later_release_is_waited_for(
+    folder: Folder, other: PropertyStore, table: TableName
+) -> None:
+    identity = {**json.loads(LockHolder("first", "h", 1, 0.0).to_json()), "format": 2, "renamed": True}
+    with TableLock(other, table, TASK, "second") as second:
+        first = folder.store.connection.kazoo().Lock(second.path, identifier=json.dumps(identity))
+        assert first.acquire()
+        with pytest.raises(LockHeldError, match="held by a process of a later release"):
+            second.acquire(0)
+        with pytest.raises(FormatVersionError, match="is of format version 2"):
+            second.holder()
+        first.release()
+        second.acquire(5)
+        assert not second.lost
 
 
 def test_a_waiting_one_gets_it_when_it_is_released(

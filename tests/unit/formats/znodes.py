@@ -92,8 +92,27 @@ _TABLE = TableConfig.from_json({"tableName": "t", "tableType": "REALTIME"})
 SESSION_ID = "s1"
 _SESSION_PATH = f"{sessions_path(OFFLINE)}/{SESSION_ID}"
 INGESTION = Session(
-    *(SESSION_ID, OFFLINE, SessionState.SWITCH, 1, 2, "me@host:1", IngestionMode.SYNC, True),
-    *("file:///in", "file:///st/s1", 2, 20, 1, 2, 1, (1, 9), 1, "Task_1", "entry", False, "why", "mine"),
+    session_id=SESSION_ID,
+    table=OFFLINE,
+    state=SessionState.SWITCH,
+    created_ms=1,
+    updated_ms=2,
+    owner="me@host:1",
+    mode=IngestionMode.SYNC,
+    atomic=True,
+    source="file:///in",
+    staging_uri="file:///st/s1",
+    files=2,
+    total_bytes=20,
+    groups=1,
+    numbers=2,
+    from_pages=1,
+    attempts_ms=(1, 9),
+    retry_count=1,
+    task_name="Task_1",
+    entry_id="entry",
+    message="why",
+    request="mine",
     version=0,
 )
 FILES = FileGroup(
@@ -116,6 +135,12 @@ _REPLACED = ["t_0", "t_1"]
 def control(store: PropertyStore) -> TableControl:
     client = ControllerClient(ControllerConfig("http://127.0.0.1:1"), clock=FakeClock(NOW_S))
     return TableControl(client, store, REALTIME, by="me", watch_stream=False)
+
+
+def _apply(store: PropertyStore) -> None:
+    inventory = Inventory(store, "us")
+    inventory.add_pending(_REF, "reload")
+    inventory.record_applied(_REF, {"schemaName": "t"}, plan="0123", at_ms=7, by="me@host:1")
 
 
 def _fired(store: PropertyStore) -> FiredTriggers:
@@ -155,12 +180,7 @@ ZNODES = [
     ),
     znode(
         *("as-code-inventory", INVENTORY_FORMAT, f"{PROPERTIES}/PINOT_PLUGINS/as_code/us/schemas:t"),
-        lambda store: (
-            Inventory(store, "us").add_pending(_REF, "reload"),
-            Inventory(store, "us").record_applied(
-                _REF, {"schemaName": "t"}, plan="0123", at_ms=7, by="me@host:1"
-            ),
-        ),
+        _apply,
         lambda store: Inventory(store, "us").entries(),
         {_REF: _ENTRY},
     ),

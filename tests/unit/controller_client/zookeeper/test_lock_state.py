@@ -6,6 +6,7 @@ from kazoo.protocol.states import KazooState
 from controller_client.common.names import TableName
 from controller_client.zookeeper import LockHolder, PropertyStore, TableLock
 from tests.unit.fake_clock import FakeClock
+from tests.unit.memory_zookeeper import memory_store
 
 
 @pytest.fixture
@@ -58,3 +59,12 @@ def test_the_holder_reads_as_who_where_and_since_when() -> None:
         str(LockHolder("scheduler", "h1", 42, 0.0))
         == "scheduler (host h1, pid 42, since 1970-01-01 00:00:00Z)"
     )
+
+
+def test_a_holder_of_a_later_release_has_no_name() -> None:
+    store, zookeeper = memory_store()
+    lock = TableLock(store, TableName("t_OFFLINE"), "FileIngestionTask", "me")
+    zookeeper.create(f"{lock.path}/x__lock__0000000001", b'{"format": 2}')
+    assert lock._holder_now() == "a process of a later release"
+    later = '{"format": 1, "owner": "o", "host": "h", "pid": 1, "since_epoch_s": 0.0, "later": 1}'
+    assert LockHolder.from_json(later, "/x") == LockHolder("o", "h", 1, 0.0)
