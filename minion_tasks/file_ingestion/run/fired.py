@@ -76,6 +76,8 @@ class FiredTriggers:
         fields = FIRED_FORMAT.stamp({"firedMs": str(scheduled_ms), "by": self._owner})
 
         def claimed(present: ZNRecord | None) -> ZNRecord | None:
+            if present is not None:
+                FIRED_FORMAT.check(present.simple_fields, fired_path(table))
             if self._covers(present, scheduled_ms):
                 return present
             return ZNRecord(

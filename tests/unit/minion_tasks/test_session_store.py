@@ -56,6 +56,7 @@ SESSION: dict[str, st.SearchStrategy[Any]] = {
     "message": st.none() | st.text(min_size=1, max_size=1000),
     "request": st.none() | texts,
     "version": st.just(0),
+    "unknown": st.dictionaries(texts.map("later{}".format), texts, max_size=3),
 }
 sessions = st.builds(Session, **SESSION)
 
