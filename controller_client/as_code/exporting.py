@@ -10,8 +10,9 @@ from controller_client.as_code.fields import changes, leaves
 from controller_client.as_code.files import SETTINGS_FILE, Folder, FolderSettings, read_folder, write_folder
 from controller_client.as_code.live import read_cluster, read_tables
 from controller_client.as_code.objects import Document, ObjectRef, sort_order
-from controller_client.as_code.references import References, has_reference, secret_references
+from controller_client.as_code.references import References, secret_references
 from controller_client.as_code.wanted import read_targets
+from controller_client.common.references import has_reference
 from controller_client.errors import ConfigError
 from controller_client.rest.client import RestClient
 

@@ -1,8 +1,7 @@
-"""References to variables and secrets: ``${env:NAME}`` and ``${file:PATH}`` in any text of a file.
+"""References to variables and files in any text of a folder's files: see `common.references`.
 
-``$${env:`` and ``$${file:`` stand for the text itself. What a reference stands for is in no plan, no record
-and no message: a document is shown with the references that are in its file, and where it has none, with
-its secrets masked.
+What a reference stands for is in no plan, no record and no message: a document is shown with the references
+that are in its file, and where it has none, with its secrets masked.
 """
 
 from __future__ import annotations
@@ -16,28 +15,17 @@ from typing import Any
 from controller_client.as_code.fields import ABSENT, Pointer, pointer_text, replace_texts, value_at
 from controller_client.as_code.objects import Document, ObjectRef
 from controller_client.common.redaction import MASK, is_secret, mask_text
+from controller_client.common.references import has_reference, is_reference, literal, read_value, replaced
 from controller_client.errors import ConfigError
 
-__all__ = ["References", "has_reference", "hide", "literal", "secret_references"]
+__all__ = ["References", "hide", "secret_references"]
 
-_REFERENCE = re.compile(r"\$?\$\{(env|file):([^}]*)\}")
-_LITERAL = re.compile(r"(\$\{(?:env|file):)")
-_LARGEST_BYTES = 1024 * 1024
-
-
-def has_reference(text: str) -> bool:
-    """Whether a text refers to a variable or a file."""
-    return any(not found[0].startswith("$$") for found in _REFERENCE.finditer(text))
-
-
-def literal(text: str) -> str:
-    """Write a text so that nothing in it is a reference."""
-    return _LITERAL.sub(r"$\1", text)
+_MAX_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True)
 class References:
-    """Where references are looked up.
+    """Where references of a folder are looked up: any variable and any file, since it is its user's own.
 
     Attributes:
         env: The environment.
@@ -62,9 +50,9 @@ class References:
         """
         missing: dict[str, str] = {}
 
-        def replaced(at: Pointer, text: str) -> Any:
+        def value(at: Pointer, text: str) -> Any:
             try:
-                return self.text(text)
+                return replaced(text, self)
             except ConfigError as error:
                 there = ABSENT if present is None else value_at(present, at)
                 if there is not ABSENT:
@@ -72,7 +60,7 @@ class References:
                 missing.setdefault(error.message, pointer_text(at))
                 return text
 
-        found: Document = replace_texts(document, replaced)
+        found: Document = replace_texts(document, value)
         if missing:
             raise ConfigError(
                 "; ".join(f"{message} (in {at})" for message, at in missing.items()),
@@ -80,33 +68,24 @@ class References:
             )
         return found
 
-    def text(self, text: str) -> str:
-        """Return a text with its references replaced.
+    def variable(self, name: str) -> str:
+        """Return the value of a variable.
 
         Raises:
-            ConfigError: A variable is not set, or a file cannot be read.
+            ConfigError: It is not set.
         """
-        return _REFERENCE.sub(self._value, text)
+        value = self.env.get(name)
+        if value is None:
+            raise ConfigError(f"the variable {name} is not set")
+        return value
 
-    def _value(self, found: re.Match[str]) -> str:
-        if found[0].startswith("$$"):
-            return found[0][1:]
-        source, name = found.groups()
-        if source == "env":
-            value = self.env.get(name)
-            if value is None:
-                raise ConfigError(f"the variable {name} is not set")
-            return value
-        path = self.folder / Path(name).expanduser()
-        try:
-            with path.open("rb") as file:
-                content = file.read(_LARGEST_BYTES + 1)
-            if len(content) > _LARGEST_BYTES:
-                raise ConfigError(f"the file {name} is larger than {_LARGEST_BYTES} bytes")
-            return content.decode().rstrip("\r\n")
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-            raise ConfigError(f"the file {name} cannot be read: {reason}") from None
+    def file(self, path: str) -> str:
+        """Return the content of a file.
+
+        Raises:
+            ConfigError: It cannot be read, or is larger than 1 MiB.
+        """
+        return read_value(self.folder / Path(path).expanduser(), path, _MAX_BYTES)
 
 
 def hide(document: Document, shown: Document | None = None) -> Document:
@@ -121,6 +100,8 @@ def hide(document: Document, shown: Document | None = None) -> Document:
         written = ABSENT if shown is None else value_at(shown, at)
         if isinstance(written, str) and has_reference(written):
             return written
+        if is_reference(text):
+            return text  # of a task: its processes resolve it
         return MASK if at and is_secret(at[-1]) else mask_text(text)
 
     result: Document = replace_texts(document, hidden)
@@ -144,7 +125,7 @@ def secret_references(
     used = set(taken)
 
     def written(at: Pointer, text: str) -> str:
-        if not (at and is_secret(at[-1], text)) or not text:
+        if not (at and is_secret(at[-1], text)) or not text or is_reference(text):
             return literal(text)
         base = re.sub(r"[^A-Z0-9]+", "_", f"PINOT_{ref.name}_{at[-1]}".upper()).strip("_")
         name, number = base, 2

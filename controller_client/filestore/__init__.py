@@ -4,6 +4,14 @@
 """
 
 from controller_client.filestore.base import FileInfo, FileStore, SourceChangedError
-from controller_client.filestore.choose import OpenStores, open_store, scheme_of
+from controller_client.filestore.choose import OpenStores, check_store, open_store, scheme_of
 
-__all__ = ["FileInfo", "FileStore", "OpenStores", "SourceChangedError", "open_store", "scheme_of"]
+__all__ = [
+    "FileInfo",
+    "FileStore",
+    "OpenStores",
+    "SourceChangedError",
+    "check_store",
+    "open_store",
+    "scheme_of",
+]

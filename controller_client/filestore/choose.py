@@ -10,6 +10,7 @@ from pathlib import Path
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileStore
 from controller_client.filestore.local import LocalStore, path_in
+from controller_client.filestore.s3_properties import check_properties
 
 FS_CLASSES: Mapping[str, str] = {
     "file": "org.apache.pinot.spi.filesystem.LocalPinotFS",
@@ -26,19 +27,20 @@ def scheme_of(uri: str) -> str:
     return scheme[1].lower() if scheme else "file"
 
 
-def open_store(
+def check_store(
     uri: str, properties: Mapping[str, str], *, class_name: str | None = None, key: str = "URI"
-) -> FileStore:
-    """Open the store for a URI.
+) -> None:
+    """Check what can be checked of a store before the values of its properties are known.
 
     Args:
         uri: A URI of a supported scheme.
-        properties: The ``*.fs.prop.`` entries, without their prefix.
+        properties: The ``*.fs.prop.`` entries, without their prefix; their values may be references.
         class_name: The ``*.fs.className`` entry, if set: it must fit the scheme.
         key: The parameter that the URI came from, for the error.
 
     Raises:
-        ConfigError: The scheme is not supported, the class does not fit it, or a path is relative.
+        ConfigError: The scheme is not supported, the class does not fit it, a property is unknown, or a path
+            is relative.
     """
     scheme = scheme_of(uri)
     if scheme not in FS_CLASSES:
@@ -52,12 +54,28 @@ def open_store(
             expected=FS_CLASSES[scheme],
         )
     if scheme == "s3":
-        from controller_client.filestore.s3 import (
-            S3Store,
-        )  # boto3 takes 200 ms to import and local users need none of it
+        check_properties(properties)
+    else:
+        _check_path(uri, key)
+
+
+def open_store(uri: str, properties: Mapping[str, str], *, key: str = "URI") -> FileStore:
+    """Open the store for a URI.
+
+    Args:
+        uri: As of :func:`check_store`.
+        properties: As of that, with their values.
+        key: As of that.
+
+    Raises:
+        ConfigError: As of that, or the properties make no store together.
+    """
+    check_store(uri, properties, key=key)
+    if scheme_of(uri) == "s3":
+        # boto3 takes 200 ms to import and local users need none of it
+        from controller_client.filestore.s3 import S3Store
 
         return S3Store(properties)
-    _check_path(uri, key)
     return LocalStore()
 
 

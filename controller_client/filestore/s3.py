@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import logging
 from collections.abc import Iterator, Mapping
@@ -21,6 +20,7 @@ from controller_client.common.redaction import Redactor, mask_text
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileInfo, SourceChangedError
+from controller_client.filestore.s3_properties import check_properties
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 logging.getLogger("botocore").setLevel(logging.WARNING)
 
 _LONGEST_CODE = 200
-_PROPERTIES = ("region", "endpoint", "accessKey", "secretKey")
 _MISSING = {"404", "NoSuchKey", "NotFound"}
 # The last is versitygw's answer to an unknown access key.
 _REFUSED = {"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "XAdminUserNotFound"}
@@ -48,7 +47,7 @@ class S3Store:
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        _check_properties(properties)
+        check_properties(properties)
         endpoint = properties.get("endpoint")
         self._endpoint = mask_text(endpoint or "default")
         self._redact = Redactor(properties.get(name, "") for name in ("accessKey", "secretKey"))
@@ -232,18 +231,6 @@ def _write(answer: GetObjectOutputTypeDef, path: Path) -> None:
     with path.open("wb") as out:
         for chunk in answer["Body"].iter_chunks(1 << 20):
             out.write(chunk)
-
-
-def _check_properties(properties: Mapping[str, str]) -> None:
-    for name in properties:
-        if name not in _PROPERTIES:
-            folded = {known.lower(): known for known in _PROPERTIES}
-            near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
-            raise ConfigError(
-                f"the S3 file system has no property {name!r} here",
-                expected="one of " + ", ".join(_PROPERTIES),
-                remedy=f"did you mean {folded[near[0]]!r}?" if near else "remove it",
-            )
 
 
 def _code(error: Exception) -> str:

@@ -20,7 +20,8 @@ from controller_client.cli.options import (
 )
 from controller_client.clock import SystemClock
 from controller_client.common.counted_text import counted_text
-from controller_client.common.redaction import masked
+from controller_client.common.redaction import is_secret
+from controller_client.common.references import is_reference, shown
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.zookeeper import TableLock, process_name
@@ -68,7 +69,8 @@ def register(
 ) -> None:
     """Put the task into the table's config, after checking every parameter.
 
-    Secrets belong into --file, not onto the command line.
+    Write secrets as references, ${env:NAME} or ${file:PATH}: whoever runs the task resolves them. As they
+    are, they belong into --file, not onto the command line.
     """
     configs = _read_configs(file, settings)
     params = FileIngestionParams.from_configs(configs)
@@ -77,6 +79,12 @@ def register(
         cli.out.note(
             "clearConsistentPushState is true: every run discards what earlier ones have staged, until"
             " it is removed; 'pinotctl task session clear' does it once"
+        )
+    clear = [key for key, value in configs.items() if is_secret(key, value) and not is_reference(value)]
+    if clear:
+        cli.out.note(
+            f"the table config holds {', '.join(clear)} in clear, for everybody who may read it: write a"
+            " reference such as ${env:PINOT_SECRET_NAME} instead"
         )
     if params.schedule is not None:
         from jvm_bridge.cron import CronSchedule
@@ -87,7 +95,7 @@ def register(
     else:
         configs = dict(register_task(cli.client().tables, name, configs))
         cli.out.note(f"{TASK_TYPE} is registered with {name}")
-    cli.out.record(masked(configs))
+    cli.out.record(shown(configs))
 
 
 @task.command()
@@ -114,12 +122,12 @@ def unregister(cli: CliContext, table: str, yes: bool, dry_run: bool) -> None:
 @output_option()
 @pass_cli
 def show(cli: CliContext, table: str) -> None:
-    """Show the task's parameters (secrets masked)."""
+    """Show the task's parameters: references as they are, secrets masked."""
     name = offline_table(cli.client(), table)
     configs = cli.client().tables.task_config(name, TASK_TYPE)
     if configs is None:
         raise NotFoundError(f"{name} has no {TASK_TYPE}", remedy="add one with 'pinotctl task register'")
-    cli.out.record(masked(configs))
+    cli.out.record(shown(configs))
 
 
 @task.command()

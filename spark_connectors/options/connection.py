@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from controller_client.client import ControllerClient
+from controller_client.common.operator_secrets import resolve_option, resolve_options
 from controller_client.common.parsing import boolean, count, text
+from controller_client.common.redaction import mask_text
 from controller_client.config import Auth, BasicAuth, BearerToken, ControllerConfig, Secret, Tls
 from controller_client.errors import ConfigError
+from controller_client.filestore.s3_properties import PROPERTIES
 from controller_client.zookeeper_access import ACCESS_SETTINGS, ZooKeeperAccess
 from spark_connectors.options.declared import option, prefixed
 
 __all__ = ["ConnectionOptions"]
 
 _MILLIS = 1000
+_FS = "fs.prop."
+_ZOOKEEPER = "zookeeper."
 
 
 def _camel(name: str) -> str:
@@ -25,9 +30,12 @@ def _camel(name: str) -> str:
 _OF_ZOOKEEPER = {_camel(name): name for name in ACCESS_SETTINGS}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ConnectionOptions:
-    """Where the cluster and the table are, with which credentials."""
+    """Where the cluster and the table are, with which credentials.
+
+    References in credentials stay as they are in plans and pickles; each process resolves them at use.
+    """
 
     table: str = option("table", text, "The table, with or without `_OFFLINE` or `_REALTIME`.")
     controller: str = option(
@@ -43,9 +51,9 @@ class ConnectionOptions:
         shown_default="as the controller reports",
     )
     zookeeper_settings: Mapping[str, str] = prefixed(
-        "zookeeper.",
+        _ZOOKEEPER,
         "How to come into ZooKeeper: `tls`, `caFile`, `clientCertFile`, `clientKeyFile`, `tlsVerify`, `auth`,"
-        " `username`, `password`, `service`, `acl`; without any of them, as the environment says.",
+        " `username`, `password`, `service`, `acl`; without any of them, as the environment says. Values may be references.",
         keys=_OF_ZOOKEEPER,
     )
     use_https: bool = option(
@@ -53,10 +61,10 @@ class ConnectionOptions:
     )
     username: str | None = option("username", text, "User of basic authentication.", default=None)
     password: Secret | None = option(
-        "password", Secret, "Password of basic authentication.", default=None, secret=True
+        "password", Secret, "Password of basic authentication, or a reference.", default=None, secret=True
     )
     auth_token: Secret | None = option(
-        "authToken", Secret, "Bearer token, without `Bearer`.", default=None, secret=True
+        "authToken", Secret, "Bearer token, without `Bearer`, or a reference.", default=None, secret=True
     )
     ca_file: str | None = option("tlsCaFile", text, "Certificate authorities to trust (PEM).", default=None)
     client_cert_file: str | None = option(
@@ -70,6 +78,12 @@ class ConnectionOptions:
     read_timeout_ms: int = option(
         "readTimeoutMs", count, "Milliseconds to an answer of the controller.", default=60_000
     )
+    fs_properties: Mapping[str, str] = prefixed(
+        _FS,
+        "Properties of the file system of the staging folder, or of the deep store for `readFrom` segments: "
+        "`region`, `endpoint`, `accessKey`, `secretKey`. Values may be references.",
+        keys=PROPERTIES,
+    )
 
     def __post_init__(self) -> None:
         if self.auth_token is not None and self.username is not None:
@@ -78,6 +92,11 @@ class ConnectionOptions:
             raise ConfigError("the option 'password' is set without 'username'")
         self.controller_config()  # a wrong address is reported now
         self.zookeeper_access()
+
+    def __repr__(self) -> str:
+        # Credentials may stand in any address.
+        values = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+        return mask_text(f"{type(self).__name__}({', '.join(values)})")
 
     def controller_config(self) -> ControllerConfig:
         """Make the client's configuration."""
@@ -98,20 +117,34 @@ class ConnectionOptions:
         for key in self.zookeeper_settings:
             if key not in _OF_ZOOKEEPER:
                 raise ConfigError(
-                    f"unknown option 'zookeeper.{key}'",
-                    expected=", ".join(f"zookeeper.{each}" for each in _OF_ZOOKEEPER),
+                    f"unknown option '{_ZOOKEEPER}{key}'",
+                    expected=", ".join(_ZOOKEEPER + each for each in _OF_ZOOKEEPER),
                 )
-        values = {name: self.zookeeper_settings.get(key) for key, name in _OF_ZOOKEEPER.items()}
+        settings = resolve_options(self.zookeeper_settings, _ZOOKEEPER)
+        values = {name: settings.get(key) for key, name in _OF_ZOOKEEPER.items()}
         keys = {name: key for key, name in _OF_ZOOKEEPER.items()}
-        return ZooKeeperAccess.of(values, lambda name: f"zookeeper.{keys[name]}")
+        return ZooKeeperAccess.of(values, lambda name: f"{_ZOOKEEPER}{keys[name]}")
 
     def client(self) -> ControllerClient:
         """Open a client; the caller closes it."""
         return ControllerClient(self.controller_config())
 
+    def resolved_fs_properties(self) -> dict[str, str]:
+        """Return the file system's properties with their references replaced, for this process alone.
+
+        Raises:
+            ConfigError: One cannot be resolved here.
+        """
+        return resolve_options(self.fs_properties, _FS)
+
     def _auth(self) -> Auth | None:
         if self.auth_token is not None:
-            return BearerToken(self.auth_token)
+            return BearerToken(_resolved("authToken", self.auth_token))
         if self.username is not None:
-            return BasicAuth(self.username, self.password or Secret(""))
+            username = resolve_option("username", self.username)
+            return BasicAuth(username, _resolved("password", self.password or Secret("")))
         return None
+
+
+def _resolved(name: str, secret: Secret) -> Secret:
+    return Secret(resolve_option(name, secret.reveal()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,7 +11,7 @@ from controller_client.common.parsing import boolean, count, one_of, text
 from controller_client.config import BrokerConfig
 from controller_client.errors import ConfigError
 from spark_connectors.options.connection import ConnectionOptions
-from spark_connectors.options.declared import option, prefixed
+from spark_connectors.options.declared import option
 
 __all__ = ["ReadFrom", "ReadOptions"]
 
@@ -77,7 +76,7 @@ def _decimal_type(value: str) -> tuple[int, int] | None:
     return int(match[1]), int(match[2])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReadOptions(ConnectionOptions):
     """What a read does."""
 
@@ -183,10 +182,6 @@ class ReadOptions(ConnectionOptions):
         boolean,
         "Read all rows from servers or segments, also those that brokers keep from this user (Pinot 1.4).",
         default=False,
-    )
-    fs_properties: Mapping[str, str] = prefixed(
-        "fs.prop.",
-        "Properties of the deep store's file system for `segments`: `region`, `endpoint`, `accessKey`, …",
     )
     work_dir: str | None = option(
         "workDir", text, "Local folder of the executors.", default=None, shown_default="Spark's"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from controller_client.common.parsing import boolean, count, one_of, period_s, size_bytes, text
 from controller_client.errors import ConfigError
 from spark_connectors.options.connection import ConnectionOptions
-from spark_connectors.options.declared import option, prefixed
+from spark_connectors.options.declared import option
 
 __all__ = ["OverwriteScope", "WriteOptions"]
 
@@ -49,7 +48,7 @@ def _whole_number(value: str) -> int:
         raise ValueError("expected a whole number in the time column's unit") from None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WriteOptions(ConnectionOptions):
     """What a write does."""
 
@@ -93,11 +92,6 @@ class WriteOptions(ConnectionOptions):
         "Folder that executors, driver and controller reach.",
         default=None,
         shown_default="the deep store",
-    )
-    fs_properties: Mapping[str, str] = prefixed(
-        "fs.prop.",
-        "Properties of the staging folder's file system: `region`, `endpoint`, `accessKey`, `secretKey`.",
-        keys=("region", "endpoint", "accessKey", "secretKey"),
     )
     staging_ttl_s: int = option(
         "stagingTtl",

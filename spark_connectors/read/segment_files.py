@@ -101,7 +101,7 @@ def open_segment_files(
         for segment in group.segments
         for server in segment.servers
     }
-    stores = OpenStores(options.fs_properties, key="download url")
+    stores = OpenStores(options.resolved_fs_properties(), key="download url")
     with ServerTars(client, addresses) as servers:
         fetcher = SegmentFetcher(client, servers, open_store=stores)
         yield SegmentFiles(client, fetcher, group.table, folder)

@@ -177,7 +177,7 @@ class WritePlan:
     @cached_property
     def staging_store(self) -> FileStore:
         """The store of the staging folder, opened at the first use in each process."""
-        return open_store(self.staging_uri, self.options.fs_properties, key="stagingUri")
+        return open_store(self.staging_uri, self.options.resolved_fs_properties(), key="stagingUri")
 
 
 def _table(client: ControllerClient, options: WriteOptions, frame: StructType) -> tuple[TableConfig, Schema]:

@@ -31,7 +31,6 @@ class Parameter:
     default: str | None
     doc: str
     required: bool = False
-    secret: bool = False
 
 
 PARAMETERS: tuple[Parameter, ...] = (

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
-from controller_client.filestore import FileStore, open_store, scheme_of
+from controller_client.common.operator_secrets import resolve_options
+from controller_client.common.references import has_reference
+from controller_client.filestore import FileStore, check_store, open_store, scheme_of
 
-__all__ = ["TaskStores"]
+__all__ = ["INPUT_FS", "OUTPUT_FS", "TaskStores"]
+
+INPUT_FS, OUTPUT_FS = "input.fs.prop.", "output.fs.prop."
+"""How the keys of file systems' properties begin: those of the source, and of the staging folder."""
 
 
 class TaskStores:
     """Opens the stores of one task and keeps them; for one thread.
 
-    Opening one checks scheme, class and property names; nothing is contacted.
+    References in properties are resolved when a store is opened, in the process that uses it; scheme, class
+    and names of properties are checked before. Nothing is contacted.
 
     Args:
         input_uri: The source folder.
-        input_fs: Properties of its file system.
+        input_fs: Properties of its file system, with their references.
         output_fs: Properties of the staging folder's.
         input_class: Class of the source's file system, if it is set: it must fit.
         output_class: That of the staging folder's.
 
     Raises:
         ConfigError: The source's store cannot be opened.
-
-    Attributes:
-        source: The store of the source folder.
     """
 
     def __init__(
@@ -37,35 +41,50 @@ class TaskStores:
         input_class: str | None = None,
         output_class: str | None = None,
     ) -> None:
-        self.source: FileStore = open_store(input_uri, input_fs, class_name=input_class, key="inputDirURI")
+        self._input_uri = input_uri
         self._input_scheme = scheme_of(input_uri)
         self._input_fs = input_fs
         self._output_fs = output_fs
         self._output_class = output_class
         self._staging: dict[str, FileStore] = {}
+        check_store(input_uri, input_fs, class_name=input_class, key="inputDirURI")
+        if not any(map(has_reference, input_fs.values())):
+            self.source  # noqa: B018 - what does not make a store is an error of the parameters
 
-    def output(self, uri: str) -> FileStore:
-        """Open the store of ``outputDirURI``; as :meth:`staging`, and its class must fit.
+    @cached_property
+    def source(self) -> FileStore:
+        """The store of the source folder.
 
         Raises:
-            ConfigError: It cannot be opened.
+            ConfigError: A reference cannot be resolved here, or what it stands for makes no store.
         """
-        return self._of(uri, self._output_class)
+        return open_store(self._input_uri, resolve_options(self._input_fs, INPUT_FS), key="inputDirURI")
+
+    def check_output(self, uri: str) -> None:
+        """Check ``outputDirURI``, its class too.
+
+        Raises:
+            ConfigError: Its store cannot be opened.
+        """
+        properties, _ = self._properties(scheme_of(uri))
+        check_store(uri, properties, class_name=self._output_class, key="outputDirURI")
+        if not any(map(has_reference, properties.values())):
+            self.staging(uri)
 
     def staging(self, uri: str) -> FileStore:
         """Open the store of a staging folder, with the output's properties or, on a like store, the input's.
 
         Raises:
-            ConfigError: It cannot be opened.
+            ConfigError: It cannot be opened, or a reference cannot be resolved here.
         """
         # A session may have been begun when ``outputDirURI`` was of another scheme.
-        return self._of(uri, None)
-
-    def _of(self, uri: str, class_name: str | None) -> FileStore:
         scheme = scheme_of(uri)
         if scheme not in self._staging:
-            properties = self._output_fs
-            if not properties and scheme == self._input_scheme:
-                properties = self._input_fs
-            self._staging[scheme] = open_store(uri, properties, class_name=class_name, key="outputDirURI")
+            properties, prefix = self._properties(scheme)
+            self._staging[scheme] = open_store(uri, resolve_options(properties, prefix), key="outputDirURI")
         return self._staging[scheme]
+
+    def _properties(self, scheme: str) -> tuple[Mapping[str, str], str]:
+        if not self._output_fs and scheme == self._input_scheme:
+            return self._input_fs, INPUT_FS
+        return self._output_fs, OUTPUT_FS

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
+from controller_client.common.references import has_reference
 from controller_client.errors import ConfigError
 from controller_client.filestore import scheme_of
 from controller_client.filestore.local import path_in
 from jvm_bridge.input_rules import InputRules
 from minion_tasks.file_ingestion.params.parameters import PARAMETERS, PREFIXES
 from minion_tasks.file_ingestion.params.patterns import PathMatcher
-from minion_tasks.file_ingestion.params.stores import TaskStores
+from minion_tasks.file_ingestion.params.stores import INPUT_FS, OUTPUT_FS, TaskStores
 from minion_tasks.file_ingestion.session import naming
 from minion_tasks.file_ingestion.session.model import IngestionMode
 from minion_tasks.file_ingestion.session.naming import SegmentNames
@@ -32,7 +33,10 @@ _APPEND_ONLY = ("desiredSegmentSize", "maxNumRecordsPerSegment")
 
 @dataclass(frozen=True)
 class FileIngestionParams:
-    """The checked parameters of one table. File system properties may hold secrets and show in no repr.
+    """The checked parameters of one table.
+
+    File system properties hold their references, which `stores` resolves at use. They may hold secrets, and
+    show in no repr.
 
     Attributes:
         mode: What a run brings the table to.
@@ -86,10 +90,11 @@ class FileIngestionParams:
             ConfigError: A key is unknown, missing, malformed or does not go with another; the message names
                 it.
         """
+        _check_references(configs)
         values = _parse(configs)
         input_uri = values["inputDirURI"]
-        input_fs = _with_prefix(configs, "input.fs.prop.")
-        output_fs = _with_prefix(configs, "output.fs.prop.")
+        input_fs = _with_prefix(configs, INPUT_FS)
+        output_fs = _with_prefix(configs, OUTPUT_FS)
         output_uri = values["outputDirURI"]
         # First of all, since other errors show the URI.
         _check_uri("inputDirURI", input_uri)
@@ -103,7 +108,7 @@ class FileIngestionParams:
             output_class=values["output.fs.className"],
         )
         if output_uri is not None:
-            stores.output(output_uri)
+            stores.check_output(output_uri)
         _check_together(configs, values)
         swap, sync = values["consistentPushSwapEnabled"], values["enableSync"]
         return cls(
@@ -141,6 +146,17 @@ class FileIngestionParams:
             stores=stores,
             record_reader=_with_prefix(configs, "recordReader.prop."),
         )
+
+
+def _check_references(configs: Mapping[str, str]) -> None:
+    """Refuse references where what they stand for would be written down."""
+    for key, value in configs.items():
+        if has_reference(value) and not key.startswith((INPUT_FS, OUTPUT_FS)):
+            raise ConfigError(
+                f"{key} holds a reference, and its value would be shown in sessions and segments",
+                expected=f"references in {INPUT_FS}* and {OUTPUT_FS}* alone",
+                remedy="write the value itself",
+            )
 
 
 def _check_together(configs: Mapping[str, str], values: Mapping[str, Any]) -> None:

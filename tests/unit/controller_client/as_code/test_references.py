@@ -4,11 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from controller_client.as_code.objects import Kind, ObjectRef
-from controller_client.as_code.references import References, hide, literal, secret_references
+from controller_client.as_code.references import References, hide, secret_references
 from controller_client.errors import ConfigError
 
 _TABLE = ObjectRef(Kind.TABLE, "flights_REALTIME")
@@ -49,11 +47,6 @@ def test_what_is_not_set_may_stay_as_it_is(references: References) -> None:
     assert found == {"a": "as it is", "b": "value of A"}
 
 
-@given(st.text("${}:envfile A$", max_size=30))
-def test_a_literal_text_is_read_back_as_it_was(text: str) -> None:
-    assert References({"A": "never"}, Path()).text(literal(text)) == text
-
-
 def test_a_document_is_shown_with_its_references_and_without_secrets() -> None:
     live = {
         "sasl.jaas.config": _SECRET,
@@ -88,6 +81,14 @@ def test_secrets_are_exported_as_references() -> None:
         "PINOT_FLIGHTS_REALTIME_API_KEY_2": ("list", "0", "api.key"),
     }
     assert References(dict.fromkeys(names, _SECRET), Path()).resolve(document) == live
+
+
+def test_a_reference_that_a_task_resolves_is_kept_and_shown() -> None:
+    live = {"input.fs.prop.secretKey": " ${env:PINOT_SECRET_A}"}
+    assert hide(live) == live
+    document, names = secret_references(_TABLE, live)
+    assert (document, names) == ({"input.fs.prop.secretKey": " $${env:PINOT_SECRET_A}"}, {})
+    assert References({}, Path()).resolve(document) == live
 
 
 def test_a_repr_has_no_secret(references: References) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from controller_client.errors import ConfigError, SourceError
-from controller_client.filestore import SourceChangedError, open_store
+from controller_client.filestore import SourceChangedError, check_store
 from controller_client.filestore.local import LocalStore
 
 
@@ -77,4 +77,4 @@ def test_upload_makes_folders_and_leaves_nothing_else(tmp_path: Path) -> None:
 )
 def test_a_store_that_does_not_fit_is_refused(uri: str, class_name: str | None) -> None:
     with pytest.raises(ConfigError):
-        open_store(uri, {}, class_name=class_name)
+        check_store(uri, {}, class_name=class_name)

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.common.operator_secrets import OperatorSecrets, resolve_options
+from controller_client.common.references import has_reference, is_reference, literal, replaced, shown
+from controller_client.errors import ConfigError
+
+FOLDER = "PINOT_PLUGINS_SECRETS_DIR"
+
+
+class Never:
+    def variable(self, name: str) -> str:
+        raise AssertionError(name)
+
+    file = variable
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "secrets"
+    made.mkdir()
+    (made / "key").write_text("from a file\n")
+    return made
+
+
+def resolve(text: str, env: Mapping[str, str]) -> str:
+    return resolve_options({"secretKey": text}, "input.fs.prop.", OperatorSecrets(env))["secretKey"]
+
+
+@given(st.text("${}:envfile A$", max_size=30))
+def test_a_literal_text_is_read_back_as_it_was(text: str) -> None:
+    assert not has_reference(literal(text))
+    assert replaced(literal(text), Never()) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("${env:PINOT_SECRET_A}", "a"),
+        (" ${env:PINOT_SECRET_A}", "a"),
+        ("${env:PINOT_SECRET_A}-${file:key}", "a-from a file"),
+        ("$${env:PINOT_SECRET_A}", "${env:PINOT_SECRET_A}"),
+        (" kept ", " kept "),
+        # What a reference stands for is taken as it is.
+        ("${env:PINOT_SECRET_LOOP}", "${env:PINOT_SECRET_A}"),
+    ],
+)
+def test_what_the_operator_allows_is_resolved(folder: Path, text: str, expected: str) -> None:
+    env = {
+        "PINOT_SECRET_A": "a",
+        "PINOT_SECRET_LOOP": "${env:PINOT_SECRET_A}",
+        FOLDER: str(folder),
+    }
+    assert resolve(text, env) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "env", "message"),
+    [
+        ("${env:HOME}", {"HOME": "/root"}, "the variable HOME is not one that references may name"),
+        ("${env:PINOT_SECRET_A}", {}, "the variable PINOT_SECRET_A is not set"),
+        ("${env:PINOT_SECRET_A}", {"PINOT_SECRET_A": ""}, "the variable PINOT_SECRET_A is not set"),
+        ("${env:PINOT_SECRET_A\n}", {}, r"the variable PINOT_SECRET_A\n is not one"),
+        ("${env:PINOT_SECRET_A}", {"PINOT_PLUGINS_SECRETS_ENV": ""}, "gives no variables to references"),
+        ("${env:PINOT_SECRET_A}", {"PINOT_PLUGINS_SECRETS_ENV": "MY_, OUR_"}, "begins with MY_ or OUR_"),
+        ("${file:/etc/passwd}", {}, "gives no files to references"),
+        ("${file:/etc/passwd}", {FOLDER: "FOLDER"}, "the file /etc/passwd is not one"),
+        ("${file:../outside}", {FOLDER: "FOLDER"}, "the file ../outside is not one"),
+        ("${file:link}", {FOLDER: "FOLDER"}, "the file link is not one"),
+        ("${file:a\0b}", {FOLDER: "FOLDER"}, r"the file a\x00b is not one"),
+        ("${file:none}", {FOLDER: "FOLDER"}, "there is no file none"),
+        ("${file:.}", {FOLDER: "FOLDER"}, "there is no file ."),
+        ("${file:pipe}", {FOLDER: "FOLDER"}, "there is no file pipe"),
+        ("${file:big}", {FOLDER: "FOLDER"}, "the file big is larger than 65536 bytes"),
+        ("${file:bytes}", {FOLDER: "FOLDER"}, "it is not UTF-8 text"),
+        ("${file:empty}", {FOLDER: "FOLDER"}, "is empty"),
+    ],
+)
+def test_what_cannot_be_resolved_says_which_where_and_what_to_do(
+    folder: Path, text: str, env: dict[str, str], message: str
+) -> None:
+    (folder.parent / "outside").write_text("hush")
+    (folder / "link").symlink_to(folder.parent / "outside")
+    (folder / "big").write_bytes(b"hush" * 20_000)
+    (folder / "bytes").write_bytes(b"hush\xff")
+    (folder / "empty").write_text("\n")
+    os.mkfifo(folder / "pipe")
+    with pytest.raises(ConfigError) as caught:
+        resolve(text, {key: value.replace("FOLDER", str(folder)) for key, value in env.items()})
+    error = str(caught.value)
+    assert error.startswith("input.fs.prop.secretKey refers to what cannot be resolved: ")
+    assert message in error
+    assert f"process {os.getpid()} on " in error
+    assert "hush" not in error
+
+
+def test_the_operators_beginnings_take_the_place_of_the_default() -> None:
+    env = {"PINOT_PLUGINS_SECRETS_ENV": "MY_,OUR_", "OUR_KEY": "ours", "PINOT_SECRET_A": "a"}
+    assert resolve("${env:OUR_KEY}", env) == "ours"
+    with pytest.raises(ConfigError):
+        resolve("${env:PINOT_SECRET_A}", env)
+
+
+def test_a_mounted_secret_of_kubernetes_is_in_its_folder(folder: Path) -> None:
+    (folder / "..2026").mkdir()
+    (folder / "..2026" / "token").write_text("t")
+    (folder / "..data").symlink_to("..2026")
+    (folder / "token").symlink_to("..data/token")
+    assert resolve("${file:token}", {FOLDER: str(folder)}) == "t"
+
+
+def test_references_are_shown_and_secrets_are_not() -> None:
+    settings = {
+        "input.fs.prop.secretKey": " ${env:PINOT_SECRET_A}",
+        "input.fs.prop.accessKey": "hush${env:PINOT_SECRET_A}",
+        "output.fs.prop.secretKey": "$${env:hush}",
+        "inputDirURI": "s3://b/x",
+    }
+    assert shown(settings) == {
+        "input.fs.prop.secretKey": "${env:PINOT_SECRET_A}",
+        "input.fs.prop.accessKey": "***",
+        "output.fs.prop.secretKey": "***",
+        "inputDirURI": "s3://b/x",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("${env:A}", True),
+        (" ${file:a} ", True),
+        ("${env:A}${env:B}", True),
+        ("x${env:A}", False),
+        ("", False),
+    ],
+)
+def test_a_text_of_references_alone(text: str, expected: bool) -> None:
+    assert is_reference(text) is expected
+
+
+def test_no_value_is_in_a_repr() -> None:
+    assert "hush" not in repr(OperatorSecrets({"PINOT_SECRET_A": "hush"}))
