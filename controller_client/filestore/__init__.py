@@ -1,10 +1,10 @@
-"""Where files come from and staged segments go: local folders and S3, under the same URIs as Pinot's PinotFS.
+"""Where files come from and staged segments go: local folders, S3, and through fsspec GCS, Azure and HDFS.
 
 ``open_store`` picks the store by the URI's scheme; a store is thread-safe and holds no state between calls.
 """
 
 from controller_client.filestore.base import FileInfo, FileStore, SourceChangedError
-from controller_client.filestore.choose import OpenStores, check_store, open_store, scheme_of
+from controller_client.filestore.choose import OpenStores, check_store, open_store, scheme_of, store_key
 
 __all__ = [
     "FileInfo",
@@ -14,4 +14,5 @@ __all__ = [
     "check_store",
     "open_store",
     "scheme_of",
+    "store_key",
 ]

@@ -7,16 +7,15 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from controller_client.common.nearest import did_you_mean
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileStore
-from controller_client.filestore.local import LocalStore, path_in
-from controller_client.filestore.s3_properties import check_properties
+from controller_client.filestore.kinds import kind_of, schemes
+from controller_client.filestore.local import path_in
 
-FS_CLASSES: Mapping[str, str] = {
-    "file": "org.apache.pinot.spi.filesystem.LocalPinotFS",
-    "s3": "org.apache.pinot.plugin.filesystem.S3PinotFS",
+_INSTEAD = {
+    "hdfs": "write webhdfs://NAMENODE:9870/...: a client of Hadoop's own protocol needs a JVM with its jars"
 }
-"""Scheme to the PinotFS class of the same meaning, as task configurations name it."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
@@ -43,20 +42,28 @@ def check_store(
             is relative.
     """
     scheme = scheme_of(uri)
-    if scheme not in FS_CLASSES:
+    kind = kind_of(scheme)
+    if kind is None:
         raise ConfigError(
             f"{key} has the scheme {scheme!r}: {uri}",
-            expected="one of " + ", ".join(f"{name}:" for name in sorted(FS_CLASSES)),
+            expected="one of " + ", ".join(f"{name}:" for name in schemes()),
+            remedy=_INSTEAD.get(scheme),
         )
-    if class_name is not None and class_name.rpartition(".")[2] != FS_CLASSES[scheme].rpartition(".")[2]:
+    if class_name is not None and class_name.rpartition(".")[2] != kind.fs_class.rpartition(".")[2]:
         raise ConfigError(
-            f"the file system class {class_name} does not fit {key} {uri}",
-            expected=FS_CLASSES[scheme],
+            f"the file system class {class_name} does not fit {key} {uri}", expected=kind.fs_class
         )
-    if scheme == "s3":
-        check_properties(properties)
-    else:
+    if scheme == "file":
+        # What such a store needs nothing of may be set for another one.
         _check_path(uri, key)
+        return
+    for name in properties:
+        if name not in kind.properties:
+            raise ConfigError(
+                f"the file system of {scheme}: has no property {name!r} here",
+                expected="one of " + ", ".join(kind.properties),
+                remedy=did_you_mean(name, kind.properties, otherwise="remove it"),
+            )
 
 
 def open_store(uri: str, properties: Mapping[str, str], *, key: str = "URI") -> FileStore:
@@ -71,16 +78,19 @@ def open_store(uri: str, properties: Mapping[str, str], *, key: str = "URI") -> 
         ConfigError: As of that, or the properties make no store together.
     """
     check_store(uri, properties, key=key)
-    if scheme_of(uri) == "s3":
-        # boto3 takes 200 ms to import and local users need none of it
-        from controller_client.filestore.s3 import S3Store
+    kind = kind_of(scheme_of(uri))
+    assert kind is not None  # noqa: S101 - it was checked
+    return kind.open(uri, properties)
 
-        return S3Store(properties)
-    return LocalStore()
+
+def store_key(uri: str) -> str:
+    """Return what URIs share that one store serves: the scheme, or with it the bucket or host."""
+    scheme = scheme_of(uri)
+    return scheme if scheme in ("file", "s3") else f"{scheme}://{uri.partition('://')[2].partition('/')[0]}"
 
 
 class OpenStores:
-    """Opens the store of each scheme once, however many URIs there are; threads may share it.
+    """Opens the store of each place once, however many URIs there are; threads may share it.
 
     Args:
         properties: As of :func:`open_store`.
@@ -95,13 +105,13 @@ class OpenStores:
 
     def __call__(self, uri: str) -> FileStore:
         """Return the store for a URI; errors as of :func:`open_store`."""
-        scheme = scheme_of(uri)
+        place = store_key(uri)
         with self._lock:
-            found = self._opened.get(scheme)
+            found = self._opened.get(place)
             if found is None:
-                found = self._opened[scheme] = open_store(uri, self._properties, key=self._key)
+                found = self._opened[place] = open_store(uri, self._properties, key=self._key)
                 return found
-        if scheme == "file":
+        if place == "file":
             _check_path(uri, self._key)
         return found
 

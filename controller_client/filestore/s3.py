@@ -20,7 +20,6 @@ from controller_client.common.redaction import Redactor, mask_text
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileInfo, SourceChangedError
-from controller_client.filestore.s3_properties import check_properties
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -43,11 +42,10 @@ class S3Store:
             missing comes from boto3's own chain (environment, profile, instance role).
 
     Raises:
-        ConfigError: A property is unknown, or they do not make a client together.
+        ConfigError: They do not make a client together.
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        check_properties(properties)
         endpoint = properties.get("endpoint")
         self._endpoint = mask_text(endpoint or "default")
         self._redact = Redactor(properties.get(name, "") for name in ("accessKey", "secretKey"))

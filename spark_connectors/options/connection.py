@@ -11,7 +11,7 @@ from controller_client.common.parsing import boolean, count, text
 from controller_client.common.redaction import mask_text
 from controller_client.config import Auth, BasicAuth, BearerToken, ControllerConfig, Secret, Tls
 from controller_client.errors import ConfigError
-from controller_client.filestore.s3_properties import PROPERTIES
+from controller_client.filestore.kinds import property_names
 from controller_client.zookeeper_access import ACCESS_SETTINGS, ZooKeeperAccess
 from spark_connectors.options.declared import option, prefixed
 
@@ -53,7 +53,8 @@ class ConnectionOptions:
     zookeeper_settings: Mapping[str, str] = prefixed(
         _ZOOKEEPER,
         "How to come into ZooKeeper: `tls`, `caFile`, `clientCertFile`, `clientKeyFile`, `tlsVerify`, `auth`,"
-        " `username`, `password`, `service`, `acl`; without any of them, as the environment says. Values may be references.",
+        " `username`, `password`, `service`, `acl`; without any of them, as the environment says. Values may be"
+        " references.",
         keys=_OF_ZOOKEEPER,
     )
     use_https: bool = option(
@@ -80,9 +81,9 @@ class ConnectionOptions:
     )
     fs_properties: Mapping[str, str] = prefixed(
         _FS,
-        "Properties of the file system of the staging folder, or of the deep store for `readFrom` segments: "
-        "`region`, `endpoint`, `accessKey`, `secretKey`. Values may be references.",
-        keys=PROPERTIES,
+        "Properties of the file system of the staging folder, or of the deep store for `readFrom` segments, "
+        "e.g. `region`, `endpoint`, `accessKey`, `secretKey` of S3. Values may be references.",
+        keys=property_names(),
     )
 
     def __post_init__(self) -> None:

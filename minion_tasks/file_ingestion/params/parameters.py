@@ -191,7 +191,7 @@ PARAMETERS: tuple[Parameter, ...] = (
 )
 
 PREFIXES: Mapping[str, str] = {
-    "input.fs.prop.": "Properties of the input's file system: region, endpoint, accessKey, secretKey.",
+    "input.fs.prop.": "Of the input's file system, e.g. region, endpoint, accessKey, secretKey of S3.",
     "output.fs.prop.": "The same for the staging place; by default the input's, on a like store.",
     "recordReader.prop.": "Properties of Pinot's record reader for the format (delimiter, header, ...).",
     naming.PREFIX: "Of the segments' names: `type` (simple), `configs.segment.name.prefix` and `...postfix`.",

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from controller_client.common.operator_secrets import resolve_options
 from controller_client.common.references import has_reference
-from controller_client.filestore import FileStore, check_store, open_store, scheme_of
+from controller_client.filestore import FileStore, check_store, open_store, scheme_of, store_key
 
 __all__ = ["INPUT_FS", "OUTPUT_FS", "TaskStores"]
 
@@ -78,11 +78,11 @@ class TaskStores:
             ConfigError: It cannot be opened, or a reference cannot be resolved here.
         """
         # A session may have been begun when ``outputDirURI`` was of another scheme.
-        scheme = scheme_of(uri)
-        if scheme not in self._staging:
-            properties, prefix = self._properties(scheme)
-            self._staging[scheme] = open_store(uri, resolve_options(properties, prefix), key="outputDirURI")
-        return self._staging[scheme]
+        place = store_key(uri)
+        if place not in self._staging:
+            properties, prefix = self._properties(scheme_of(uri))
+            self._staging[place] = open_store(uri, resolve_options(properties, prefix), key="outputDirURI")
+        return self._staging[place]
 
     def _properties(self, scheme: str) -> tuple[Mapping[str, str], str]:
         if not self._output_fs and scheme == self._input_scheme:

@@ -192,7 +192,7 @@ def test_the_mode(
         (_with(push__mode="URI"), "push.mode is 'URI': expected one of METADATA, TAR"),
         (_with(minionInstanceTag=" "), "minionInstanceTag is ' ': it is empty"),
         (_with(segmentReader="java"), "segmentReader is 'java'"),
-        (_with(inputDirURI="gs://bucket/x"), "scheme 'gs'"),
+        (_with(inputDirURI="oss://bucket/x"), "scheme 'oss'"),
         (_with(inputDirURI="s3:///x"), "does not name a bucket"),
         (_with(inputDirURI="s3://me:hidden@bucket/x"), "inputDirURI contains a password"),
         (_with(inputDirURI="ftp://me:hidden@host/x"), "inputDirURI contains a password"),

@@ -9,7 +9,7 @@ import pytest
 
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
-from controller_client.filestore import choose, s3
+from controller_client.filestore import kinds, s3
 from controller_client.filestore.local import LocalStore
 from jvm_bridge.builder import SegmentBuilder
 from minion_tasks.file_ingestion.engine.choose import Engines
@@ -49,7 +49,7 @@ def test_a_run_opens_its_source_and_its_staging_folder_once(
             super().__init__(*arguments)
             opened.append(self)
 
-    monkeypatch.setattr(choose, "LocalStore", Counted)
+    monkeypatch.setattr(kinds, "LocalStore", Counted)
     (tmp_path / "in").mkdir()
     params = make_params(inputDirURI=f"file://{tmp_path}/in", outputDirURI=f"file://{tmp_path}/out")
     sessions, memory = make_store()

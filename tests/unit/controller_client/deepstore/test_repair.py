@@ -13,7 +13,7 @@ from controller_client.deepstore.judge import Replica
 from controller_client.deepstore.repair import Outcome, Repairer
 from controller_client.deepstore.repair_many import repair_all
 from controller_client.errors import ConfigError, SourceError
-from controller_client.filestore import choose
+from controller_client.filestore import kinds
 from controller_client.filestore.local import LocalStore
 from controller_client.segment_tar import TarLimits, content_crc
 from controller_client.zookeeper import segment_path
@@ -225,7 +225,7 @@ def test_a_repair_opens_the_store_once_and_asks_once_for_each_size(
             sizes.append(uri)
             return super().size_bytes(uri)
 
-    monkeypatch.setattr(choose, "LocalStore", Counted)
+    monkeypatch.setattr(kinds, "LocalStore", Counted)
     repairer = Repairer(
         world.properties, world.layout, SegmentFetcher(world.client, world.servers), world.work
     )

@@ -1,0 +1,165 @@
+"""What every store does alike: local files, and fsspec with and without renames, each in its real library."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+
+from controller_client.errors import SourceError
+from controller_client.filestore import FileStore, SourceChangedError
+from controller_client.filestore.fsspec_store import FsspecStore, StoreTraits
+from controller_client.filestore.local import LocalStore
+
+_MEMORY = StoreTraits("memory")
+_RENAMED = StoreTraits("memory", is_file_system=True)
+
+
+@dataclass
+class Place:
+    """A store with an empty folder in it."""
+
+    store: FileStore
+    uri: str
+    work_dir: Path
+
+    def put(self, name: str, content: bytes) -> str:
+        path = self.work_dir / "put"
+        path.write_bytes(content)
+        self.store.upload(path, f"{self.uri}/{name}")
+        return f"{self.uri}/{name}"
+
+    def get(self, uri: str) -> bytes:
+        path = self.work_dir / "got"
+        self.store.download(uri, path)
+        return path.read_bytes()
+
+
+@pytest.fixture(params=["local", "memory", "renamed"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    work_dir = tmp_path / "work"
+    work_dir.mkdir()
+    if request.param == "local":
+        yield Place(LocalStore(), f"file://{tmp_path}/in", work_dir)
+        return
+    uri = f"memory://b-{uuid.uuid4().hex}/in"
+    traits = _RENAMED if request.param == "renamed" else _MEMORY
+    store = FsspecStore(uri, traits, {})
+    if traits.is_file_system:
+        _rename_by_name(store._fs)
+    yield Place(store, uri, work_dir)
+    fsspec.filesystem("memory").store.clear()
+
+
+def test_files_are_listed_with_all_folders_in_the_order_of_their_uris(place: Place) -> None:
+    names = ["b", "a/z", "a/y/x", "a.csv", "a0", "c/d/e/f"]
+    for name in names:
+        place.put(name, name.encode())
+    found = list(place.store.list(place.uri))
+    assert [each.uri for each in found] == sorted(f"{place.uri}/{name}" for name in names)
+    assert [each.size_bytes for each in found] == [len(each.uri) - len(place.uri) - 1 for each in found]
+    assert list(place.store.list(place.uri + "/")) == found
+    assert all(each.modified_ms > 1_600_000_000_000 for each in found)
+
+
+@pytest.mark.parametrize("name", ["a b", "a#b", "a?b=c", "a%20b", "[a]*", "é", "a\nb", ".a", "{x}", "a;b&c"])
+def test_a_file_of_any_name_is_that_file(place: Place, name: str) -> None:
+    uri = place.put(f"folder/{name}", b"here")
+    [found] = place.store.list(place.uri)
+    assert found.uri == uri
+    assert place.get(uri) == b"here"
+    with place.store.local_copy(found, place.work_dir) as copy:
+        assert copy.read_bytes() == b"here"
+    place.store.delete(uri)
+    assert list(place.store.list(place.uri)) == []
+
+
+def test_an_upload_replaces_what_was_there_and_leaves_nothing_beside_it(place: Place) -> None:
+    uri = place.put("x", b"first")
+    assert place.put("x", b"second one") == uri
+    assert place.get(uri) == b"second one"
+    assert place.store.size_bytes(uri) == 10
+    assert [each.uri for each in place.store.list(place.uri)] == [uri]
+
+
+def test_what_is_not_there(place: Place) -> None:
+    place.put("x", b"x")
+    missing = f"{place.uri}/none"
+    assert place.store.size_bytes(missing) is None
+    assert place.store.size_bytes(place.uri) is None
+    place.store.delete(missing)
+    assert place.store.delete_tree(missing) == 0
+    with pytest.raises(SourceError, match="none"):
+        place.get(missing)
+    with pytest.raises(SourceError, match="none"):
+        list(place.store.list(missing))
+
+
+def test_a_folder_goes_with_all_in_it_and_no_more(place: Place) -> None:
+    for name in ("s/1", "s/t/2", "s2/3"):
+        place.put(name, b"x")
+    assert place.store.delete_tree(f"{place.uri}/s") == 2
+    assert [each.uri for each in place.store.list(place.uri)] == [f"{place.uri}/s2/3"]
+    assert place.store.delete_tree(f"{place.uri}/s") == 0
+
+
+@pytest.mark.parametrize("when", ["before", "while"])
+def test_a_file_that_is_rewritten_is_noticed(place: Place, when: str) -> None:
+    uri = place.put("x", b"first")
+    [found] = place.store.list(place.uri)
+    if when == "before":
+        place.put("x", b"longer than first")
+        with pytest.raises(SourceChangedError), place.store.local_copy(found, place.work_dir):
+            raise AssertionError
+        return
+    rewritten = _while_it_is_read(place, lambda: place.put("x", b"longer than first"))
+    with pytest.raises(SourceChangedError), place.store.local_copy(found, place.work_dir):
+        rewritten()
+    assert place.get(uri) == b"longer than first"
+
+
+def test_a_file_that_is_deleted_is_noticed(place: Place) -> None:
+    uri = place.put("x", b"first")
+    [found] = place.store.list(place.uri)
+    place.store.delete(uri)
+    with pytest.raises(SourceChangedError), place.store.local_copy(found, place.work_dir):
+        raise AssertionError
+
+
+def _rename_by_name(file_system: Any) -> None:
+    """As WebHDFS renames; that of fsspec's memory copies what fits a pattern."""
+
+    def mv(source: str, target: str) -> None:
+        file_system.cp_file(source, target)
+        file_system.rm_file(source)
+
+    file_system.mv = mv
+
+
+def _while_it_is_read(place: Place, change: Callable[[], object]) -> Callable[[], object]:
+    """A local file is read where it lies; another is read when its copy is made."""
+    if isinstance(place.store, LocalStore):
+        return change
+    file_system: Any = place.store._fs  # type: ignore[attr-defined]
+    get_file = file_system.get_file
+
+    def changed(*arguments: Any) -> None:
+        get_file(*arguments)
+        file_system.get_file = get_file
+        change()
+
+    file_system.get_file = changed
+    return lambda: None
+
+
+@pytest.mark.parametrize("pattern", ["*", "[ab]", "?"])
+def test_a_folder_whose_name_is_a_pattern_goes_alone(place: Place, pattern: str) -> None:
+    for name in ("a/1", f"{pattern}/2"):
+        place.put(name, b"x")
+    assert place.store.delete_tree(f"{place.uri}/{pattern}") == 1
+    assert [each.uri for each in place.store.list(place.uri)] == [f"{place.uri}/a/1"]

@@ -1,0 +1,172 @@
+"""Stores through fsspec: what is refused, what of an error is shown, and which options properties become."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+
+from controller_client.errors import ConfigError, DiskFullError, SetupError, SourceError
+from controller_client.filestore import FileStore, OpenStores, check_store, kinds, open_store
+from controller_client.filestore.fsspec_store import FsspecStore, StoreTraits
+from controller_client.filestore.remote import AZURE, GCS, WEBHDFS, RemoteKind
+
+MEMORY = RemoteKind("a.MemoryPinotFS", "memory", "none", {"key": ("key", str)})
+
+
+@pytest.fixture
+def errors() -> list[Exception]:
+    """What the file system's calls fail with: as a library's do, with a credential in the text."""
+    return [PermissionError("hush-key is wrong")]
+
+
+@pytest.fixture
+def failing(errors: list[Exception]) -> FsspecStore:
+    store = FsspecStore("memory://b/x", StoreTraits("memory"), {"key": "hush-key"})
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise errors[0]
+
+    for name in ("ls", "info", "put_file", "rm_file", "get_file"):
+        setattr(store._fs, name, fail)
+    return store
+
+
+def test_what_a_library_says_is_not_shown(failing: FsspecStore, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"x")
+    calls = (
+        lambda: list(failing.list("memory://b/x")),
+        lambda: failing.size_bytes("memory://b/x/f"),
+        lambda: failing.upload(tmp_path / "f", "memory://b/x/f"),
+        lambda: failing.download("memory://b/x/f", tmp_path / "g"),
+        lambda: failing.delete("memory://b/x/f"),
+        lambda: failing.delete_tree("memory://b/x"),
+    )
+    for call in calls:
+        with pytest.raises(SourceError) as caught:
+            call()
+        assert "PermissionError" in str(caught.value)
+        assert "memory://b/" in str(caught.value)
+        assert "hush" not in str(caught.value) + repr(failing)
+        assert caught.value.__cause__ is None
+
+
+def test_a_folder_in_a_folder_that_cannot_be_listed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else its files would count as deleted, and sync mode would take them out of the table."""
+    store = FsspecStore("memory://denied/x", StoreTraits("memory"), {})
+    file_system: Any = store._fs
+    file_system.pipe_file("/denied/x/a/1", b"1")
+    file_system.pipe_file("/denied/x/b/2", b"2")
+    ls = file_system.ls
+
+    def denied(path: str, **given: Any) -> Any:
+        if path.endswith("/b"):
+            raise PermissionError
+        return ls(path, **given)
+
+    monkeypatch.setattr(file_system, "ls", denied)
+    with pytest.raises(SourceError, match="list memory://denied/x/b"):
+        list(store.list("memory://denied/x"))
+
+
+def test_a_full_disk_is_told_from_a_store_that_fails(
+    failing: FsspecStore, errors: list[Exception], tmp_path: Path
+) -> None:
+    errors[0] = OSError(28, "No space left on device")
+    with pytest.raises(DiskFullError):
+        failing.download("memory://b/x/f", tmp_path / "g")
+
+
+def test_files_without_a_version_are_refused_where_there_should_be_one() -> None:
+    store = FsspecStore("memory://v/x", StoreTraits("memory", version_key="generation"), {})
+    store._fs.pipe_file("/v/x/1", b"1")
+    with pytest.raises(SourceError, match="does not say when memory://v/x/1"):
+        list(store.list("memory://v/x"))
+
+
+def test_a_store_serves_its_own_bucket_alone() -> None:
+    store = FsspecStore("memory://one/x", StoreTraits("memory"), {})
+    with pytest.raises(SourceError, match="memory://two/x is not in memory://one/"):
+        store.size_bytes("memory://two/x")
+
+
+@pytest.mark.parametrize(
+    ("uri", "properties", "message"),
+    [
+        ("hdfs://nn:8020/x", {}, "webhdfs://NAMENODE:9870"),
+        ("gs://b/x", {"accessKey": "hush"}, "has no property 'accessKey'"),
+        ("gs://b/x", {"projectid": "x"}, "did you mean projectId"),
+        ("abfss://c@a.dfs.core.windows.net/x", {"accesskey": "hush"}, "did you mean accessKey"),
+        ("webhdfs://nn:9870/x", {"token": "hush"}, "has no property 'token'"),
+    ],
+)
+def test_what_is_wrong_is_said_before_a_library_is_loaded(
+    uri: str, properties: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        check_store(uri, properties)
+    assert message in str(caught.value)
+    assert "hush" not in str(caught.value)
+
+
+def test_a_library_that_is_missing_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without(_protocol: str) -> Any:
+        raise ImportError("Please install gcsfs") from ModuleNotFoundError("No gcsfs", name="gcsfs")
+
+    monkeypatch.setattr(fsspec, "get_filesystem_class", without)
+    with pytest.raises(SetupError, match="gcsfs"):
+        open_store("gs://b/x", {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "properties", "expected"),
+    [
+        (GCS, {"projectId": "p", "gcpKey": "/k.json"}, {"project": "p", "token": "/k.json"}),
+        (GCS, {"gcpKey": ' {"a": 1}'}, {"token": {"a": 1}}),
+        (AZURE, {"accountName": "a", "accessKey": "k"}, {"account_name": "a", "account_key": "k"}),
+        (WEBHDFS, {"user": "u", "kerberos": "TRUE"}, {"user": "u", "kerberos": True}),
+    ],
+)
+def test_properties_become_options_of_fsspec(
+    kind: RemoteKind, properties: dict[str, str], expected: dict[str, Any]
+) -> None:
+    assert kind.read(properties) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "properties"), [(GCS, {"gcpKey": '{"hush'}), (WEBHDFS, {"kerberos": "hush"})]
+)
+def test_a_property_that_cannot_be_read_is_not_shown(kind: RemoteKind, properties: dict[str, str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        kind.read(properties)
+    assert "hush" not in str(caught.value)
+
+
+def test_options_that_make_no_file_system_are_not_shown() -> None:
+    with pytest.raises(ConfigError) as caught:
+        WEBHDFS.open("webhdfs://nn:9870/x", {"user": "hush", "password": "hush", "kerberos": "true"})
+    assert "hush" not in str(caught.value)
+
+
+def test_another_package_brings_a_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = importlib.metadata.EntryPoint("mem", f"{__name__}:MEMORY", kinds.ENTRY_POINT_GROUP)
+    broken = importlib.metadata.EntryPoint("odd", "no_such_module:KIND", kinds.ENTRY_POINT_GROUP)
+    registered: Mapping[str, importlib.metadata.EntryPoint] = {"mem": entry, "odd": broken}
+    monkeypatch.setattr(kinds, "_registered", lambda: registered)
+    opened: list[str] = []
+
+    def remember(_self: RemoteKind, uri: str, _properties: Mapping[str, str]) -> FileStore:
+        opened.append(uri)
+        return FsspecStore("memory://x/", StoreTraits("memory"), {})
+
+    monkeypatch.setattr(RemoteKind, "open", remember)
+    stores = OpenStores({})
+    assert stores("mem://one/a") is stores("mem://one/b")
+    assert stores("mem://two/a") is not stores("mem://one/a")
+    assert opened == ["mem://one/a", "mem://two/a"]
+    with pytest.raises(ConfigError, match="odd: cannot be loaded from no_such_module:KIND"):
+        open_store("odd://x/y", {})
