@@ -38,6 +38,7 @@ class FileFormat(StrEnum):
     JSON = "JSON"
     AVRO = "AVRO"
     PARQUET = "PARQUET"
+    ORC = "ORC"
 
     @classmethod
     def parse(cls, text: str) -> FileFormat:

@@ -21,6 +21,7 @@ from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.avro_file import check_avro
 from jvm_bridge.builder.sources.csv_source import header_names
 from jvm_bridge.builder.sources.json_source import first_keys
+from jvm_bridge.builder.sources.orc_file import as_parquet
 from jvm_bridge.builder.sources.parquet_source import read_columns
 from jvm_bridge.builder.sources.text_input import check_text
 from jvm_bridge.input_rules import ColumnMismatch, InputRules, text_encoding
@@ -73,6 +74,11 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
     if file.file_format is FileFormat.AVRO:
         stored: Mapping[str, int | None] = check_avro(file)
     else:
+        if file.file_format is FileFormat.ORC:
+            copy = folder / "rows.parquet"
+            as_parquet(file, copy, table.time_steps)
+            original = file.original or file.path
+            file = replace(file, path=copy, file_format=FileFormat.PARQUET, original=original)
         try:
             stored, has_int96 = read_columns(file.path)
         except (pa.ArrowException, OSError):

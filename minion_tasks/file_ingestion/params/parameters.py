@@ -19,7 +19,7 @@ from minion_tasks.file_ingestion.session import naming
 __all__ = ["ENGINES", "PARAMETERS", "PREFIXES", "Parameter"]
 
 ENGINES = ("minion", "spark")
-_FORMATS = ("avro", "csv", "json", "parquet")
+_FORMATS = ("avro", "csv", "json", "orc", "parquet")
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         "inputFormat",
         one_of(*_FORMATS),
         None,
-        "Format of the files: csv, json (lines), avro or parquet.",
+        "Format of the files: csv, json (lines, or one array), avro, parquet or orc.",
         required=True,
     ),
     Parameter(

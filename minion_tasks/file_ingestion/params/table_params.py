@@ -186,6 +186,10 @@ def _check_together(configs: Mapping[str, str], values: Mapping[str, Any]) -> No
             f"inputEncoding does not go with {values['inputFormat']}, whose texts are UTF-8 always",
             remedy="remove it",
         )
+    if values["inputFormat"] == "orc" and _with_prefix(configs, "recordReader.prop."):
+        raise ConfigError(
+            "recordReader.prop.* does not go with orc, which Pinot's reader does not read", remedy="remove it"
+        )
     for key in _APPEND_ONLY:
         if sync and key in configs:
             raise ConfigError(

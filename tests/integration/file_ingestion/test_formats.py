@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.plan.ingested import read_contents
@@ -154,11 +155,16 @@ def write_parquet(path: Path, rows: Sequence[Row]) -> None:
     pq.write_table(to_arrow(rows), path)
 
 
+def write_orc(path: Path, rows: Sequence[Row]) -> None:
+    orc.write_table(to_arrow(rows), path)
+
+
 WRITERS: Mapping[str, tuple[str, Callable[[Path, Sequence[Row]], None]]] = {
     "csv": ("csv", write_csv),
     "json": ("json.gz", write_json),
     "avro": ("avro", write_avro),
     "parquet": ("parquet", write_parquet),
+    "orc": ("orc", write_orc),
 }
 
 

@@ -1,0 +1,118 @@
+"""ORC files become Parquet files with the same rows, times in the table's unit; damaged ones are refused."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import orc
+
+from controller_client.models.epoch_format import UNIT_NS
+from jvm_bridge.builder.columns import SourceColumns
+from jvm_bridge.builder.driver import PinotTable
+from jvm_bridge.builder.model import FileFormat, UnreadableFileError
+from jvm_bridge.builder.planning import Field, TablePlan
+from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.files import open_file
+from jvm_bridge.builder.sources.orc_file import as_parquet
+from jvm_bridge.builder.sources.prepare import prepare
+from jvm_bridge.input_rules import ColumnMismatch, InputRules
+
+MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
+MILLIS = int(MOMENT.timestamp() * 1000)
+DAYS = (date(2026, 1, 2) - date(1970, 1, 1)).days
+
+
+def written(path: Path, columns: dict[str, Any], **options: Any) -> SourceFile:
+    orc.write_table(pa.table(columns), path, **options)
+    return SourceFile(path, FileFormat.ORC)
+
+
+def copied(path: Path, columns: dict[str, Any], steps: dict[str, int] | None = None) -> dict[str, list[Any]]:
+    as_parquet(written(path, columns), path.with_suffix(".parquet"), steps or {})
+    with pq.ParquetFile(path.with_suffix(".parquet")) as file:
+        rows: dict[str, list[Any]] = file.read().to_pydict()
+        return rows
+
+
+def test_times_come_as_pinots_reader_gives_them_or_in_the_time_columns_unit(
+    tmp_path: Path,
+) -> None:
+    moments = pa.array([MOMENT, None], pa.timestamp("ms"))
+    days = pa.array([date(2026, 1, 2), None])
+    columns = {"t": moments, "d": days, "time": moments, "day": days}
+    found = copied(tmp_path / "a.orc", columns, {"time": UNIT_NS["SECONDS"], "day": UNIT_NS["HOURS"]})
+    assert found == {
+        "t": [MILLIS, None],
+        "d": [DAYS, None],
+        "time": [MILLIS // 1000, None],
+        "day": [DAYS * 24, None],
+    }
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | st.integers(-(2**63), 2**63 - 1),
+            st.none() | st.text(st.characters(codec="utf-8"), max_size=5),
+            st.none() | st.booleans(),
+            st.none() | st.lists(st.integers(-9, 9), max_size=3),
+        ),
+        max_size=20,
+    )
+)
+def test_all_rows_come_in_their_order(tmp_path_factory: pytest.TempPathFactory, rows: list[Any]) -> None:
+    kinds = {"n": pa.int64(), "s": pa.string(), "b": pa.bool_(), "l": pa.list_(pa.int64())}
+    columns = {
+        name: pa.array([row[at] for row in rows], kind) for at, (name, kind) in enumerate(kinds.items())
+    }
+    found = copied(tmp_path_factory.mktemp("orc") / "a.orc", columns)
+    assert [*zip(*found.values(), strict=True)] == rows
+
+
+def test_a_file_without_rows_has_its_columns(tmp_path: Path) -> None:
+    assert copied(tmp_path / "a.orc", {"n": pa.array([], pa.int64())}) == {"n": []}
+
+
+def test_a_file_of_many_stripes(tmp_path: Path) -> None:
+    values = list(range(200_000))
+    file = written(tmp_path / "a.orc", {"n": values}, stripe_size=1000, batch_size=1000)
+    assert orc.ORCFile(file.path).nstripes > 1
+    as_parquet(file, tmp_path / "a.parquet", {})
+    assert pq.read_table(tmp_path / "a.parquet")["n"].to_pylist() == values
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "other"])
+def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
+    file = written(tmp_path / "a.orc", {"n": list(range(1000))})
+    content = file.path.read_bytes()
+    file.path.write_bytes({"cut": content[: len(content) // 2], "empty": b"", "other": b"n\n1\n"}[damage])
+    with pytest.raises(UnreadableFileError, match=r"a\.orc cannot be read as ORC"):
+        as_parquet(file, tmp_path / "a.parquet", {})
+
+
+def test_a_timestamp_that_arrow_does_not_reach_is_refused(tmp_path: Path) -> None:
+    file = written(
+        tmp_path / "a.orc", {"t": pa.array([datetime(9999, 12, 31, tzinfo=UTC)], pa.timestamp("us"))}
+    )
+    with pytest.raises(UnreadableFileError, match="out of range"):
+        as_parquet(file, tmp_path / "a.parquet", {})
+
+
+def test_a_prepared_file_is_read_as_the_others_are(tmp_path: Path) -> None:
+    plan = TablePlan((Field("id", "STRING", True, 512), Field("none", "STRING", True, 512)), None, True)
+    columns = SourceColumns(frozenset(["id", "none"]), frozenset(["id", "none"]))
+    file = written(tmp_path / "a.orc", {"id": ["x", "y"], "extra": [1, 2]})
+    (tmp_path / "ready").mkdir()
+    ready = prepare(PinotTable(None, None, plan, columns, {}), file, InputRules(), tmp_path / "ready")
+    assert ready.mismatch == ColumnMismatch(("none",), ("extra",))
+    assert (ready.file.name, ready.file.file_format) == ("a.orc", FileFormat.PARQUET)
+    assert ready.file.where == str(tmp_path / "a.orc")
+    batches = list(open_file(ready.file, plan).batches)
+    assert [batch.columns["id"].to_pylist() for batch in batches] == [["x", "y"]]
