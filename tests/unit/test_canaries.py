@@ -229,3 +229,8 @@ def airflow_address(extra: dict[str, Any], login: str | None, password: str | No
     fields_read = {"conn_id": "pinot_default", "host": "controller", "port": None, "schema": None}
     given = SimpleNamespace(**fields_read, extra_dejson=extra, login=login, password=password)
     return AirflowAddress.of(cast("Any", given))
+
+
+def test_the_parameters_of_a_store_of_another_library_are_read_without_it() -> None:
+    params = make_params(inputDirURI="gs://b/in", input__fs__prop__projectId="p", outputDirURI="gs://b/out")
+    assert "source" not in vars(params.stores)

@@ -48,7 +48,7 @@ class TaskStores:
         self._output_class = output_class
         self._staging: dict[str, FileStore] = {}
         check_store(input_uri, input_fs, class_name=input_class, key="inputDirURI")
-        if not any(map(has_reference, input_fs.values())):
+        if _opens_alone(input_uri, input_fs):
             self.source  # noqa: B018 - what does not make a store is an error of the parameters
 
     @cached_property
@@ -68,7 +68,7 @@ class TaskStores:
         """
         properties, _ = self._properties(scheme_of(uri))
         check_store(uri, properties, class_name=self._output_class, key="outputDirURI")
-        if not any(map(has_reference, properties.values())):
+        if _opens_alone(uri, properties):
             self.staging(uri)
 
     def staging(self, uri: str) -> FileStore:
@@ -88,3 +88,8 @@ class TaskStores:
         if not self._output_fs and scheme == self._input_scheme:
             return self._input_fs, INPUT_FS
         return self._output_fs, OUTPUT_FS
+
+
+def _opens_alone(uri: str, properties: Mapping[str, str]) -> bool:
+    """Whether reading the parameters may open the store: no secret is needed, and nobody is asked for one."""
+    return scheme_of(uri) in ("file", "s3") and not any(map(has_reference, properties.values()))
