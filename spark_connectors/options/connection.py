@@ -53,8 +53,8 @@ class ConnectionOptions:
     zookeeper_settings: Mapping[str, str] = prefixed(
         _ZOOKEEPER,
         "How to come into ZooKeeper: `tls`, `caFile`, `clientCertFile`, `clientKeyFile`, `tlsVerify`, `auth`,"
-        " `username`, `password`, `service`, `acl`; without any of them, as the environment says. Values may be"
-        " references.",
+        " `username`, `password`, `service`, `acl`; without any of them, as the environment says. Values may"
+        " be references.",
         keys=_OF_ZOOKEEPER,
     )
     use_https: bool = option(

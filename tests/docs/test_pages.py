@@ -40,6 +40,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/faults.md": (),
     "docs/test-runs.md": (),
     "docs/upgrades.md": (),
+    "docs/security.md": (),
     "docs/versions.md": (),
 }
 WRITTEN_BY_THE_COMMANDS = "docs/cli.md"
