@@ -8,6 +8,7 @@ from contextlib import suppress
 from controller_client.common.names import TableName, TableType
 from controller_client.errors import NotFoundError
 from controller_client.helix.ideal_state import read_ideal_state
+from controller_client.helix.paused_tables import read_paused_tables
 from controller_client.helix.table_config import read_table_config
 from controller_client.upsert.creating import server_tags
 from controller_client.upsert.settings import is_upsert
@@ -25,8 +26,8 @@ def held_partitions(store: PropertyStore, instance: str) -> tuple[str, ...]:
         DataError: A table's ideal state is no such thing.
     """
     found = []
-    for table in _realtime_tables(store):
-        with suppress(NotFoundError):  # it is being made, or goes
+    for table in sorted(read_paused_tables(store).names):
+        with suppress(NotFoundError):  # it was dropped while it was paused
             state = read_ideal_state(store, table)
             paused = sorted(state.flags.paused_partitions)
             if paused and any(instance in replicas for replicas in state.segments.values()):

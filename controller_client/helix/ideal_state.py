@@ -9,6 +9,8 @@
         listFields.pausedPartitions     this project's own: partition groups that are paused, e.g. ["0", "3"]
         mapFields.<segment>.<instance>  CONSUMING, ONLINE or OFFLINE
 
+A table with paused partitions is also in a list of all such tables (:mod:`.paused_tables`).
+
 Pinot writes the flags of the table, by its own compare-and-set, and keeps list fields that it does not know.
 """
 
@@ -27,7 +29,8 @@ from controller_client.errors import (
     NotFoundError,
 )
 from controller_client.helix import read_record_at
-from controller_client.zookeeper import PropertyStore, ZNRecord
+from controller_client.helix.paused_tables import listing_writes
+from controller_client.zookeeper import PropertyStore, Write, ZNRecord
 
 __all__ = [
     "ConsumptionFlags",
@@ -39,6 +42,7 @@ __all__ = [
     "read_flags",
     "read_ideal_state",
     "set_paused_partitions",
+    "watch_ideal_state",
 ]
 
 _PAUSED = "isTablePaused"
@@ -90,7 +94,7 @@ class IdealState:
         pinot_pause: What Pinot itself keeps about the pause; None where it keeps nothing.
         segments: Segment -> instance -> state.
         enabled: False for a table that was disabled.
-        version: The znode's version.
+        zxid: ZooKeeper's number of the transaction that wrote it.
         paused_topics: Indexes of topics that are paused by themselves (Pinot 1.5 and later), whether or not
             the table is.
     """
@@ -99,7 +103,7 @@ class IdealState:
     pinot_pause: PinotPause | None
     segments: Mapping[str, Mapping[str, str]]
     enabled: bool
-    version: int
+    zxid: int
     paused_topics: frozenset[int] = frozenset()
 
     @functools.cached_property
@@ -126,7 +130,14 @@ def read_flags(store: PropertyStore, table: TableName) -> ConsumptionFlags:
 
 def read_ideal_state(store: PropertyStore, table: TableName) -> IdealState:
     """Return a table's ideal state; errors as of :func:`read_flags`."""
-    record, version = _read(store, table)
+    return watch_ideal_state(store, table, None)
+
+
+def watch_ideal_state(
+    store: PropertyStore, table: TableName, changed: Callable[[Any], None] | None
+) -> IdealState:
+    """As :func:`read_ideal_state`; and ``changed`` is called once, in kazoo's thread, when it changes."""
+    record, zxid = _read(store, table, changed)
     where = ideal_state_path(store, table)
     state = _pause_state(record, where)
     pause = None
@@ -137,7 +148,7 @@ def read_ideal_state(store: PropertyStore, table: TableName) -> IdealState:
         pinot_pause=pause,
         segments=record.map_fields,
         enabled=record.simple_fields.get("HELIX_ENABLED", "true").lower() == "true",
-        version=version,
+        zxid=zxid,
         paused_topics=frozenset(state.get("indexOfInactiveTopics") or ()),
     )
 
@@ -145,7 +156,7 @@ def read_ideal_state(store: PropertyStore, table: TableName) -> IdealState:
 def set_paused_partitions(
     store: PropertyStore, table: TableName, change: Callable[[frozenset[int]], frozenset[int]]
 ) -> frozenset[int]:
-    """Change which partitions are paused, by compare-and-set on the ideal state.
+    """Change which partitions are paused, by compare-and-set on the ideal state and the list of such tables.
 
     Commits of segments change the ideal state all the time, so a version conflict is usual; the change is
     then made again of what is there.
@@ -158,7 +169,7 @@ def set_paused_partitions(
             members): after a lost reply it is made again of what was read back.
 
     Returns:
-        The partitions that are paused now. Nothing is written when they are so already.
+        The partitions that are paused now. Nothing is written when they are so already, and listed.
 
     Raises:
         NotFoundError: There is no such table.
@@ -178,7 +189,10 @@ def set_paused_partitions(
             lists[_PARTITIONS] = [str(partition) for partition in sorted(wanted)]
         return replace(record, list_fields=lists)
 
-    return _flags(_change(store, table, changed), path).paused_partitions
+    def listed(wanted: ZNRecord) -> list[Write]:
+        return listing_writes(store, table, is_paused=bool(wanted.list_fields.get(_PARTITIONS)))
+
+    return _flags(_change(store, table, changed, listed), path).paused_partitions
 
 
 def add_offline_segments(
@@ -209,7 +223,12 @@ def add_offline_segments(
     _change(store, table, changed)
 
 
-def _change(store: PropertyStore, table: TableName, change: Callable[[ZNRecord], ZNRecord]) -> ZNRecord:
+def _change(
+    store: PropertyStore,
+    table: TableName,
+    change: Callable[[ZNRecord], ZNRecord],
+    alongside: Callable[[ZNRecord], list[Write]] | None = None,
+) -> ZNRecord:
     path = ideal_state_path(store, table)
 
     def of_table(present: ZNRecord | None) -> ZNRecord:
@@ -217,7 +236,7 @@ def _change(store: PropertyStore, table: TableName, change: Callable[[ZNRecord],
             raise NotFoundError(f"there is no table {table}", where=path)
         return change(present)
 
-    return store.change_at(path, of_table).there.record
+    return store.change_at(path, of_table, alongside=alongside).there.record
 
 
 def ideal_state_path(store: PropertyStore, table: TableName) -> str:
@@ -232,12 +251,14 @@ def read_external_view(store: PropertyStore, table: TableName) -> Mapping[str, M
     return record.map_fields if record else {}
 
 
-def _read(store: PropertyStore, table: TableName) -> tuple[ZNRecord, int]:
+def _read(
+    store: PropertyStore, table: TableName, changed: Callable[[Any], None] | None = None
+) -> tuple[ZNRecord, int]:
     path = ideal_state_path(store, table)
-    found = store.connection.get(path)
-    if found is None or not found[0]:
+    found = store.connection.read(path, changed)
+    if found is None or not found.content:
         raise NotFoundError(f"there is no table {table}", where=path)
-    return ZNRecord.from_bytes(found[0], where=path), found[1]
+    return ZNRecord.from_bytes(found.content, where=path), found.zxid
 
 
 def _flags(record: ZNRecord, where: str) -> ConsumptionFlags:

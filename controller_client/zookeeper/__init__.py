@@ -5,17 +5,26 @@ from controller_client.zookeeper.connection import ZooKeeperConnection
 from controller_client.zookeeper.lock import ClusterLock, LockHolder, TableLock, process_name
 from controller_client.zookeeper.property_store import PropertyStore, segment_path
 from controller_client.zookeeper.record import RECORD_LIMIT_BYTES, Versioned, ZNRecord
+from controller_client.zookeeper.transaction import CreateNode, DeleteNode, Write
+from controller_client.zookeeper.watched import Watched
+from controller_client.zookeeper.znode import Children, Znode
 
 __all__ = [
     "RECORD_LIMIT_BYTES",
     "Change",
     "Changed",
+    "Children",
     "ClusterLock",
+    "CreateNode",
+    "DeleteNode",
     "LockHolder",
     "PropertyStore",
     "TableLock",
     "Versioned",
+    "Watched",
+    "Write",
     "ZNRecord",
+    "Znode",
     "ZooKeeperConnection",
     "process_name",
     "segment_path",

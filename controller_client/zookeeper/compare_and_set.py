@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from controller_client.clock import Clock
@@ -17,8 +17,9 @@ from controller_client.common.retry import RetryPolicy, TransientFailureError, c
 from controller_client.errors import ConflictError, NotFoundError, OutcomeUnknownError, UnreachableError
 from controller_client.zookeeper.connection import ZooKeeperConnection
 from controller_client.zookeeper.record import Versioned, ZNRecord
+from controller_client.zookeeper.transaction import CheckVersion, SetContent, Write
 
-__all__ = ["COMPARE_AND_SET", "Change", "Changed", "change_record"]
+__all__ = ["COMPARE_AND_SET", "Alongside", "Change", "Changed", "change_record"]
 
 COMPARE_AND_SET = RetryPolicy(attempts=60, deadline_s=30.0, first_wait_s=0.01, max_wait_s=1.0)
 """As of Helix: a record that many write at once is still changed within seconds."""
@@ -28,6 +29,12 @@ Change = Callable[[ZNRecord | None], ZNRecord | None]
 
 Called in the caller's thread, once for each attempt. Given its own result it has to return that unchanged:
 this is how a write whose reply was lost is recognised.
+"""
+
+Alongside = Callable[[ZNRecord], Sequence[Write]]
+"""Makes the writes of other znodes that belong to the record that is wanted: none where they are as wanted.
+
+Called in the caller's thread, once for each attempt; may read. Both are applied, or neither is.
 """
 
 
@@ -63,6 +70,7 @@ def change_record(
     clock: Clock,
     rng: random.Random,
     policy: RetryPolicy = COMPARE_AND_SET,
+    alongside: Alongside | None = None,
 ) -> Changed:
     """Change the record at a path by compare-and-set.
 
@@ -73,6 +81,7 @@ def change_record(
         clock: Time and sleep between attempts.
         rng: Source of the pauses' jitter.
         policy: How often and how long.
+        alongside: For a change of a record that is there and stays, see :data:`Alongside`.
 
     Raises:
         ConflictError: Others changed it at each attempt; nothing was applied.
@@ -81,7 +90,7 @@ def change_record(
         OutcomeUnknownError: A reply was lost, and ZooKeeper cannot be asked what became of the write.
     """
     return call_with_retry(
-        _Attempts(connection, path, change),
+        _Attempts(connection, path, change, alongside),
         policy=policy,
         clock=clock,
         rng=rng,
@@ -91,10 +100,13 @@ def change_record(
 
 
 class _Attempts:
-    def __init__(self, connection: ZooKeeperConnection, path: str, change: Change) -> None:
+    def __init__(
+        self, connection: ZooKeeperConnection, path: str, change: Change, alongside: Alongside | None
+    ) -> None:
         self._connection = connection
         self._path = path
         self._change = change
+        self._alongside = alongside
         self._unknown: OutcomeUnknownError | None = None
 
     def __call__(self) -> Changed:
@@ -110,10 +122,15 @@ class _Attempts:
         version = found[1] if found else None
         present = ZNRecord.from_bytes(found[0], where=self._path) if found and found[0] else None
         wanted = self._change(present)
-        if wanted == present:
+        others = self._alongside(wanted) if self._alongside and wanted is not None else ()
+        if wanted == present and not others:
             return Changed(_versioned(present, version), was_needed=self._unknown is not None)
         try:
-            return Changed(_versioned(wanted, self._write(wanted, version)), was_needed=True)
+            if wanted is not None and version is not None and others:
+                version = self._write_together(wanted, version, others, is_new=wanted != present)
+            else:
+                version = self._write(wanted, version)
+            return Changed(_versioned(wanted, version), was_needed=True)
         except (ConflictError, NotFoundError) as error:
             raise TransientFailureError(self._kept_changing(), "somebody else changed it") from error
         except OutcomeUnknownError as error:
@@ -128,6 +145,15 @@ class _Attempts:
             self._connection.create(self._path, wanted.to_bytes())
             return 0
         return self._connection.set(self._path, wanted.to_bytes(), version)
+
+    def _write_together(
+        self, wanted: ZNRecord, version: int, others: Sequence[Write], *, is_new: bool
+    ) -> int:
+        if is_new:
+            self._connection.commit([SetContent(self._path, wanted.to_bytes(), version), *others])
+            return version + 1
+        self._connection.commit([CheckVersion(self._path, version), *others])
+        return version
 
     def _kept_changing(self) -> ConflictError:
         return ConflictError(

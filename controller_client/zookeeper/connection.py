@@ -46,12 +46,20 @@ from controller_client.errors import (
     UnreachableError,
 )
 from controller_client.zookeeper.address import check_path, parse_hosts
-from controller_client.zookeeper.faults import changed_meanwhile, missing, refused
+from controller_client.zookeeper.faults import (
+    changed_meanwhile,
+    lost_transaction,
+    missing,
+    refused,
+    refused_transaction,
+)
 from controller_client.zookeeper.kazoo_log import hide_contents
 from controller_client.zookeeper.session import KazooSession
+from controller_client.zookeeper.transaction import Write, raise_refused
+from controller_client.zookeeper.znode import Children, Znode
 from controller_client.zookeeper_access import ZooKeeperAccess
 
-__all__ = ["ZooKeeperConnection"]
+__all__ = ["Children", "Znode", "ZooKeeperConnection"]
 
 _LOST_REPLY = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, ConnectionClosedError)
 _PIPELINE = 500
@@ -97,6 +105,11 @@ class ZooKeeperConnection(Closing):
         """End the session; locks that it holds are free at once."""
         self._session.close()
 
+    @property
+    def incarnation(self) -> int:
+        """How many clients were given up before the present one; the watches of those are gone."""
+        return self._session.incarnation
+
     def kazoo(self) -> Any:
         """The connected kazoo client, for this package's recipes.
 
@@ -115,6 +128,17 @@ class ZooKeeperConnection(Closing):
         for start in range(0, len(paths), _PIPELINE):
             found += self._read_page(paths[start : start + _PIPELINE])
         return found
+
+    def read(self, path: str, changed: Callable[[Any], None] | None = None) -> Znode | None:
+        """A znode, or None where there is none; and one call, as of :meth:`watch`, when that changes."""
+        while True:
+            found = self._read(path, lambda kazoo: kazoo.get_async(path, watch=changed))
+            if found is not None:
+                content, stat = found
+                return Znode(content or b"", int(stat.version), int(stat.mzxid))
+            # ZooKeeper sets no watch where it finds nothing.
+            if changed is None or self.watch(path, changed) is None:
+                return None
 
     def children(self, path: str) -> list[str] | None:
         """Names of the children, sorted, or None where the znode is not there."""
@@ -137,24 +161,28 @@ class ZooKeeperConnection(Closing):
         stat = self._read(path, lambda kazoo: kazoo.exists_async(path, watch=changed))
         return None if stat is None else int(stat.version)
 
-    def watch_children(self, path: str, changed: Callable[[Any], None]) -> list[str]:
-        """Names of the children, sorted, none where the znode is not there; and one call when they change.
-
-        Args:
-            path: The znode.
-            changed: As of :meth:`watch`; called for a child that comes or goes, not for one that changes.
-        """
+    def read_children(self, path: str, changed: Callable[[Any], None] | None = None) -> Children:
+        """The children; and one call, as of :meth:`watch`, when one comes or goes, not when one changes."""
         while True:
-            names = self._read(path, lambda kazoo: kazoo.get_children_async(path, watch=changed))
-            if names is not None:
-                return sorted(names)
-            if self.watch(path, changed) is None:
-                return []
+            found = self._read(
+                path, lambda kazoo: kazoo.get_children_async(path, watch=changed, include_data=True)
+            )
+            if found is not None:
+                names, stat = found
+                return Children(tuple(sorted(names)), int(stat.pzxid))
+            if changed is None or self.watch(path, changed) is None:
+                return Children((), 0)
 
     def creation_order(self, path: str) -> int | None:
         """ZooKeeper's number of the transaction that made the znode, or None where there is none."""
         stat = self._read(path, lambda kazoo: kazoo.exists_async(path))
         return None if stat is None else int(stat.czxid)
+
+    def current_zxid(self) -> int:
+        """ZooKeeper's number of a transaction before which all were that were complete at this call."""
+        self._read("/", lambda kazoo: kazoo.sync_async("/"))
+        # Each reply bears the number of the last transaction that the server had applied by then.
+        return int(self.kazoo().last_zxid)
 
     def create(self, path: str, data: bytes) -> None:
         """Create a znode and, as empty ones, its missing parents.
@@ -260,6 +288,31 @@ class ZooKeeperConnection(Closing):
             except _LOST_REPLY as error:
                 lost = True
                 self._session.check_deadline(path, deadline, error)
+
+    def commit(self, writes: Sequence[Write]) -> None:
+        """Apply writes in one transaction: all of them, or none.
+
+        Raises:
+            ConflictError: A znode is not as its write expects it; nothing was applied.
+            OutcomeUnknownError: The reply was lost; what is there is for the caller to read.
+        """
+        paths = ", ".join(write.path for write in writes)
+        for write in writes:
+            check_path(write.path)
+
+        def send(kazoo: Any) -> Any:
+            transaction = kazoo.transaction()
+            for write in writes:
+                write.add_to(transaction)
+            return transaction.commit_async()
+
+        try:
+            results = self._write(writes[0].path, self._session.deadline(), send)
+            raise_refused(results)
+        except (BadVersionError, NodeExistsError, NoNodeError):
+            raise refused_transaction(self._where(paths)) from None
+        except _LOST_REPLY as error:
+            raise lost_transaction(self._where(paths)) from error
 
     def _delete_below(self, path: str) -> None:
         for name in self.children(path) or ():

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from controller_client.errors import AuthError, ConflictError, NotFoundError, UnreachableError
+from controller_client.errors import (
+    AuthError,
+    ConflictError,
+    NotFoundError,
+    OutcomeUnknownError,
+    UnreachableError,
+)
 
-__all__ = ["changed_meanwhile", "missing", "refused", "unreachable"]
+__all__ = [
+    "changed_meanwhile",
+    "lost_transaction",
+    "missing",
+    "refused",
+    "refused_transaction",
+    "unreachable",
+]
 
 
 def unreachable(address: str, what: str, timeout_s: float) -> UnreachableError:
@@ -39,3 +52,21 @@ def changed_meanwhile(where: str, expected_version: int) -> ConflictError:
 def missing(where: str) -> NotFoundError:
     """There is no znode."""
     return NotFoundError("there is no such znode", where=where)
+
+
+def refused_transaction(where: str) -> ConflictError:
+    """A znode of a transaction is not as its write expects it."""
+    return ConflictError(
+        "a znode was changed by somebody else meanwhile; nothing was written",
+        where=where,
+        remedy="read them again and apply the change to what is there now",
+    )
+
+
+def lost_transaction(where: str) -> OutcomeUnknownError:
+    """Nobody knows whether a transaction was applied."""
+    return OutcomeUnknownError(
+        "the reply to a transaction was lost",
+        where=where,
+        remedy="read the znodes and decide whether the change is in them",
+    )

@@ -12,7 +12,7 @@ from controller_client.clock import Clock, SystemClock
 from controller_client.common.closing import Closing
 from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, NotFoundError
-from controller_client.zookeeper.compare_and_set import Change, Changed, change_record
+from controller_client.zookeeper.compare_and_set import Alongside, Change, Changed, change_record
 from controller_client.zookeeper.connection import ZooKeeperConnection
 from controller_client.zookeeper.record import Versioned, ZNRecord
 from controller_client.zookeeper_access import ZooKeeperAccess
@@ -121,9 +121,11 @@ class PropertyStore(Closing):
         """Change a record by compare-and-set; see :func:`.change_record` for how, and for what it raises."""
         return self.change_at(self._absolute(path), change)
 
-    def change_at(self, path: str, change: Change) -> Changed:
+    def change_at(self, path: str, change: Change, *, alongside: Alongside | None = None) -> Changed:
         """As :meth:`change`, for the absolute path of a record outside the property store."""
-        return change_record(self.connection, path, change, clock=self._clock, rng=self._rng)
+        return change_record(
+            self.connection, path, change, clock=self._clock, rng=self._rng, alongside=alongside
+        )
 
     def delete(self, path: str, recursive: bool = False, *, expected_version: int | None = None) -> None:
         """Delete a record, with ``recursive`` everything below it first.

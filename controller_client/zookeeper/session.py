@@ -40,6 +40,9 @@ class KazooSession:
         timeout_s: How long one call may take, connecting included.
         clock: Time and sleep.
         access: How to come in; default: as the environment says.
+
+    Attributes:
+        incarnation: How many clients were given up before the present one.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class KazooSession:
         self._clock = clock
         self._given = client is not None
         self._kazoo: Any = client or self._make_client()
+        self.incarnation = 0
         self._started = False
         self._start_mutex = threading.Lock()
 
@@ -145,6 +149,7 @@ class KazooSession:
     def _end(self) -> threading.Thread:
         """Give the present client up and let a new one begin at the next call; the caller has the mutex."""
         old, self._started = self._kazoo, False
+        self.incarnation += 1
         ending = threading.Thread(target=_stop, args=(old,), name="zookeeper-close", daemon=True)
         ending.start()
         if self._given:

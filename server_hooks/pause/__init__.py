@@ -13,7 +13,8 @@ module             what
 ``place``          where in Pinot consumers ask, by what it has
 ``limiter_0_11``   the place in Pinot 0.11, and reflection; Java: ``v0_11.pause``
 ``segments_1_5``   the place since Pinot 1.4; Java: ``v1_5.tables``
-``hook``           the thread that follows the ideal states, seals what still consumes, and reports
+``followed``       which tables are paused, by watches: while none is, nothing is asked
+``hook``           the thread that seals what still consumes, and reports
 =================  =====================================================================================
 """
 

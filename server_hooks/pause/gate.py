@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -25,10 +25,16 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class TableFlags:
-    """What was read of a table's ideal state, at which version of its znode."""
+    """What was read of a table.
+
+    Attributes:
+        flags: What is paused.
+        zxid: ZooKeeper's number of the transaction that made it so, or of a later one: of two readings, the
+            one with the greater number counts.
+    """
 
     flags: ConsumptionFlags
-    version: int
+    zxid: int
 
 
 class Consumer(Protocol):
@@ -54,7 +60,7 @@ class Gate:
     for sure: its consuming segment is not among the released ones, hence has not indexed a row.
 
     Args:
-        read_flags: Reads the flags of a table (with type) from ZooKeeper; may raise.
+        read_flags: Reads from ZooKeeper what is paused of a table (with type); may raise.
         on_read_error: Called when that failed: the flags read last are taken then.
         is_unfinished: Whether a segment's partition was paused, but this segment not kept back yet, when the
             server came to it: then it has rows on another server, or had them here. It is released, to be
@@ -65,8 +71,8 @@ class Gate:
     def __init__(
         self,
         read_flags: Callable[[TableName], TableFlags],
-        on_read_error: Callable[[str, Exception], None],
-        is_unfinished: Callable[[str, SegmentName], bool],
+        on_read_error: Callable[[TableName, Exception], None],
+        is_unfinished: Callable[[TableName, SegmentName], bool],
         *,
         recheck_s: float = 0.2,
     ) -> None:
@@ -76,7 +82,7 @@ class Gate:
         self._recheck_s = recheck_s
         self._changed = threading.Condition()
         self._known: dict[TableName, TableFlags] = {}
-        self._released: dict[TableName, set[str]] = {}
+        self._released: dict[TableName, dict[int, set[SegmentName]]] = {}
 
     def ask(self, table: TableName, segment: SegmentName, consumer: Consumer) -> Verdict:
         """Return when the segment's consumer may go on; called in its thread, before a batch is indexed.
@@ -86,7 +92,7 @@ class Gate:
             segment: The segment.
             consumer: Its consumer.
         """
-        if self.is_released(table, segment.name):
+        if self.is_released(table, segment):
             return Verdict.RELEASED
         # Read now, since the hook's thread may be behind: a pause that was written before is always seen.
         self._refresh(table)
@@ -96,7 +102,7 @@ class Gate:
                 known = self._known.get(table)
                 flags = known.flags if known else ConsumptionFlags(False, frozenset())
                 if unfinished or segment.partition not in flags.paused_partitions:
-                    self._released.setdefault(table, set()).add(segment.name)
+                    self._release(table, segment)
                     return Verdict.RELEASED
             if unfinished is None:
                 unfinished = self._is_unfinished(table, segment)
@@ -113,10 +119,12 @@ class Gate:
                     self._changed.wait(self._recheck_s)
 
     def update(self, table: TableName, read: TableFlags) -> None:
-        """Take over what the hook's thread has read, and let consumers look again."""
+        """Take over what was read, unless something later is known, and let consumers look again."""
         with self._changed:
-            self._known[table] = read
-            self._changed.notify_all()
+            known = self._known.get(table)
+            if known is None or known.zxid < read.zxid:
+                self._known[table] = read
+                self._changed.notify_all()
 
     def forget(self, table: TableName) -> None:
         """The table is gone."""
@@ -125,15 +133,17 @@ class Gate:
             self._released.pop(table, None)
             self._changed.notify_all()
 
-    def is_released(self, table: TableName, segment: str) -> bool:
+    def is_released(self, table: TableName, segment: SegmentName) -> bool:
         """Whether a segment was released."""
         with self._changed:
-            return segment in self._released.get(table, ())
+            return segment in self._released.get(table, {}).get(segment.partition, ())
 
-    def keep_released(self, table: TableName, consuming: Collection[str]) -> None:
-        """Forget released segments that are committed: not among those that should consume."""
-        with self._changed:
-            self._released.get(table, set()).intersection_update(consuming)
+    def _release(self, table: TableName, segment: SegmentName) -> None:
+        """Note a release; with it those before it in the partition are forgotten, as they are committed."""
+        partitions = self._released.setdefault(table, {})
+        before = partitions.get(segment.partition, set())
+        later = {each for each in before if each.sequence > segment.sequence}
+        partitions[segment.partition] = {segment, *later}
 
     def _refresh(self, table: TableName) -> None:
         try:
@@ -141,7 +151,4 @@ class Gate:
         except Exception as error:  # noqa: BLE001  # whatever it is, the consumer goes by what is known
             self._on_read_error(table, error)
             return
-        with self._changed:
-            known = self._known.get(table)
-            if known is None or known.version < read.version:
-                self._known[table] = read
+        self.update(table, read)

@@ -1,4 +1,4 @@
-"""The hook ``partition-pause``: follows the ideal states of this server's tables, seals, and reports."""
+"""The hook ``partition-pause``: follows which of this server's tables are paused, seals, and reports."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from controller_client.consumption.partition_report import (
     read_reports,
     write_report,
 )
-from controller_client.errors import NotFoundError, PinotPluginError
-from controller_client.helix import live_session
-from controller_client.helix.ideal_state import IdealState, ideal_state_path, read_ideal_state
-from controller_client.zookeeper import PropertyStore
+from controller_client.errors import PinotPluginError
+from controller_client.helix.ideal_state import IdealState
+from controller_client.zookeeper import PropertyStore, segment_path
 from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView, TickingHook
 from server_hooks.dependents import held_partitions
+from server_hooks.pause.followed import FollowedTables, read_flags
 from server_hooks.pause.gate import Gate, TableFlags, Verdict
 from server_hooks.pause.place import Place, take_place
 
@@ -70,14 +70,16 @@ class PauseHook(TickingHook[HostedServerView]):
         self._store: PropertyStore | None = None
         self._place: Place | None = None
         self._gate = Gate(self._read_flags, self._on_read_error, self._is_unfinished)
-        self._states: dict[TableName, IdealState] = {}
+        self._followed: FollowedTables | None = None
+        self._tables: set[TableName] = set()
         self._reported: PartitionReport | None = None
         self._last_life: PartitionReport | None = None
-        self._inherited: dict[str, frozenset[str]] = {}
+        self._first_seen: dict[TableName, int] = {}
 
     def prepare(self, role: HostedServerView) -> None:
         """Stand in the consumers' way before there is one."""
         self._store = PropertyStore(role.zookeeper_address, role.cluster_name)
+        self._followed = FollowedTables(self._store, role.instance_id, self.wake)
         self._last_life = read_report(self._store, role.instance_id)
         self._place = take_place(role, self._on_batch)
 
@@ -106,21 +108,29 @@ class PauseHook(TickingHook[HostedServerView]):
         return False
 
     def tick(self) -> None:
-        """Follow the ideal states, seal what still consumes, and report what is held."""
+        """Follow the paused tables, seal what still consumes, and report what is held."""
         server = self.role
         data_manager = server.instance_data_manager()
-        store = self._connected()
-        session = live_session(store, server.instance_id)
+        store, followed = self._connected(), self._following()
+        session = followed.session()
         if data_manager is None or session is None:
             return
         names = (str(name) for name in data_manager.getAllTables())
         tables = {name for name in map(TableName, names) if name.type is TableType.REALTIME}
-        for table in set(self._states) - tables:
-            self._forget(table)
+        for table in self._tables - tables:
+            self._gate.forget(table)
+            self._first_seen.pop(table, None)
+        for table in tables - self._tables:
+            self._note_first_sight(table)
+        self._tables = tables
+        paused = followed.look(tables)
         held = {}
         for table in sorted(tables):
-            state = self._follow(store, table)
-            if state is not None:
+            state = paused.states.get(table)
+            if state is None:
+                self._gate.update(table, paused.unlisted)
+            else:
+                self._gate.update(table, TableFlags(state.flags, state.zxid))
                 held[table] = self._seal(data_manager, table, state)
         report = PartitionReport(
             server.instance_id, session, {table: parts for table, parts in held.items() if parts}
@@ -129,27 +139,8 @@ class PauseHook(TickingHook[HostedServerView]):
             write_report(store, report)
             self._reported = report
 
-    def _follow(self, store: PropertyStore, table: TableName) -> IdealState | None:
-        """Read a table's ideal state if it changed since; a change wakes this thread."""
-        version = store.connection.watch(ideal_state_path(store, table), self._on_change)
-        if version is None:
-            self._forget(table)
-            return None
-        known = self._states.get(table)
-        if known is None or known.version != version:
-            try:
-                state = read_ideal_state(store, table)
-            except NotFoundError:
-                self._forget(table)
-                return None
-            self._inherit(table, state)
-            self._gate.update(table, TableFlags(state.flags, state.version))
-            self._states[table] = state
-        return self._states[table]
-
     def _seal(self, data_manager: Any, table: TableName, state: IdealState) -> dict[int, str]:
         """Have free segments of paused partitions committed; returns the held ones by partition."""
-        self._gate.keep_released(table, state.consuming)
         held = {}
         for name, instances in state.consuming.items():
             segment = SegmentName.parse(name)
@@ -157,7 +148,7 @@ class PauseHook(TickingHook[HostedServerView]):
                 continue
             if segment.partition not in state.flags.paused_partitions:
                 continue
-            if self._gate.is_released(table, name):
+            if self._gate.is_released(table, segment):
                 self._force_commit(data_manager, table, name)
             elif self._is_consuming(table, name):
                 held[segment.partition] = name
@@ -185,32 +176,24 @@ class PauseHook(TickingHook[HostedServerView]):
             if manager is not None:
                 of_table.releaseSegment(manager)
 
-    def _on_change(self, _event: Any) -> None:
-        """Called in kazoo's thread."""
-        self.wake()
-
-    def _forget(self, table: TableName) -> None:
-        self._gate.forget(table)
-        self._states.pop(table, None)
-        self._inherited.pop(table, None)
-
     def _read_flags(self, table: TableName) -> TableFlags:
-        state = read_ideal_state(self._connected(), table)
-        self._inherit(table, state)
-        return TableFlags(state.flags, state.version)
+        self._note_first_sight(table)
+        return read_flags(self._connected(), table)
 
-    def _inherit(self, table: str, state: IdealState) -> None:
-        """Note which segments consumed already when this process saw the table first."""
-        self._inherited.setdefault(table, frozenset(state.consuming))
+    def _note_first_sight(self, table: TableName) -> None:
+        """Note when this process saw the table first: what was there then may have rows already."""
+        if table not in self._first_seen:
+            self._first_seen.setdefault(table, self._connected().connection.current_zxid())
 
-    def _is_unfinished(self, table: str, segment: SegmentName) -> bool:
-        """Whether the segment was there before this process, and nobody has reported that it is held."""
-        if segment.name not in self._inherited.get(table, ()):
-            return False
+    def _is_unfinished(self, table: TableName, segment: SegmentName) -> bool:
+        """Whether it was there before this process saw the table, and nobody has reported that it is held."""
         try:
+            born = self._connected().creation_order(segment_path(table, segment.name))
+            if born is None or born > self._first_seen.get(table, 0):
+                return False
             reports = list(read_reports(self._connected()).values())
         except PinotPluginError as error:
-            logger.warning("%s: the servers' reports cannot be read, it is held: %s", segment.name, error)
+            logger.warning("%s: ZooKeeper cannot be read, it is held: %s", segment.name, error)
             return False
         if self._last_life:
             reports.append(self._last_life)
@@ -224,6 +207,11 @@ class PauseHook(TickingHook[HostedServerView]):
         if self._store is None:
             raise RuntimeError("before_start() comes first")
         return self._store
+
+    def _following(self) -> FollowedTables:
+        if self._followed is None:
+            raise RuntimeError("before_start() comes first")
+        return self._followed
 
     def _installed(self) -> Place:
         if self._place is None:

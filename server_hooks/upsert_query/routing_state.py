@@ -176,7 +176,7 @@ class RoutingState:
         self._names_changed = False  # first: they may change again while they are read
         path = f"/{self._store.cluster_name}/PROPERTYSTORE{TABLES_PATH}"
         try:
-            names = TableNames(self._store.connection.watch_children(path, self._on_names))
+            names = TableNames(self._store.connection.read_children(path, self._on_names).names)
         except PinotPluginError:
             self._names_changed = True
             raise

@@ -12,6 +12,7 @@ import pytest
 from controller_client.consumption.partitions import pause_partitions, resume_partitions
 from controller_client.errors import ConfigError, UnsupportedError
 from controller_client.helix.ideal_state import ConsumptionFlags, read_flags, read_ideal_state
+from controller_client.helix.paused_tables import read_paused_tables
 from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable, ask_controller
 from tests.support.needs import Need, has, needs
 from tests.support.wait import wait_for
@@ -24,6 +25,7 @@ def _paused(table: TopicTable, *partitions: int) -> None:
     holds = table.holds()
     assert holds.consuming_on == {}
     assert holds.wanted >= set(partitions)
+    assert table.full_name in read_paused_tables(table.store).names
 
 
 def _begin_pause(table: TopicTable, *partitions: int) -> None:
@@ -84,6 +86,7 @@ def test_every_row_once_through_validation_restarts_and_a_rebalance(make_topic_t
     _resumed(table, 0)
     table.wait_seen(table.produced)
     assert table.holds().wanted == frozenset()
+    assert table.full_name not in read_paused_tables(table.store).names
 
 
 def test_a_pause_of_the_table_goes_with_one_of_a_partition(make_topic_table: MakeTopicTable) -> None:

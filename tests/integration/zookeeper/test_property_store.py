@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,7 +16,17 @@ from controller_client.errors import (
     OutcomeUnknownError,
     UnreachableError,
 )
-from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord
+from controller_client.zookeeper import (
+    CreateNode,
+    DeleteNode,
+    PropertyStore,
+    Versioned,
+    Watched,
+    Write,
+    Znode,
+    ZNRecord,
+)
+from controller_client.zookeeper.transaction import CheckVersion, SetContent
 from tests.integration.zookeeper.conftest import Folder
 from tests.integration.zookeeper.proxy import Operation, ZooKeeperProxy
 from tests.support.wait import wait_for
@@ -47,15 +57,80 @@ def test_children_are_watched_also_of_a_folder_that_is_not_there_yet(folder: Fol
     def changed(event: Any) -> None:
         events.append(event.type)
 
-    assert connection.watch_children(path, changed) == []
+    assert connection.read_children(path, changed).names == ()
     folder.store.create(f"{folder.path}/b", FIRST)
     wait_for(lambda: events == ["CREATED"], "the folder's creation to be seen")
-    assert connection.watch_children(path, changed) == ["b"]
+    assert connection.read_children(path, changed).names == ("b",)
     folder.store.set(f"{folder.path}/b", SECOND, expected_version=0)
     folder.store.create(f"{folder.path}/a", FIRST)
     wait_for(lambda: len(events) > 1, "another child to be seen")
     assert events == ["CREATED", "CHILD"], "not the child that changed"
-    assert connection.watch_children(path, changed) == ["a", "b"]
+    assert connection.read_children(path, changed).names == ("a", "b")
+
+
+def test_a_transaction_is_applied_as_a_whole_or_not_at_all(folder: Folder) -> None:
+    connection = folder.store.connection
+    path = f"/{folder.cluster_name}/PROPERTYSTORE{folder.path}"
+    connection.create(path, b"0")
+    connection.commit([SetContent(path, b"1", 0), CreateNode(f"{path}/a", b"")])
+    refused: list[list[Write]] = [
+        [SetContent(path, b"2", 0), DeleteNode(f"{path}/a")],
+        [SetContent(path, b"2", 1), CreateNode(f"{path}/a", b"")],
+        [DeleteNode(f"{path}/none"), SetContent(path, b"2", 1)],
+        [CheckVersion(path, 0), DeleteNode(f"{path}/a")],
+    ]
+    for writes in refused:
+        with pytest.raises(ConflictError, match="nothing was written"):
+            connection.commit(writes)
+        assert connection.get(path) == (b"1", 1)
+        assert connection.children(path) == ["a"]
+    connection.commit([CheckVersion(path, 1), DeleteNode(f"{path}/a")])
+    assert connection.children(path) == []
+
+
+def test_of_a_znode_and_its_folder_the_later_change_has_the_greater_number(folder: Folder) -> None:
+    connection = folder.store.connection
+    path = f"/{folder.cluster_name}/PROPERTYSTORE{folder.path}"
+    connection.create(path, b"0")
+    made = connection.read(path)
+    assert made is not None
+    connection.commit([SetContent(path, b"1", 0), CreateNode(f"{path}/a", b"")])
+    changed, children = connection.read(path), connection.read_children(path)
+    assert changed is not None
+    assert made.zxid < changed.zxid == children.zxid <= connection.current_zxid()
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_value_is_read_again_after_each_change_and_after_a_cut(
+    folder: Folder, proxy: ZooKeeperProxy, faulty: PropertyStore, is_there: bool
+) -> None:
+    path, reads = f"{folder.path}/r", list[Znode | None]()
+    absolute = f"/{folder.cluster_name}/PROPERTYSTORE{path}"
+
+    def read(changed: Callable[[Any], None]) -> Znode | None:
+        reads.append(faulty.connection.read(absolute, changed))
+        return reads[-1]
+
+    watched = Watched(faulty.connection, read, lambda: None)
+    if is_there:
+        folder.store.create(path, FIRST)
+    for _ in range(3):
+        assert (watched.get() is not None) is is_there
+    assert len(reads) == 1
+    if not is_there:
+        folder.store.create(path, FIRST)
+    folder.store.set(path, SECOND, expected_version=0)
+    wait_for(lambda: _content(watched) == SECOND.to_bytes(), "the change to be seen")
+    before = len(reads)
+    proxy.cut()
+    wait_for(lambda: bool(watched.get()) and len(reads) > before, "the value to be read after the cut")
+    folder.store.set(path, FIRST, expected_version=1)
+    wait_for(lambda: _content(watched) == FIRST.to_bytes(), "the next change to be seen")
+
+
+def _content(watched: Watched[Znode | None]) -> bytes | None:
+    found = watched.get()
+    return found.content if found else None
 
 
 def test_create_read_change_delete(folder: Folder) -> None:

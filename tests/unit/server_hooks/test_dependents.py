@@ -9,7 +9,7 @@ import pytest
 from controller_client.common.names import TableName
 from controller_client.errors import UnsupportedError
 from controller_client.helix.failed_hooks import read_failed_hooks, write_failed_hooks
-from controller_client.helix.ideal_state import ideal_state_path
+from controller_client.helix.ideal_state import ideal_state_path, set_paused_partitions
 from controller_client.helix.table_config import table_config_path
 from controller_client.models import TableConfig
 from controller_client.upsert.creating import check_hooks
@@ -54,9 +54,9 @@ def _add_table(
     state = ZNRecord(
         table,
         map_fields={segment: dict.fromkeys(servers, "CONSUMING")} if servers else {},
-        list_fields={"pausedPartitions": list(paused)} if paused else {},
     )
     _put(zookeeper, ideal_state_path(store, table), state)
+    set_paused_partitions(store, table, lambda _paused: frozenset(map(int, paused)))
 
 
 def _tag(zookeeper: MemoryZooKeeper, instance: str, *tags: str) -> None:

@@ -17,8 +17,8 @@ TABLE = TableName("t_REALTIME")
 _LONG_S = 60.0
 
 
-def _flags(*partitions: int, table_paused: bool = False, version: int = 0) -> TableFlags:
-    return TableFlags(ConsumptionFlags(table_paused, frozenset(partitions)), version)
+def _flags(*partitions: int, table_paused: bool = False, zxid: int = 0) -> TableFlags:
+    return TableFlags(ConsumptionFlags(table_paused, frozenset(partitions)), zxid)
 
 
 def _segment(partition: int, sequence: int = 0) -> SegmentName:
@@ -106,11 +106,11 @@ def store() -> Store:
 def test_a_released_segment_is_read_once_and_stays_released(store: Store) -> None:
     gate = store.gate()
     assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.RELEASED
-    store.flags = _flags(0, version=1)
+    store.flags = _flags(0, zxid=1)
     gate.update(TABLE, store.flags)
     assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.RELEASED
     assert store.reads == 1
-    assert gate.is_released(TABLE, _segment(0).name)
+    assert gate.is_released(TABLE, _segment(0))
 
 
 def test_the_next_segment_of_a_paused_partition_waits_until_it_is_resumed(store: Store) -> None:
@@ -119,7 +119,7 @@ def test_the_next_segment_of_a_paused_partition_waits_until_it_is_resumed(store:
     asking = Asking(gate, _segment(0, 1))
     assert asking.held()
     assert gate.ask(TABLE, _segment(1), FakeConsumer()) is Verdict.RELEASED
-    gate.update(TABLE, _flags(1, version=1))
+    gate.update(TABLE, _flags(1, zxid=1))
     assert asking.ended() is Verdict.RELEASED
 
 
@@ -131,7 +131,7 @@ def test_pinot_ends_a_wait(store: Store, told: str) -> None:
     assert asking.held()
     setattr(asking.consumer, told, True)
     assert asking.ended() is Verdict.LET_THROUGH
-    assert not gate.is_released(TABLE, _segment(0).name)
+    assert not gate.is_released(TABLE, _segment(0))
 
 
 def test_a_pause_of_the_table_seals_a_held_segment(store: Store) -> None:
@@ -139,15 +139,15 @@ def test_a_pause_of_the_table_seals_a_held_segment(store: Store) -> None:
     store.flags = _flags(0)
     asking = Asking(gate, _segment(0))
     assert asking.held()
-    gate.update(TABLE, _flags(0, table_paused=True, version=1))
+    gate.update(TABLE, _flags(0, table_paused=True, zxid=1))
     assert asking.ended() is Verdict.LET_THROUGH
     assert asking.consumer.commit
 
 
 def test_what_is_newer_counts_whoever_read_it(store: Store) -> None:
     gate = store.gate()
-    gate.update(TABLE, _flags(0, version=5))
-    store.flags = _flags(version=4)  # a read that was under way when the pause was written
+    gate.update(TABLE, _flags(0, zxid=5))
+    store.flags = _flags(zxid=4)  # a read that was under way when the pause was written
     asking = Asking(gate, _segment(0))
     assert asking.held()
     gate.forget(TABLE)
@@ -162,7 +162,7 @@ def test_when_the_state_cannot_be_read_what_is_known_counts(store: Store) -> Non
     asking = Asking(gate, _segment(1))
     assert asking.held()
     assert store.complaints == [store.error] * 2
-    gate.update(TABLE, _flags())
+    gate.update(TABLE, _flags(zxid=1))
     assert asking.ended() is Verdict.RELEASED
 
 
@@ -175,6 +175,14 @@ def test_a_segment_that_a_restart_found_half_paused_goes_free_to_be_sealed(store
     assert asking.held()
     gate.forget(TABLE)
     assert asking.ended() is Verdict.RELEASED
+
+
+def test_a_release_lets_those_before_it_in_the_partition_be_forgotten(store: Store) -> None:
+    gate = store.gate()
+    for partition, sequence in ((0, 0), (0, 1), (1, 0), (0, 5)):
+        gate.ask(TABLE, _segment(partition, sequence), FakeConsumer())
+    released = [(p, s) for p in range(2) for s in range(6) if gate.is_released(TABLE, _segment(p, s))]
+    assert released == [(0, 5), (1, 0)]
 
 
 class GateMachine(RuleBasedStateMachine):
@@ -191,7 +199,7 @@ class GateMachine(RuleBasedStateMachine):
         self.waiting: set[int] = set()
 
     def _write(self, *partitions: int) -> None:
-        self.store.flags = _flags(*partitions, version=self.store.flags.version + 1)
+        self.store.flags = _flags(*partitions, zxid=self.store.flags.zxid + 1)
 
     @rule(partitions=st.sets(st.integers(0, 2)), told=st.booleans())
     def change(self, partitions: set[int], told: bool) -> None:
@@ -223,8 +231,6 @@ class GateMachine(RuleBasedStateMachine):
         assert asking.ended() is (Verdict.LET_THROUGH if partition in self.waiting else Verdict.RELEASED)
         self.waiting.discard(partition)
         self.sequence[partition] += 1
-        consuming = [each.segment.name for each in self.asking.values()]
-        self.gate.keep_released(TABLE, consuming)
 
     @invariant()
     def who_waits_waits_until_the_gate_knows_of_a_resume(self) -> None:
@@ -232,7 +238,7 @@ class GateMachine(RuleBasedStateMachine):
             asking = self.asking[partition]
             if partition in self.known:
                 assert asking.held()
-                assert not self.gate.is_released(TABLE, asking.segment.name)
+                assert not self.gate.is_released(TABLE, asking.segment)
             else:
                 assert asking.ended() is Verdict.RELEASED
         self.waiting &= self.known
@@ -240,7 +246,7 @@ class GateMachine(RuleBasedStateMachine):
     @invariant()
     def who_was_released_stays_so(self) -> None:
         for partition in self.asking.keys() - self.waiting:
-            assert self.gate.is_released(TABLE, self.asking[partition].segment.name)
+            assert self.gate.is_released(TABLE, self.asking[partition].segment)
 
     def teardown(self) -> None:
         for asking in self.asking.values():

@@ -40,7 +40,7 @@ class CountedStates(Mapping[str, Mapping[str, str]]):
 
 def test_the_consuming_segments_are_looked_for_once() -> None:
     states = CountedStates({"a": {"s1": "CONSUMING"}, "b": {"s1": "ONLINE"}})
-    ideal = IdealState(ConsumptionFlags(False, frozenset()), None, states, enabled=True, version=0)
+    ideal = IdealState(ConsumptionFlags(False, frozenset()), None, states, enabled=True, zxid=0)
     for _ in range(3):
         assert ideal.consuming == {"a": ("s1",)}
     assert states.reads == 1

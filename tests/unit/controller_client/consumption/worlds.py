@@ -109,4 +109,4 @@ def ideal_of(
 ) -> IdealState:
     """Return an ideal state, each segment on one server."""
     segments = {name: {"s1": state} for name, state in states.items()}
-    return IdealState(ConsumptionFlags(paused, held), None, segments, enabled=True, version=0)
+    return IdealState(ConsumptionFlags(paused, held), None, segments, enabled=True, zxid=0)

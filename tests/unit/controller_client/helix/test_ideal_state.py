@@ -98,7 +98,7 @@ def test_the_ideal_state_tells_which_segments_consume_and_where() -> None:
         PinotPause("ADMINISTRATIVE", "why", "2026"),
         SEGMENTS,
         enabled=False,
-        version=0,
+        zxid=1,
     )
     assert found.consuming == {
         "t__0__1__20260101T0001Z": ("server_1", "server_2"),

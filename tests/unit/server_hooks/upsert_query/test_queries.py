@@ -15,7 +15,7 @@ from controller_client.helix.table_config import table_config_path
 from controller_client.upsert.low_water_mark import NoMarkError
 from controller_client.upsert.record import PartitionProgress, ServerRecord, write_server
 from controller_client.upsert.rewriting import RefusedQueryError
-from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper import Children, PropertyStore
 from server_hooks.upsert_query.queries import check_multistage, version_of_query, versions_of_query
 from server_hooks.upsert_query.routing_state import RoutingState
 from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
@@ -45,10 +45,11 @@ class WatchedZooKeeper(MemoryZooKeeper):
         self.watches[path] = changed
         return self.znodes[path][1] if path in self.znodes else None
 
-    def watch_children(self, path: str, changed: Callable[[Any], None]) -> list[str]:
+    def read_children(self, path: str, changed: Callable[[Any], None] | None = None) -> Children:
         names = self.children(path)
-        self.child_watches[path] = changed
-        return names or []
+        if changed:
+            self.child_watches[path] = changed
+        return Children(tuple(names or ()), 0)
 
     def get_many(self, paths: Sequence[str]) -> list[tuple[bytes, int] | None]:
         self._check()

@@ -1,0 +1,71 @@
+"""Which tables of a cluster have paused partitions: one list for all of them.
+
+::
+
+    /<cluster>/PINOT_PLUGINS/paused_tables/<table>      empty
+
+A table is in the list exactly while its ideal state has ``pausedPartitions``: both are written in one
+transaction. So a server that watches the list need not look at any ideal state while nothing is paused. A
+table that was dropped while partitions of it were paused may stay in it, which means no more than a look at
+an ideal state that is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from controller_client.common.names import TableName
+from controller_client.errors import ConflictError
+from controller_client.zookeeper import CreateNode, DeleteNode, PropertyStore, Write
+
+__all__ = ["PausedTables", "listing_writes", "read_paused_tables"]
+
+
+@dataclass(frozen=True)
+class PausedTables:
+    """The list as it was read.
+
+    Attributes:
+        names: Tables with type.
+        zxid: ZooKeeper's number of its last change; of two lists, or of a list and an ideal state, the one
+            with the greater number is the later one.
+    """
+
+    names: frozenset[TableName]
+    zxid: int
+
+
+def read_paused_tables(store: PropertyStore, changed: Callable[[Any], None] | None = None) -> PausedTables:
+    """Read the list.
+
+    Args:
+        store: The cluster's property store.
+        changed: Called once, in kazoo's thread, when a table comes or goes, or the session is lost.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+    """
+    found = store.connection.read_children(_folder(store), changed)
+    tables = (TableName.parse(name) for name in found.names)
+    return PausedTables(frozenset(table for table in tables if table), found.zxid)
+
+
+def listing_writes(store: PropertyStore, table: TableName, *, is_paused: bool) -> list[Write]:
+    """Return what has to be written for the list to have a table, or not to have it."""
+    folder = _folder(store)
+    path = f"{folder}/{table}"
+    if store.connection.exists(path) == is_paused:
+        return []
+    if not is_paused:
+        return [DeleteNode(path)]
+    if not store.connection.exists(folder):
+        with suppress(ConflictError):  # somebody else was first
+            store.connection.create(folder, b"")
+    return [CreateNode(path, b"")]
+
+
+def _folder(store: PropertyStore) -> str:
+    return f"/{store.cluster_name}/PINOT_PLUGINS/paused_tables"

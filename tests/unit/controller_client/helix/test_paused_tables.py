@@ -1,0 +1,97 @@
+"""The list of tables with paused partitions goes with their ideal states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from controller_client.common.names import TableName
+from controller_client.errors import NotFoundError, OutcomeUnknownError
+from controller_client.helix.ideal_state import ideal_state_path, read_flags, set_paused_partitions
+from controller_client.helix.paused_tables import read_paused_tables
+from controller_client.zookeeper import PropertyStore, Write, ZNRecord
+from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
+
+TABLE, OTHER = TableName("t_REALTIME"), TableName("o_REALTIME")
+LISTED = "/c/PINOT_PLUGINS/paused_tables/t_REALTIME"
+
+
+def _tables() -> tuple[PropertyStore, MemoryZooKeeper]:
+    store, zookeeper = memory_store()
+    for table in (TABLE, OTHER):
+        zookeeper.create(ideal_state_path(store, table), ZNRecord(table).to_bytes())
+    return store, zookeeper
+
+
+def test_a_table_is_listed_from_its_first_to_its_last_paused_partition() -> None:
+    store, _ = _tables()
+    assert read_paused_tables(store).names == set()
+    set_paused_partitions(store, TABLE, lambda held: held | {1})
+    set_paused_partitions(store, TABLE, lambda held: held | {2})
+    set_paused_partitions(store, OTHER, lambda held: held | {2})
+    assert read_paused_tables(store).names == {TABLE, OTHER}
+    set_paused_partitions(store, TABLE, lambda held: held - {1})
+    assert read_paused_tables(store).names == {TABLE, OTHER}
+    set_paused_partitions(store, TABLE, lambda held: held - {2})
+    assert read_paused_tables(store).names == {OTHER}
+
+
+def test_who_dies_in_the_change_leaves_both_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, zookeeper = _tables()
+
+    def die(path: str) -> None:
+        if "IDEALSTATES" in path or path == LISTED:
+            raise KeyboardInterrupt
+
+    zookeeper.before_write = die
+    with pytest.raises(KeyboardInterrupt):
+        set_paused_partitions(store, TABLE, lambda held: held | {1})
+    assert read_paused_tables(store).names == set()
+    assert not read_flags(store, TABLE).paused_partitions
+
+
+def test_one_who_resumes_and_one_who_pauses_at_once() -> None:
+    store, zookeeper = _tables()
+    set_paused_partitions(store, TABLE, lambda held: held | {1})
+
+    def pause(_path: str) -> None:
+        zookeeper.before_set = lambda _path: None
+        set_paused_partitions(store, TABLE, lambda held: held | {2})
+
+    zookeeper.before_set = pause
+    assert set_paused_partitions(store, TABLE, lambda held: held - {1}) == {2}
+    assert read_paused_tables(store).names == {TABLE}
+
+
+def test_a_list_that_is_wrong_is_put_right_by_the_next_pause_or_resume() -> None:
+    store, zookeeper = _tables()
+    set_paused_partitions(store, TABLE, lambda held: held | {1})
+    del zookeeper.znodes[LISTED]
+    set_paused_partitions(store, TABLE, lambda held: held | {1})
+    assert read_paused_tables(store).names == {TABLE}
+    zookeeper.create(f"{LISTED.removesuffix(TABLE)}{OTHER}", b"")
+    set_paused_partitions(store, OTHER, lambda held: held - {1})
+    assert read_paused_tables(store).names == {TABLE}
+
+
+def test_a_lost_reply_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, zookeeper = _tables()
+    commit, lost = zookeeper.commit, list[int]()
+
+    def lose(writes: Sequence[Write]) -> None:
+        commit(writes)
+        lost.append(1)
+        raise OutcomeUnknownError("the reply was lost")
+
+    monkeypatch.setattr(zookeeper, "commit", lose)
+    assert set_paused_partitions(store, TABLE, lambda held: held | {1}) == {1}
+    assert len(lost) == 1
+    assert read_paused_tables(store).names == {TABLE}
+
+
+def test_a_table_that_is_not_there_is_not_listed() -> None:
+    store, _ = _tables()
+    with pytest.raises(NotFoundError):
+        set_paused_partitions(store, TableName("no_REALTIME"), lambda held: held | {1})
+    assert read_paused_tables(store).names == set()
