@@ -160,6 +160,18 @@ class PropertyStore(Closing):
             raise NotFoundError(f"there is no instance {name}", where=f"{path} in {self.zookeeper_address}")
         return ZNRecord.from_bytes(found[0], where=path).list_fields.get("TAG_LIST", [])
 
+    def live_instance_tags(self) -> dict[str, list[str]]:
+        """Tags of the instances that are connected now; they are read together.
+
+        None of one that has no config (yet): it joined a moment ago, or was dropped.
+        """
+        names = self.live_instances()
+        paths = [f"{self._cluster}/CONFIGS/PARTICIPANT/{name}" for name in names]
+        return {
+            name: ZNRecord.from_bytes(found[0], where=path).list_fields.get("TAG_LIST", []) if found else []
+            for name, path, found in zip(names, paths, self.connection.get_many(paths), strict=True)
+        }
+
     def _check_cluster(self) -> None:
         if self.connection.exists(self._root):
             return

@@ -24,6 +24,9 @@ from minion_tasks.file_ingestion.session.model import Session
 
 logger = logging.getLogger(__name__)
 
+MINION_LOOK_S = 10.0
+"""How often a wait looks whether a fitting minion lives: that reads the tags of all live instances."""
+
 _FIRST_PAUSE_S = 0.05
 _RUNNING = frozenset({"NOT_STARTED", "IN_PROGRESS"})
 _ENDED = frozenset({"COMPLETED", "DROPPED", "ERROR", "STOPPED", "TASK_ABORTED", "TASK_ERROR", "TIMED_OUT"})
@@ -132,7 +135,7 @@ class MinionEngine:
 
     def slots(self, params: FileIngestionParams) -> int:
         """Count the live minions of the tag, times what each of them runs side by side."""
-        return max(1, len(self._live_minions(params.minion_tag)) * params.concurrent_per_instance)
+        return max(1, len(self._live_tags().get(params.minion_tag, ())) * params.concurrent_per_instance)
 
     def submit(self, session: Session, tasks: Sequence[Sequence[int]], params: FileIngestionParams) -> str:
         """Enqueue one Helix job.
@@ -173,19 +176,22 @@ class MinionEngine:
             task_name: The job.
             params: Of its table's task.
         """
-        minion_seen_s = work_seen_s = self._clock.monotonic()
+        minion_seen_s = work_seen_s = look_at_s = self._clock.monotonic()
 
         def is_over() -> bool:
-            nonlocal minion_seen_s, work_seen_s
+            nonlocal minion_seen_s, work_seen_s, look_at_s
             work = self._work(task_name)
             now_s = self._clock.monotonic()
             if work is not _Work.STALLED:
                 work_seen_s = now_s
             if work is _Work.OVER or now_s - work_seen_s > self._minion_grace_s:
                 return True
+            if now_s < look_at_s:
+                return False
+            look_at_s = now_s + min(MINION_LOOK_S, self._minion_grace_s / 4)
+            tags = self._live_tags()
             # A drained minion ends what it runs, and gets nothing more.
-            ending = work is _Work.RUNNING and self._live_minions(DRAINED)
-            if ending or self._live_minions(params.minion_tag):
+            if params.minion_tag in tags or (work is _Work.RUNNING and DRAINED in tags):
                 minion_seen_s = now_s
             elif now_s - minion_seen_s > self._minion_grace_s:
                 raise NoMinionError(
@@ -245,19 +251,19 @@ class MinionEngine:
             return _Work.RUNNING
         return _Work.STALLED if states and _ENDED.issuperset(states) else _Work.GOING_ON
 
-    def _live_minions(self, tag: str) -> list[str]:
-        return [name for name in self._store.live_instances() if tag in self._tags(name)]
-
-    def _tags(self, instance: str) -> list[str]:
-        try:
-            return self._store.instance_tags(instance)
-        except NotFoundError:
-            return []  # it joined a moment ago and has no config yet, or it was dropped
+    def _live_tags(self) -> Mapping[str, list[str]]:
+        """Return the live instances by each of their tags."""
+        found: dict[str, list[str]] = {}
+        for name, tags in self._store.live_instance_tags().items():
+            for tag in tags:
+                found.setdefault(tag, []).append(name)
+        return found
 
     def _require_minion(self, tag: str) -> None:
-        if self._live_minions(tag):
+        tags = self._live_tags()
+        if tag in tags:
             return
-        drained = self._live_minions(DRAINED)
+        drained = tags.get(DRAINED, ())
         raise NoMinionError(
             f"no live minion has the tag {tag!r}" + (f"; drained: {', '.join(drained)}" if drained else ""),
             expected="at least one Python-hosted minion",

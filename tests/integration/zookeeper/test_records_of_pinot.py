@@ -104,4 +104,5 @@ def test_instances_and_their_tags(pinot: PinotCluster, folder: Folder) -> None:
         assert set(live) <= set(client.instances.list())
         for name in live:
             assert folder.store.instance_tags(name) == list(client.instances.tags(name))
+    assert folder.store.live_instance_tags() == {name: folder.store.instance_tags(name) for name in live}
     assert any("DefaultTenant_OFFLINE" in folder.store.instance_tags(name) for name in live)

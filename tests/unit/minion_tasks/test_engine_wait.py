@@ -10,7 +10,7 @@ import pytest
 
 from controller_client.errors import NotAppliedError, PinotPluginError
 from controller_client.rest.instances import DRAINED
-from minion_tasks.file_ingestion.engine.minion import MinionEngine, NoMinionError
+from minion_tasks.file_ingestion.engine.minion import MINION_LOOK_S, MinionEngine, NoMinionError
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from tests.unit.fake_clock import FakeClock
 from tests.unit.minion_tasks.test_params import SEED_SAMPLE
@@ -42,12 +42,14 @@ class PlayedStore:
 
     def __init__(self, tags: list[str]) -> None:
         self._tags = tags
+        self.looks = 0
 
-    def live_instances(self) -> list[str]:
-        return ["Minion_a"]
+    def retag(self, tags: list[str]) -> None:
+        self._tags = tags
 
-    def instance_tags(self, _name: str) -> list[str]:
-        return self._tags
+    def live_instance_tags(self) -> dict[str, list[str]]:
+        self.looks += 1
+        return {"Minion_a": self._tags}
 
 
 class PlayedClient:
@@ -102,6 +104,24 @@ def test_a_subtask_that_moves_to_another_minion_is_waited_for() -> None:
 def test_without_a_fitting_minion_the_wait_is_given_up() -> None:
     with pytest.raises(NoMinionError, match=PARAMS.minion_tag):
         wait(FakeClock(), PlayedTasks(("IN_PROGRESS", ["RUNNING"])), ["other"])
+
+
+def test_the_tags_of_all_instances_are_read_every_ten_seconds_not_at_each_poll() -> None:
+    clock, store = FakeClock(), PlayedStore(TAGS)
+    engine = MinionEngine(PlayedClient(PlayedTasks(("IN_PROGRESS", ["RUNNING"]))), store, clock)  # type: ignore[arg-type]
+    polls = iter(range(4000))
+    engine.wait("Task_x", PARAMS, lambda: next(polls) == 3999)
+    passed_s = clock.monotonic()
+    assert passed_s > 900
+    assert store.looks <= passed_s / MINION_LOOK_S + 1
+
+
+def test_a_minion_that_comes_back_within_the_grace_time_is_found() -> None:
+    clock, store = FakeClock(), PlayedStore(["other"])
+    clock.on_sleep = lambda _now_s: store.retag(TAGS) if clock.monotonic() > 45 else None
+    tasks = PlayedTasks(*[("IN_PROGRESS", [None])] * 3000, ("COMPLETED", []))
+    MinionEngine(PlayedClient(tasks), store, clock).wait("Task_x", PARAMS, lambda: False)  # type: ignore[arg-type]
+    assert clock.monotonic() > 500
 
 
 def test_a_drained_minion_ends_what_it_runs() -> None:
