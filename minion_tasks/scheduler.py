@@ -14,11 +14,9 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
-from controller_client.client import ControllerClient
 from controller_client.clock import Clock
 from controller_client.common.names import TableName
-from controller_client.errors import LockHeldError, NotFoundError, PinotPluginError
-from minion_tasks.file_ingestion.params.table_params import CRON_SCHEDULE, SCHEDULE, TASK_TYPE
+from controller_client.errors import LockHeldError, PinotPluginError
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +108,7 @@ class Scheduler:
     """The loop around `Triggers`.
 
     Args:
-        schedules: Maps the tables to their cron expressions, as they are now (`read_schedules`).
+        schedules: Maps the tables to their cron expressions, as they are now (`Schedules.read`).
         run: Runs the task of one table, for a time of its cron expression (epoch seconds); called in a
             thread of its own.
         parse: Parses a cron expression.
@@ -184,17 +182,3 @@ class Scheduler:
         finally:
             with self._lock:
                 self._triggers.ended(name, again=again)
-
-
-def read_schedules(client: ControllerClient) -> dict[TableName, str]:
-    """Map each OFFLINE table that has a schedule for this task to its cron expression."""
-    schedules = {}
-    for table in client.tables.list("OFFLINE"):
-        try:
-            configs = client.tables.task_config(table, TASK_TYPE)
-        except NotFoundError:
-            continue  # dropped since it was listed
-        schedule = configs and (configs.get(SCHEDULE) or configs.get(CRON_SCHEDULE))
-        if schedule:
-            schedules[table] = schedule
-    return schedules

@@ -3,38 +3,60 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from controller_client.common.names import TableName
 from controller_client.errors import ConfigError
 from controller_client.models import TableConfig
 from controller_client.zookeeper.property_store import PropertyStore
+from controller_client.zookeeper.record import ZNRecord
 
-__all__ = ["read_table_config", "table_config_path"]
+__all__ = ["read_table_config", "table_config_path", "watch_table_names"]
+
+_FOLDER = "/CONFIGS/TABLE"
 
 
 def table_config_path(table: TableName) -> str:
     """Path of a table's config in the property store; the name is with type."""
-    return f"/CONFIGS/TABLE/{table}"
+    return f"{_FOLDER}/{table}"
 
 
-def read_table_config(store: PropertyStore, table: TableName) -> TableConfig | None:
+def watch_table_names(store: PropertyStore, changed: Callable[[Any], None]) -> list[TableName]:
+    """Return the names of all tables, of all databases.
+
+    Args:
+        store: The cluster's property store.
+        changed: Called once, in kazoo's thread, when a table comes or goes, or the session is lost.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+    """
+    found = store.connection.read_children(store.absolute(_FOLDER), changed)
+    return [table for table in map(TableName.parse, found.names) if table]
+
+
+def read_table_config(
+    store: PropertyStore, table: TableName, changed: Callable[[Any], None] | None = None
+) -> TableConfig | None:
     """Read a table's config without the controller; None where there is no such table.
 
     Args:
         store: The cluster's property store.
         table: Name with type.
+        changed: Called once, in kazoo's thread, when it changes, or the session is lost.
 
     Raises:
         DataError: The znode holds something else.
         ConfigError: It is no table config.
         UnreachableError: ZooKeeper does not answer.
     """
-    found = store.get(table_config_path(table))
-    if found is None:
+    path = table_config_path(table)
+    found = store.connection.read(store.absolute(path), changed)
+    if found is None or not found.content:
         return None
     document: dict[str, Any] = {}
-    for name, text in found.record.simple_fields.items():
+    for name, text in ZNRecord.from_bytes(found.content, where=path).simple_fields.items():
         # Names and types stand there plain, all else as JSON.
         is_json = text[:1] in ("{", "[") or text in ("true", "false")
         try:

@@ -83,7 +83,7 @@ class PropertyStore(Closing):
 
     def get_many(self, paths: Sequence[str]) -> list[Versioned | None]:
         """The records at many paths, in their order; asked for together, so that it takes few round trips."""
-        found = self.connection.get_many([self._absolute(path) for path in paths])
+        found = self.connection.get_many([self.absolute(path) for path in paths])
         return [
             Versioned(ZNRecord.from_bytes(content[0], where=path), content[1])
             if content and content[0]
@@ -100,7 +100,7 @@ class PropertyStore(Closing):
             UnreachableError: ZooKeeper does not answer; nothing was sent.
             OutcomeUnknownError: The reply was lost and ZooKeeper cannot be asked.
         """
-        self.connection.create(self._absolute(path), record.to_bytes())
+        self.connection.create(self.absolute(path), record.to_bytes())
 
     def set(self, path: str, record: ZNRecord, expected_version: int) -> int:
         """Replace a record if it is still at the version that the change is based on.
@@ -115,11 +115,11 @@ class PropertyStore(Closing):
             UnreachableError: ZooKeeper does not answer; nothing was sent.
             OutcomeUnknownError: The reply was lost, and what is there does not show whether it was applied.
         """
-        return self.connection.set(self._absolute(path), record.to_bytes(), expected_version)
+        return self.connection.set(self.absolute(path), record.to_bytes(), expected_version)
 
     def change(self, path: str, change: Change) -> Changed:
         """Change a record by compare-and-set; see :func:`.change_record` for how, and for what it raises."""
-        return self.change_at(self._absolute(path), change)
+        return self.change_at(self.absolute(path), change)
 
     def change_at(self, path: str, change: Change, *, alongside: Alongside | None = None) -> Changed:
         """As :meth:`change`, for the absolute path of a record outside the property store."""
@@ -134,15 +134,15 @@ class PropertyStore(Closing):
             NotFoundError: It is not there.
             ConflictError: There is something below it, or it is no longer at the expected version.
         """
-        self.connection.delete(self._absolute(path), recursive=recursive, expected_version=expected_version)
+        self.connection.delete(self.absolute(path), recursive=recursive, expected_version=expected_version)
 
     def children(self, path: str) -> list[str]:
         """Names below a path, sorted; none where the path is not there."""
-        return self.connection.children(self._absolute(path)) or []
+        return self.connection.children(self.absolute(path)) or []
 
     def creation_order(self, path: str) -> int | None:
         """A number that is greater the later the record was created (not changed); None without a record."""
-        return self.connection.creation_order(self._absolute(path))
+        return self.connection.creation_order(self.absolute(path))
 
     def live_instances(self) -> list[str]:
         """Names of the instances that are connected now."""
@@ -184,7 +184,8 @@ class PropertyStore(Closing):
             remedy="check the cluster's name and the chroot at the end of the address",
         )
 
-    def _absolute(self, path: str) -> str:
+    def absolute(self, path: str) -> str:
+        """The whole path of a znode in the property store, for the connection."""
         if not path.startswith("/") or "//" in path:
             raise ConfigError(
                 f"{path!r} is not a path in the property store", expected="e.g. /SEGMENTS/flights_OFFLINE"

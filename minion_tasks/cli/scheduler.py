@@ -15,7 +15,8 @@ from controller_client.clock import SystemClock
 from controller_client.common.names import TableName
 from minion_tasks.cli.tools import run_tools
 from minion_tasks.file_ingestion.run.trigger import run_scheduled
-from minion_tasks.scheduler import Scheduler, read_schedules
+from minion_tasks.scheduler import Scheduler
+from minion_tasks.schedules import Schedules
 
 _LOCK_WAIT_S = 5.0
 
@@ -27,7 +28,7 @@ _LOCK_WAIT_S = 5.0
     type=click.FloatRange(min=1),
     default=30.0,
     show_default=True,
-    help="Seconds between readings of the tables' schedules.",
+    help="Seconds between looks at the tables' schedules; only those that have changed are read.",
 )
 @click.option(
     "--parallel",
@@ -67,7 +68,7 @@ def scheduler(
 
     cli.out.note("the scheduler is running; Ctrl-C stops it once the current runs are done")
     loop = Scheduler(
-        lambda: read_schedules(cli.client()),
+        Schedules(tools.store).read,
         run,
         CronSchedule,
         SystemClock(),

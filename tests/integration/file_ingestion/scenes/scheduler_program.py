@@ -35,7 +35,8 @@ from jvm_bridge.cron import CronSchedule
 from minion_tasks.file_ingestion.engine.choose import Engines
 from minion_tasks.file_ingestion.engine.minion import Engine, EngineContext, MinionEngine
 from minion_tasks.file_ingestion.run.trigger import RunTools, run_scheduled
-from minion_tasks.scheduler import Scheduler, read_schedules
+from minion_tasks.scheduler import Scheduler
+from minion_tasks.schedules import Schedules
 from tests.support.spark import LOCAL_SPARK
 
 T = TypeVar("T")
@@ -112,7 +113,7 @@ class Program:
 
     def _schedules(self) -> Mapping[TableName, str]:
         if self._read is None:
-            self._read = read_schedules(self._client)
+            self._read = Schedules(self._tools.store).read()  # anew: a watch may be behind the command
         return {name: cron for name, cron in self._read.items() if name == self._table}
 
     def _run(self, table: TableName, scheduled_s: float) -> None:
