@@ -45,7 +45,8 @@ def find_orphans(control: TableControl, ideal: IdealState) -> list[str]:
         if ideal.flags.table_paused or _SETTLED_MS <= age_ms < _PINOT_TAKES_OVER_MS:
             found.append(newest.segment.name)
     # The segment may have come into the ideal state between the two reads.
-    return [name for name in found if name not in control.ideal().segments]
+    there = control.ideal().segments if found else {}
+    return [name for name in found if name not in there]
 
 
 def delete_orphans(control: TableControl, names: list[str]) -> None:

@@ -160,10 +160,11 @@ def _consume_again(
 ) -> None:
     report(f"have Pinot consume {', '.join(segments)} again")
     asked_s = control.clock.monotonic() - _ASK_AGAIN_S
+    wanted = set(segments)
 
     def missing() -> str | None:
         nonlocal asked_s
-        left = [each.segment.name for each in control.committing() if each.segment.name in segments]
+        left = [each.segment.name for each in control.committing() if each.segment.name in wanted]
         if left and control.clock.monotonic() - asked_s >= _ASK_AGAIN_S:
             # It has the controller check the table, and that is what consumes such segments again.
             control.client.consumption.resume(control.table)

@@ -94,11 +94,10 @@ class Observation:
     @functools.cached_property
     def building(self) -> Mapping[int, tuple[str, ...]]:
         """The names of the segments that are not built yet, by partition."""
-        found: dict[int, tuple[str, ...]] = {}
+        found: dict[int, list[str]] = {}
         for each in self.committing:
-            number = each.segment.partition
-            found[number] = (*found.get(number, ()), each.segment.name)
-        return found
+            found.setdefault(each.segment.partition, []).append(each.segment.name)
+        return {number: tuple(names) for number, names in found.items()}
 
     @functools.cached_property
     def newest_in_view(self) -> Mapping[int, SegmentName]:

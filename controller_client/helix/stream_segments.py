@@ -138,10 +138,12 @@ def read_partitions(store: PropertyStore, table: TableName) -> dict[int, Partiti
             if record.committed:
                 committed[record.segment.partition] = record
             elif record.committing:
-                committing.setdefault(record.segment.partition, []).insert(0, record)
+                committing.setdefault(record.segment.partition, []).append(record)
         left = {key: segments for key, segments in left.items() if segments and key not in committed}
     return {
-        partition: PartitionSegments(record, committed.get(partition), tuple(committing.get(partition, ())))
+        partition: PartitionSegments(
+            record, committed.get(partition), tuple(reversed(committing.get(partition, ())))
+        )
         for partition, record in sorted(newest.items())
     }
 

@@ -16,8 +16,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from controller_client.rest.lineage_entry import LineageEntry, LineageState
@@ -95,40 +95,83 @@ def diagnose(
         Faults, oldest entry first; none when all is well.
     """
     found: list[Diagnosis | None] = []
-    present = frozenset(segments)
+    table = _Table.of(entries, segments, unloaded)
     for entry in entries:
         age_s = max(0.0, (now_ms - entry.timestamp_ms) / 1000)
         found += [
-            _stuck(entry, entries, present, age_s, older_than_s)
-            or _not_loaded(entry, age_s, unloaded, reasons or {}),
-            _leftovers(entry, entries, present, age_s),
-            _overlap(entry, entries, present, age_s),
-            _lost(entry, entries, present, age_s),
+            _stuck(entry, table, age_s, older_than_s) or _not_loaded(entry, table, age_s, reasons or {}),
+            _leftovers(entry, table, age_s),
+            _overlap(entry, table, age_s),
+            _lost(entry, table, age_s),
         ]
     return [diagnosis for diagnosis in found if diagnosis is not None]
 
 
-def _claimed_by_others(entry: LineageEntry, entries: Sequence[LineageEntry]) -> set[str]:
-    """Segments that another live entry still needs: they are never deleted for this one."""
-    return {
-        name
-        for other in entries
-        if other.entry_id != entry.entry_id and other.live
-        for name in (*other.segments_to, *other.segments_from)
-    }
+@dataclass
+class _Table:
+    """A table by its segments, so that each entry is compared with those alone that share one with it.
+
+    Attributes:
+        present: All segments of the table.
+        replacing: Segment -> live entries that replace it.
+        bringing: Segment -> live entries that bring it.
+        faults: Segment -> servers that should have loaded it by now.
+    """
+
+    present: frozenset[str]
+    replacing: dict[str, list[LineageEntry]] = field(default_factory=dict)
+    bringing: dict[str, list[LineageEntry]] = field(default_factory=dict)
+    faults: dict[str, list[Unloaded]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, entries: Iterable[LineageEntry], segments: Collection[str], unloaded: Iterable[Unloaded]
+    ) -> _Table:
+        table = cls(frozenset(segments))
+        for entry in entries:
+            if entry.live:
+                for name in entry.segments_from:
+                    table.replacing.setdefault(name, []).append(entry)
+                for name in entry.segments_to:
+                    table.bringing.setdefault(name, []).append(entry)
+        for fault in unloaded:
+            table.faults.setdefault(fault.segment, []).append(fault)
+        return table
+
+    def left_of(self, entry: LineageEntry) -> set[str]:
+        """Return the new segments of an entry that are there."""
+        return self.present.intersection(entry.segments_to)
+
+    def claimed_by_others(self, entry: LineageEntry) -> set[str]:
+        """Return its new segments that another live entry still needs: they are never deleted for it."""
+        return {
+            name
+            for name in entry.segments_to
+            for holders in (self.replacing.get(name, ()), self.bringing.get(name, ()))
+            if any(other.entry_id != entry.entry_id for other in holders)
+        }
+
+    def oldest_rival(self, entry: LineageEntry) -> LineageEntry | None:
+        """Return the oldest live entry, older than this one, that replaces or brings the same segments."""
+        rivals = [
+            other
+            for names, holders in ((entry.segments_from, self.replacing), (entry.segments_to, self.bringing))
+            for name in names
+            for other in holders.get(name, ())
+            if _age_key(other) < _age_key(entry)
+        ]
+        return min(rivals, key=_age_key, default=None)
 
 
-def _stuck(
-    entry: LineageEntry,
-    entries: Sequence[LineageEntry],
-    present: frozenset[str],
-    age_s: float,
-    older_than_s: float,
-) -> Diagnosis | None:
+def _age_key(entry: LineageEntry) -> tuple[int, str]:
+    return entry.timestamp_ms, entry.entry_id
+
+
+def _stuck(entry: LineageEntry, table: _Table, age_s: float, older_than_s: float) -> Diagnosis | None:
     if entry.state is not LineageState.IN_PROGRESS or age_s < older_than_s:
         return None
-    blocked = set(entry.segments_to) & _claimed_by_others(entry, entries)
-    left = tuple(sorted(present & set(entry.segments_to)))
+    blocked = table.claimed_by_others(entry)
+    left = tuple(sorted(table.left_of(entry)))
     return Diagnosis(
         Finding.STUCK,
         entry,
@@ -143,13 +186,9 @@ def _stuck(
 
 
 def _not_loaded(
-    entry: LineageEntry,
-    age_s: float,
-    unloaded: Sequence[Unloaded],
-    reasons: Mapping[tuple[str, str], str],
+    entry: LineageEntry, table: _Table, age_s: float, reasons: Mapping[tuple[str, str], str]
 ) -> Diagnosis | None:
-    wanted = set(entry.segments_to)
-    faults = [fault for fault in unloaded if fault.segment in wanted]
+    faults = [fault for name in entry.segments_to for fault in table.faults.get(name, ())]
     if entry.state is not LineageState.IN_PROGRESS or not faults:
         return None
 
@@ -172,12 +211,10 @@ def _not_loaded(
     )
 
 
-def _leftovers(
-    entry: LineageEntry, entries: Sequence[LineageEntry], present: frozenset[str], age_s: float
-) -> Diagnosis | None:
+def _leftovers(entry: LineageEntry, table: _Table, age_s: float) -> Diagnosis | None:
     if entry.live:
         return None
-    left = tuple(sorted((present & set(entry.segments_to)) - _claimed_by_others(entry, entries)))
+    left = tuple(sorted(table.left_of(entry) - table.claimed_by_others(entry)))
     if not left:
         return None
     return Diagnosis(
@@ -190,26 +227,14 @@ def _leftovers(
     )
 
 
-def _overlap(
-    entry: LineageEntry, entries: Sequence[LineageEntry], present: frozenset[str], age_s: float
-) -> Diagnosis | None:
-    # Reported once, with the younger of the two; entries are ordered by time, then by id.
-    older = [
-        other
-        for other in entries
-        if other.live
-        and (other.timestamp_ms, other.entry_id) < (entry.timestamp_ms, entry.entry_id)
-        and (
-            set(other.segments_from) & set(entry.segments_from)
-            or set(other.segments_to) & set(entry.segments_to)
-        )
-    ]
-    if not entry.live or not older:
+def _overlap(entry: LineageEntry, table: _Table, age_s: float) -> Diagnosis | None:
+    # Reported once, with the younger of the two.
+    other = table.oldest_rival(entry) if entry.live else None
+    if other is None:
         return None
-    other = older[0]
-    shares_new = bool(set(entry.segments_to) & _claimed_by_others(entry, entries))
+    shares_new = bool(table.claimed_by_others(entry))
     revertible = entry.state is LineageState.IN_PROGRESS and not shares_new
-    left = tuple(sorted(present & set(entry.segments_to)))
+    left = tuple(sorted(table.left_of(entry)))
     return Diagnosis(
         Finding.OVERLAP,
         entry,
@@ -222,13 +247,12 @@ def _overlap(
     )
 
 
-def _lost(
-    entry: LineageEntry, entries: Sequence[LineageEntry], present: frozenset[str], age_s: float
-) -> Diagnosis | None:
+def _lost(entry: LineageEntry, table: _Table, age_s: float) -> Diagnosis | None:
     if entry.state is not LineageState.COMPLETED:
         return None
-    replaced_later = {name for other in entries if other.live for name in other.segments_from}
-    lost = sorted(set(entry.segments_to) - present - replaced_later)
+    lost = sorted(
+        name for name in entry.segments_to if name not in table.present and name not in table.replacing
+    )
     # All gone is what deleting a table's old segments looks like; some gone is a hole in the data.
     if not lost or len(lost) == len(entry.segments_to):
         return None

@@ -126,6 +126,7 @@ class SegmentLoading:
         self._push({name for name in again | unassigned if self._pushes[name] < _PUSHES})
         for fault in in_error:
             self._reset(fault)
+        self._start_over({fault.segment for fault in in_error})
         self._wake(faults, now_s, after_reset=bool(in_error))
 
     def _lasts(self, fault: Unloaded, now_s: float) -> bool:
@@ -175,10 +176,8 @@ class SegmentLoading:
         except NotAppliedError as error:
             # Most likely a transition is under way already, and will show.
             logger.warning("%s: the reset of %s: %s", self._table, fault.segment, error.message)
-            self._start_over({fault.segment})
             return
         self._resets[fault.segment] += 1
-        self._start_over({fault.segment})
 
     def _start_over(self, segments: Collection[str]) -> None:
         now_s = self._client.clock.monotonic()

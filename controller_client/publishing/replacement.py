@@ -264,17 +264,19 @@ class SegmentReplacement:
         Raises:
             ConflictError: It replaces other segments than this one is to replace.
         """
+        new, old = set(self._to), set(self._from)
         # Without new segments (a removal), the segments to be removed are the identity.
         own = [
             entry
             for entry in entries
             if entry.live
-            and set(entry.segments_to) == set(self._to)
-            and (self._to or set(entry.segments_from) == set(self._from))
+            and len(entry.segments_to) == len(new)
+            and new.issuperset(entry.segments_to)
+            and (new or old == set(entry.segments_from))
         ]
         if not own:
             return None
-        if set(own[-1].segments_from) != set(self._from):
+        if set(own[-1].segments_from) != old:
             raise ConflictError(
                 f"entry {own[-1].entry_id} has the same new segments, but replaces"
                 f" {sorted(own[-1].segments_from)}",

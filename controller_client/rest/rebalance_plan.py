@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -151,23 +152,23 @@ def plan_of(
 
 
 def _servers(ideal: SegmentStates, target: SegmentStates, moves: list[Move]) -> tuple[ServerChange, ...]:
-    before, after = _counts(ideal), _counts(target)
+    before, after = _counts(ideal.values()), _counts(target.values())
+    added, removed = _counts(move.added for move in moves), _counts(move.removed for move in moves)
+    added_bytes: Counter[str] = Counter()
+    for move in moves:
+        added_bytes.update(dict.fromkeys(move.added, move.size_bytes or 0))
     return tuple(
         ServerChange(
             server=server,
-            before=before.get(server, 0),
-            after=after.get(server, 0),
-            added=sum(server in move.added for move in moves),
-            removed=sum(server in move.removed for move in moves),
-            added_bytes=sum(move.size_bytes or 0 for move in moves if server in move.added),
+            before=before[server],
+            after=after[server],
+            added=added[server],
+            removed=removed[server],
+            added_bytes=added_bytes[server],
         )
         for server in sorted(before.keys() | after.keys())
     )
 
 
-def _counts(states: SegmentStates) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for servers in states.values():
-        for server in servers:
-            counts[server] = counts.get(server, 0) + 1
-    return counts
+def _counts(replicas: Iterable[Iterable[str]]) -> Counter[str]:
+    return Counter(server for servers in replicas for server in servers)

@@ -34,12 +34,13 @@ def segment() -> None:  # noqa: D103  # help is the module's docstring
 def list_(cli: CliContext, table_name: str, include_hidden: bool) -> None:
     """List a table's segments."""
     name = table_with_type(cli.client(), table_name)
-    visible = cli.client().segments.list(name)
+    listed = cli.client().segments.list(name)
     if not include_hidden:
-        cli.out.table(("segment",), [(each,) for each in visible])
+        cli.out.table(("segment",), [(each,) for each in listed])
         return
+    visible = set(listed)
     everything = cli.client().segments.list(name, exclude_replaced=False)
-    cli.out.table(("segment", "visible"), [(each, each in set(visible)) for each in everything])
+    cli.out.table(("segment", "visible"), [(each, each in visible) for each in everything])
 
 
 @segment.command()

@@ -121,7 +121,8 @@ class GroupRun:
             logger.exception("the segments of %s could not be built", entries[0].file.shown)
             return BuiltUnit(None, {entry.number: error for entry in entries})
         if built.unit is not None:
-            self._bytes_read += sum(e.file.size_bytes for e in entries if e.number in built.unit.files)
+            read = set(built.unit.files)
+            self._bytes_read += sum(entry.file.size_bytes for entry in entries if entry.number in read)
             self._bytes_built += sum(segment.segment_size_bytes for segment in built.unit.segments)
         return built
 

@@ -33,18 +33,19 @@ def purgeable(
         now_ms: Epoch milliseconds.
         older_than_s: The grace period.
     """
-    names: set[str] = set()
-    for entry in entries:
-        if entry.state is not LineageState.COMPLETED or now_ms - entry.timestamp_ms < older_than_s * 1000:
-            continue
-        others = {
-            name
-            for other in entries
-            if other.entry_id != entry.entry_id and other.state is LineageState.IN_PROGRESS
-            for name in (*other.segments_from, *other.segments_to)
-        }
-        names.update(name for name in entry.segments_from if name in present and name not in others)
-    return sorted(names)
+    needed = {
+        name
+        for entry in entries
+        if entry.state is LineageState.IN_PROGRESS
+        for name in (*entry.segments_from, *entry.segments_to)
+    }
+    replaced = {
+        name
+        for entry in entries
+        if entry.state is LineageState.COMPLETED and now_ms - entry.timestamp_ms >= older_than_s * 1000
+        for name in entry.segments_from
+    }
+    return sorted(replaced.intersection(present) - needed)
 
 
 def purge(

@@ -4,6 +4,7 @@ import pytest
 
 from controller_client.rest.lineage import LineageEntry, LineageState
 from minion_tasks.file_ingestion.run.purge import purgeable
+from tests.unit.counted_name import CountedName, cost
 
 HOUR_MS = 3_600_000
 COMPLETED, IN_PROGRESS, REVERTED = LineageState.COMPLETED, LineageState.IN_PROGRESS, LineageState.REVERTED
@@ -46,3 +47,16 @@ def test_what_was_replaced_step_by_step_goes_in_one() -> None:
     first = _entry(COMPLETED, "a", "b", age_ms=3 * HOUR_MS)
     assert _purgeable(first, _entry(COMPLETED, "b", "c")) == ["a", "b"]
     assert _purgeable(first, _entry(COMPLETED, "b", "c", age_ms=1)) == ["a"]
+
+
+def _cost(entries: int) -> int:
+    names = [CountedName(f"s_{number}") for number in range(entries + 1)]
+    lineage = [
+        LineageEntry(str(at), COMPLETED if at % 2 else IN_PROGRESS, (names[at],), (names[at + 1],), 0)
+        for at in range(entries)
+    ]
+    return cost(lambda: purgeable(lineage, names, now_ms=100 * HOUR_MS, older_than_s=3600))
+
+
+def test_four_times_the_entries_cost_four_times_as_much() -> None:
+    assert 0 < _cost(1600) <= 4.5 * _cost(400)

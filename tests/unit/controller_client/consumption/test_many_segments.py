@@ -9,10 +9,11 @@ import pytest
 from controller_client.common.names import SegmentName
 from controller_client.consumption import TableState
 from controller_client.consumption.offset_jumps import find_jumps
+from controller_client.consumption.orphans import find_orphans
 from controller_client.consumption.status import Observation, assess
 from controller_client.helix.ideal_state import ConsumptionFlags, IdealState
-from controller_client.helix.stream_segments import read_partitions
-from tests.unit.controller_client.consumption.worlds import TABLE, World, ideal_of, segment
+from controller_client.helix.stream_segments import newest_by_partition, read_partitions
+from tests.unit.controller_client.consumption.worlds import IDEAL_PATH, TABLE, World, ideal_of, segment
 
 _ROWS = 10
 
@@ -89,6 +90,27 @@ def _assessed(partitions: int, parsed: list[str]) -> int:
 
 def test_a_status_of_four_times_the_segments_costs_four_times_as_much(parsed: list[str]) -> None:
     assert _assessed(32, parsed) <= 4 * _assessed(8, parsed)
+
+
+def test_twelve_thousand_segments_of_128_partitions_are_taken_apart_a_few_times_each(
+    parsed: list[str],
+) -> None:
+    partitions, segments = 128, 100
+    names = [segment(partition, number) for partition in range(partitions) for number in range(segments)]
+    newest = newest_by_partition(names)
+    assert len(parsed) == len(names) == 12_800
+    assert {each.sequence for each in newest.values()} == {segments - 1}
+
+
+def test_orphans_cost_one_look_at_the_ideal_state() -> None:
+    world = World()
+    world.ideal({}, paused=True)
+    for partition in range(50):
+        world.open(partition, 0, 0)
+    reads = world.zookeeper.read_counts
+    before = reads[IDEAL_PATH]
+    assert len(find_orphans(world.control, ideal_of({}, paused=True))) == 50
+    assert reads[IDEAL_PATH] - before == 1
 
 
 def _jumps(partitions: int, parsed: list[str]) -> int:

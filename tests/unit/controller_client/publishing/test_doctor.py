@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.publishing.doctor import Diagnosis, Finding, Repair, diagnose
 from controller_client.rest.lineage_entry import LineageEntry, LineageState, parse_lineage
 from controller_client.rest.segment_states import Unloaded
+from tests.unit.counted_name import CountedName, cost
 
 NOW_MS = 10_000_000
 
@@ -155,3 +158,62 @@ def test_the_lineage_of_0_11_is_read_oldest_first() -> None:
     }
     assert [made.entry_id for made in parse_lineage(document)] == ["a", "b"]
     assert parse_lineage(None) == []
+
+
+def _cost(entries: int, names: int) -> int:
+    """What the diagnosis costs of a table whose entries each replace what the one before has brought."""
+    rounds = [tuple(CountedName(f"s_{at}_{name}") for name in range(names)) for at in range(entries + 1)]
+    lineage = [
+        LineageEntry(
+            str(at), LineageState.IN_PROGRESS if at % 3 else LineageState.COMPLETED, old, new, NOW_MS + at
+        )
+        for at, (old, new) in enumerate(itertools.pairwise(rounds))
+    ]
+    unloaded = [Unloaded(name, "Server_1", "ONLINE", "ERROR") for name in rounds[-1]]
+    return cost(lambda: diagnose(lineage, rounds[-1], now_ms=NOW_MS, older_than_s=0, unloaded=unloaded))
+
+
+def test_four_times_the_entries_cost_four_times_as_much() -> None:
+    assert _cost(80, 4) <= 4.5 * _cost(20, 4)
+
+
+def test_four_times_the_names_cost_four_times_as_much() -> None:
+    assert _cost(2, 10_000) <= 4.5 * _cost(2, 2_500)
+
+
+_LETTERS = st.sampled_from("abcdef")
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(list(LineageState)), st.sets(_LETTERS), st.sets(_LETTERS), st.integers(0, 3)
+        ),
+        max_size=6,
+    ),
+    st.sets(_LETTERS),
+)
+def test_who_holds_a_segment_is_found_as_by_comparing_all_entries(
+    rows: list[tuple[LineageState, set[str], set[str], int]], segments: set[str]
+) -> None:
+    entries = [
+        LineageEntry(str(number), state, tuple(old), tuple(new - old), NOW_MS - 10_000 * age)
+        for number, (state, old, new, age) in enumerate(rows)
+    ]
+    found = diagnose(entries, segments, now_ms=NOW_MS, older_than_s=1)
+    overlapping = {each.entry.entry_id for each in found if each.finding is Finding.OVERLAP}
+    deleted = {name for each in found if each.repair for name in each.repair.delete}
+    for entry in entries:
+        older = [
+            other
+            for other in entries
+            if other.live
+            and (other.timestamp_ms, other.entry_id) < (entry.timestamp_ms, entry.entry_id)
+            and (
+                set(other.segments_from) & set(entry.segments_from)
+                or set(other.segments_to) & set(entry.segments_to)
+            )
+        ]
+        assert (entry.entry_id in overlapping) == (entry.live and bool(older))
+        if entry.state is LineageState.COMPLETED:
+            assert deleted.isdisjoint({*entry.segments_from, *entry.segments_to})

@@ -16,6 +16,7 @@ from controller_client.errors import RejectedError, WaitTimeoutError
 from controller_client.publishing.loading import SegmentLoading
 from controller_client.rest.segment_states import Unloaded
 from controller_client.zookeeper import ZNRecord
+from tests.unit.counted_name import CountedName, cost
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import memory_store
 
@@ -236,3 +237,17 @@ def test_repairs_are_bounded_whatever_comes(resets: list[str], first: str, woken
         assert world.states["a"] == "ONLINE"
     assert len(world.resets) <= 3
     assert len(world.pushed) <= 2
+
+
+def _cost(segments: int) -> int:
+    world = World()
+    for number in range(segments):
+        world.segment("ERROR", CountedName(f"s_{number}"))
+    reset_brings(world, "ONLINE")
+    result = cost(world.wait)
+    assert len(world.resets) == segments
+    return result
+
+
+def test_the_repair_of_four_times_the_segments_costs_four_times_as_much() -> None:
+    assert _cost(800) <= 4.5 * _cost(200)
