@@ -55,8 +55,8 @@ class Schedules:
             except (ConfigError, DataError) as error:
                 logger.error("%s is not scheduled: %s", table, error)
                 return None
-            configs = config.task_config(TASK_TYPE) if config else None
-            return configs and (configs.get(SCHEDULE) or configs.get(CRON_SCHEDULE))
+            configs = (config.task_config(TASK_TYPE) if config else None) or {}
+            return configs.get(SCHEDULE) or configs.get(CRON_SCHEDULE)
 
         return self._watched(read)
 

@@ -140,7 +140,7 @@ class _Table:
 
     def left_of(self, entry: LineageEntry) -> set[str]:
         """Return the new segments of an entry that are there."""
-        return self.present.intersection(entry.segments_to)
+        return set(self.present.intersection(entry.segments_to))
 
     def claimed_by_others(self, entry: LineageEntry) -> set[str]:
         """Return its new segments that another live entry still needs: they are never deleted for it."""

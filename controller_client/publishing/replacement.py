@@ -25,6 +25,7 @@ from controller_client.errors import (
     PinotPluginError,
     WaitTimeoutError,
 )
+from controller_client.publishing.lineage_size import lineage_path
 from controller_client.publishing.loading import SegmentLoading
 from controller_client.publishing.reverting import (
     LineageTimeouts,
@@ -224,7 +225,7 @@ class SegmentReplacement:
     def _make_record(self, store: PropertyStore) -> None:
         """Pinot writes the first record of a table without looking, and each later one by its version."""
         with suppress(ConflictError):  # it is there, without entries, or somebody makes it now
-            store.create(f"/SEGMENT_LINEAGE/{self._table}", ZNRecord(self._table))
+            store.create(lineage_path(self._table), ZNRecord(self._table))
 
     def _start_new(self, *, first_of_table: bool) -> LineageEntry:
         if first_of_table and self._store is not None:

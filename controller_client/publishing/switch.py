@@ -17,6 +17,7 @@ from controller_client.common.folders import scratch_folder
 from controller_client.common.names import TableName
 from controller_client.errors import NotFoundError, PinotPluginError
 from controller_client.filestore import FileStore, scheme_of
+from controller_client.publishing.lineage_size import check_lineage_size
 from controller_client.publishing.loading import SegmentLoading
 from controller_client.publishing.replacement import SegmentReplacement
 from controller_client.publishing.routing import wait_routed
@@ -85,6 +86,7 @@ def switch(
             logger.info("the segments of %s had been switched already; their lineage entry is gone", table)
             _wait_for_brokers(client, table, segments, replaced)
             return len(replaced)
+        check_lineage_size(store, table, gone, names)
     with SegmentReplacement(
         client, table, gone, names, store=store, push_again=pushing.push, keep_on_error=keep_on_error
     ) as replacement:

@@ -28,6 +28,10 @@ COMPRESSION_FIELD = "enableCompression"
 _LARGEST_PLAIN_BYTES = 256 * 1024 * 1024
 """What a compressed record may unpack to; the ideal state of a million segments is about as large."""
 
+_BEST_COMPRESSION = 9
+_HELIX_COMPRESSION = 6
+"""Java's default."""
+
 _STRINGS = frozenset({str})
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -60,6 +64,21 @@ class ZNRecord:
             DataError: The result is over :data:`RECORD_LIMIT_BYTES`; neither Helix nor ZooKeeper would take
                 it.
         """
+        data, plain_bytes, is_packed = self._serialized(compress, _BEST_COMPRESSION)
+        if len(data) > RECORD_LIMIT_BYTES:
+            packed = f", {plain_bytes:,} before compression" if is_packed else ", not compressed"
+            raise DataError(
+                f"the record {self.id} has {len(data):,} bytes{packed}",
+                expected=f"at most {RECORD_LIMIT_BYTES:,} bytes, which is Helix' limit of a record",
+                remedy="split it into several records, or let it be compressed",
+            )
+        return data
+
+    def written_bytes(self) -> int:
+        """How large the record is when Helix writes it, compressed by its rule: what its limit is on."""
+        return len(self._serialized(None, _HELIX_COMPRESSION)[0])
+
+    def _serialized(self, compress: bool | None, level: int) -> tuple[bytes, int, bool]:
         document: dict[str, Any] = {
             "id": self.id,
             "simpleFields": self.simple_fields,
@@ -79,15 +98,8 @@ class ZNRecord:
             asked = self.simple_fields.get(COMPRESSION_FIELD, "").lower() == "true"
             compress = asked or plain_bytes > RECORD_LIMIT_BYTES
         if compress:
-            data = gzip.compress(data, mtime=0)
-        if len(data) > RECORD_LIMIT_BYTES:
-            packed = f", {plain_bytes:,} before compression" if compress else ", not compressed"
-            raise DataError(
-                f"the record {self.id} has {len(data):,} bytes{packed}",
-                expected=f"at most {RECORD_LIMIT_BYTES:,} bytes, which is Helix' limit of a record",
-                remedy="split it into several records, or let it be compressed",
-            )
-        return data
+            data = gzip.compress(data, level, mtime=0)
+        return data, plain_bytes, compress
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str | None = None) -> ZNRecord:

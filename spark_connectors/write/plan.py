@@ -17,6 +17,7 @@ from controller_client.common.names import TableName, TableType
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.filestore import FileStore, open_store
 from controller_client.models import Schema, TableConfig
+from controller_client.publishing.lineage_size import check_lineage_size
 from controller_client.publishing.named_writes import names_prefix, was_committed, write_digest
 from controller_client.publishing.staged_segment import STAGING_FOLDER
 from spark_connectors.options import WriteOptions
@@ -74,6 +75,7 @@ class WritePlan:
         Raises:
             ConfigError: The DataFrame does not fit the table, or the table is not one to write to.
             ConflictError: A segment lies across the border of what is to be overwritten.
+            LineageFullError: The table's lineage has no room for what is to be replaced.
             NotFoundError: There is no such table.
         """
         _check_report_path(options)
@@ -96,9 +98,11 @@ class WritePlan:
             if options.write_id is not None and was_committed(client, plan.table, plan.names_prefix):
                 return replace(plan, committed_before=True)
             scope = plan.scope()
-            if scope is not None:
+            if overwrite:
                 with open_zookeeper(options, client) as store:
-                    segments_to_replace(client, store, plan.table, scope)
+                    replaced = segments_to_replace(client, store, plan.table, scope)
+                    # With one new segment at least; all of them are counted before the first is pushed.
+                    check_lineage_size(store, plan.table, replaced, [plan.segment_name(0, 0)])
         return plan
 
     def __getstate__(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from controller_client.common.names import TableName
 from controller_client.common.word_enum import WordEnum
 from controller_client.errors import ConflictError
 from controller_client.filestore import FileInfo
+from controller_client.publishing.lineage_size import LineageFullError
 from controller_client.rest.lineage import LineageState
 from minion_tasks.file_ingestion.engine.staging import staging_root
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
@@ -24,6 +25,7 @@ from minion_tasks.file_ingestion.plan.reconcile import reconcile_group
 from minion_tasks.file_ingestion.plan.write import cut
 from minion_tasks.file_ingestion.run.publish import Publication
 from minion_tasks.file_ingestion.run.resuming import abandon_reason, is_entry_of, switch_abandon_reason
+from minion_tasks.file_ingestion.run.room import check_room
 from minion_tasks.file_ingestion.run.source_view import SourceView, check_not_empty, view_source
 from minion_tasks.file_ingestion.run.types import RunTools
 from minion_tasks.file_ingestion.session.model import SETTLED, FileGroup, FileStatus, Session, SessionState
@@ -221,7 +223,12 @@ def preview(
     if slots is not None:
         sizes = _group_sizes([], view.plan.to_read, params, slots)
         tasks = len(share_out(sizes, params.max_tasks)) + empty
-    return Preview(now, view, None, view.plan.to_read, tasks, empty, view.plan.replaced)
+    conflict: str | None = None
+    try:
+        check_room(tools.store, table, params, view.plan)
+    except LineageFullError as error:
+        conflict = error.message
+    return Preview(now, view, None, view.plan.to_read, tasks, empty, view.plan.replaced, conflict)
 
 
 def plan_retry(

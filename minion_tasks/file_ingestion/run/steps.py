@@ -10,6 +10,7 @@ from dataclasses import replace
 from controller_client.common.names import TableName
 from controller_client.errors import ConflictError, PinotPluginError
 from controller_client.filestore import FileInfo
+from controller_client.publishing.lineage_size import check_lineage_size
 from controller_client.publishing.quota import check_quota
 from controller_client.zookeeper import TableLock
 from minion_tasks.file_ingestion.engine.minion import NoMinionError
@@ -21,16 +22,15 @@ from minion_tasks.file_ingestion.plan.write import SavedSession, write_groups
 from minion_tasks.file_ingestion.run.cleaning import Cleaning
 from minion_tasks.file_ingestion.run.publish import Publication, publish
 from minion_tasks.file_ingestion.run.resuming import abandon_reason
+from minion_tasks.file_ingestion.run.room import check_room
 from minion_tasks.file_ingestion.run.source_view import SourceView, check_not_empty, view_source
-from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport, RunTools
+from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport, RunTools, summary
 from minion_tasks.file_ingestion.session.model import FileStatus, Session, SessionState, move
 from minion_tasks.file_ingestion.session.naming import new_session_id
 from minion_tasks.file_ingestion.session.progress import read_progress
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
 
 logger = logging.getLogger(__name__)
-
-_ERRORS_SHOWN = 10
 
 
 class LockedRun:
@@ -115,6 +115,7 @@ class LockedRun:
         if view.plan.is_nothing:
             logger.info("%s: nothing new in %s", self._table, self._params.input_dir_uri)
             return self._report(RunOutcome.NOTHING_NEW, None, None, view)
+        check_room(self._tools.store, self._table, self._params, view.plan)
         # Before a session is created: an engine that does not start leaves nothing behind.
         session = self._create(view, self._tools.engine.slots(self._params))
         return self._stage_and_finish(session, view)
@@ -210,8 +211,10 @@ class LockedRun:
             publication = Publication.of(self._sessions, saved.session)
             check_quota(self._tools.client, self._table, publication.segments)
             replaced = view.replaced_by(publication.staged_uris)
+            if session.atomic:
+                check_lineage_size(self._tools.store, self._table, replaced, publication.names)
             pages = self._sessions.write_from(session.session_id, replaced)
-            message = _summary(failures) if failures else None
+            message = summary(failures) if failures else None
             # Compare-and-set: if another run took the table meanwhile, it abandoned this session and this
             # fails.
             session = saved.save(
@@ -226,7 +229,7 @@ class LockedRun:
         if failures:
             raise FilesFailedError(
                 f"{len(failures)} of {session.files} files could not be ingested, the others are in"
-                f" {self._table}:\n  {_summary(failures)}",
+                f" {self._table}:\n  {summary(failures)}",
                 remedy="fix what each line reports; the next trigger reads these files again",
             )
         return report
@@ -293,7 +296,7 @@ class LockedRun:
             remedy = "fix what each line reports, then run the task again: it starts over"
         return FilesFailedError(
             f"{len(failures)} of {session.files} files could not be ingested; {self._table} is unchanged:\n"
-            f"  {_summary(failures)}",
+            f"  {summary(failures)}",
             remedy=remedy,
         )
 
@@ -389,8 +392,3 @@ class LockedRun:
             skipped=publication.skipped if publication is not None else (),
             fallback_reasons=tuple(sorted({s.fallback_reason for s in segments if s.fallback_reason})),
         )
-
-
-def _summary(failures: list[str]) -> str:
-    more = f"\n  ... and {len(failures) - _ERRORS_SHOWN} more" if len(failures) > _ERRORS_SHOWN else ""
-    return "\n  ".join(failures[:_ERRORS_SHOWN]) + more

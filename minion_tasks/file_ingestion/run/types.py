@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from controller_client.client import ControllerClient
@@ -17,6 +17,8 @@ from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 from minion_tasks.file_ingestion.session.column_notes import DifferingColumn
 from minion_tasks.file_ingestion.session.model import IngestionMode
 from minion_tasks.file_ingestion.session.progress import SessionProgress
+
+_ERRORS_SHOWN = 10
 
 
 class FilesFailedError(InputError):
@@ -100,3 +102,9 @@ class RunTools:
     def lock(self, table: TableName) -> TableLock:
         """Make the lock that each run of a table holds."""
         return TableLock(self.store, table, TASK_TYPE, self.owner, clock=self.clock)
+
+
+def summary(failures: Sequence[str]) -> str:
+    """Join the first of the reasons why files failed, a line each."""
+    more = f"\n  ... and {len(failures) - _ERRORS_SHOWN} more" if len(failures) > _ERRORS_SHOWN else ""
+    return "\n  ".join(failures[:_ERRORS_SHOWN]) + more

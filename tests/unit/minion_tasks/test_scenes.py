@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import errno
+import gzip
+import json
 import os
+import secrets
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from controller_client.errors import ConflictError, SetupError
+from controller_client.publishing.lineage_size import LineageFullError, lineage_path
 from controller_client.publishing.quota import QuotaExceededError
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome
 from minion_tasks.file_ingestion.session.model import SessionState
 from tests.unit.minion_tasks.happenings import SOURCE, Happenings, ProcessDiedError
-from tests.unit.minion_tasks.life import APPEND, FIT_1, SYNC, Life
-from tests.unit.minion_tasks.session_world import World
+from tests.unit.minion_tasks.life import APPEND, FIT_1, SWAP, SYNC, Life
+from tests.unit.minion_tasks.session_world import TABLE, World
 
 
 def test_scene_2_a_new_file_joins_the_retry(after_scene_1: Life) -> None:
@@ -191,6 +195,19 @@ def test_what_is_staged_outlives_a_fault_behind_the_subtasks(
     report = life.trigger()
     assert (life.read, report.retry_count) == ([], 1)
     assert life.seen == life.world.source
+
+
+@pytest.mark.parametrize("configs", [APPEND, SYNC, SWAP])
+def test_a_run_that_the_lineage_has_no_room_for_reads_no_file(world: World, configs: dict[str, str]) -> None:
+    names = ",".join(secrets.token_hex(32) for _ in range(40_000))
+    fields = {"e": [names, "x", "COMPLETED", "1"]}
+    document = {"id": TABLE, "simpleFields": {}, "mapFields": {}, "listFields": fields}
+    # As a controller with a higher limit has written it.
+    world.store.put(lineage_path(TABLE), gzip.compress(json.dumps(document).encode()), 3)
+    life = Life(world, configs)
+    life.write(*FIT_1)
+    assert isinstance(life.fails(), LineageFullError)
+    assert (life.read, life.seen, world.sessions.ids(), world.staged) == ([], {}, [], {})
 
 
 def test_an_engine_that_does_not_start_makes_no_session_and_counts_no_retry(
