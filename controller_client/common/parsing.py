@@ -27,6 +27,11 @@ def count(value: str) -> int:
     return int(value)
 
 
+def count_or_all(value: str) -> int | None:
+    """Read a whole number from 1, or ``all`` for None."""
+    return None if value.strip().lower() == "all" else count(value)
+
+
 def period_s(value: str) -> int:
     """Read a period such as 4h, in seconds."""
     match = re.fullmatch(r"\s*(\d+)\s*([smhd])\s*", value.lower())

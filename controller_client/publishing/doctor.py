@@ -10,6 +10,8 @@
     LEFTOVERS      REVERTED, but segments of segmentsTo are there     delete them
     OVERLAP        two live entries hold the same segment, which      revert the younger one if it is in
                    the protocol forbids (two writers at once)         progress and shares no new segment
+    BEHIND         COMPLETED, but servers lack segments of            start the servers: the replacement has
+                   segmentsTo                                         not waited for them, or they lost some
     LOST_SEGMENTS  COMPLETED, but some of segmentsTo are gone, and    by hand: push them again
                    no later entry replaced them
 """
@@ -33,6 +35,7 @@ class Finding(StrEnum):
     NOT_LOADED = "NOT_LOADED"
     LEFTOVERS = "LEFTOVERS"
     OVERLAP = "OVERLAP"
+    BEHIND = "BEHIND"
     LOST_SEGMENTS = "LOST_SEGMENTS"
 
 
@@ -103,6 +106,7 @@ def diagnose(
             _leftovers(entry, table, age_s),
             _overlap(entry, table, age_s),
             _lost(entry, table, age_s),
+            _behind(entry, table, age_s, reasons or {}),
         ]
     return [diagnosis for diagnosis in found if diagnosis is not None]
 
@@ -192,10 +196,6 @@ def _not_loaded(
     if entry.state is not LineageState.IN_PROGRESS or not faults:
         return None
 
-    def text(fault: Unloaded) -> str:
-        reason = reasons.get((fault.segment, fault.server or ""))
-        return f"{fault}: {reason}" if reason else str(fault)
-
     load = tuple(sorted({fault.segment for fault in faults if fault.server is not None}))
     advice = "let its writer run again: it resets what is in ERROR and pushes again what is missing"
     if load:
@@ -205,7 +205,7 @@ def _not_loaded(
         Finding.NOT_LOADED,
         entry,
         age_s,
-        f"{count} of {len(entry.segments_to)} new segments do not load: {first_few(map(text, faults))}",
+        f"{count} of {len(entry.segments_to)} new segments do not load: {_texts(faults, reasons)}",
         advice,
         Repair(load=load) if load else None,
     )
@@ -264,3 +264,34 @@ def _lost(entry: LineageEntry, table: _Table, age_s: float) -> Diagnosis | None:
         "if nobody deleted them on purpose, push them again",
         None,
     )
+
+
+def _behind(
+    entry: LineageEntry, table: _Table, age_s: float, reasons: Mapping[tuple[str, str], str]
+) -> Diagnosis | None:
+    if entry.state is not LineageState.COMPLETED:
+        return None
+    current = (name for name in entry.segments_to if name not in table.replacing)
+    faults = [fault for name in current for fault in table.faults.get(name, ()) if fault.server is not None]
+    if not faults:
+        return None
+    servers = sorted({fault.server for fault in faults if fault.server is not None})
+    count = len({fault.segment for fault in faults})
+    return Diagnosis(
+        Finding.BEHIND,
+        entry,
+        age_s,
+        f"completed, but {', '.join(servers)} {'lacks' if len(servers) == 1 else 'lack'} {count} of "
+        f"{len(entry.segments_to)} new segments: {_texts(faults, reasons)}",
+        "start these servers, or see their logs: they load the segments by themselves, those in ERROR after "
+        "`pinotctl segment reset`",
+        None,
+    )
+
+
+def _texts(faults: Iterable[Unloaded], reasons: Mapping[tuple[str, str], str]) -> str:
+    def text(fault: Unloaded) -> str:
+        reason = reasons.get((fault.segment, fault.server or ""))
+        return f"{fault}: {reason}" if reason else str(fault)
+
+    return first_few(map(text, faults))

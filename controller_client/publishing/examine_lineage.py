@@ -55,13 +55,21 @@ def _unloaded(
     segments: Sequence[str],
     now_ms: int,
 ) -> Sequence[Unloaded]:
-    """Find the pushed segments of open entries that are in ERROR, or should have been loaded by now."""
-    open_entries = (entry for entry in entries if entry.state is LineageState.IN_PROGRESS)
-    pushed = {name for entry in open_entries for name in entry.segments_to}.intersection(segments)
-    faults = client.segments.unloaded(table, sorted(pushed)) if pushed else []
-    waiting = sorted({fault.segment for fault in faults if not fault.in_error})[:_PUSH_TIMES_READ]
-    overdue = {name for name in waiting if _age_s(client, table, name, now_ms) >= _LOADS_WITHIN_S}
-    return [fault for fault in faults if fault.in_error or fault.segment in overdue]
+    """Find what servers lack: of open entries what they should have loaded by now, of completed ones all."""
+    by_state: dict[LineageState, set[str]] = {state: set() for state in LineageState}
+    for entry in entries:
+        by_state[entry.state].update(entry.segments_to)
+    there = set(segments)
+    pushed, served = by_state[LineageState.IN_PROGRESS] & there, by_state[LineageState.COMPLETED] & there
+    wanted = sorted(pushed | served)
+    faults = client.segments.unloaded(table, wanted) if wanted else []
+    waiting = sorted({fault.segment for fault in faults if not fault.in_error and fault.segment in pushed})
+    overdue = {
+        name for name in waiting[:_PUSH_TIMES_READ] if _age_s(client, table, name, now_ms) >= _LOADS_WITHIN_S
+    }
+    return [
+        fault for fault in faults if fault.in_error or fault.segment in overdue or fault.segment not in pushed
+    ]
 
 
 def _age_s(client: RestClient, table: TableName, segment: str, now_ms: int) -> float:

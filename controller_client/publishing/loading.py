@@ -11,6 +11,10 @@ A push can end half way, and a server tries to load a segment once::
     not in the ideal state         the controller died within the push, or        push again
                                    took a push back that had failed
 
+Where fewer replicas than all are enough, the wait ends once so many serve: at once if the servers that are
+behind are not connected, after a while if one of them lives. With all replicas of a segment on such servers
+it goes on waiting.
+
 Each repair is made a bounded number of times. What then still does not load is an error with the segment, the
 server and the server's own reason.
 """
@@ -33,7 +37,7 @@ from controller_client.errors import (
     WaitTimeoutError,
 )
 from controller_client.helix import wake_helix
-from controller_client.rest.segment_states import Unloaded, first_few
+from controller_client.rest.segment_states import LoadState, Unloaded, first_few
 from controller_client.zookeeper import PropertyStore, segment_path
 
 if TYPE_CHECKING:
@@ -52,6 +56,9 @@ _WAKE_AFTER_RESET_S = 1.0
 _LONGEST_WAKE_PAUSE_S = 60.0
 _PUSHES = 2
 
+LIVE_SERVER_GRACE_S = 60.0
+"""How long a server that lives is waited for once enough replicas serve."""
+
 
 class SegmentLoading:
     """Waits for segments of one table, and repairs them.
@@ -62,6 +69,8 @@ class SegmentLoading:
         store: ZooKeeper.
         push_again: Pushes segments of these names, as if they had never been pushed; None: that cannot be
             done here.
+        min_replicas: How many replicas of each segment have to serve, see
+            :meth:`.segment_states.LoadState.is_served`; None: all.
     """
 
     def __init__(
@@ -70,8 +79,12 @@ class SegmentLoading:
         table: TableName,
         store: PropertyStore,
         push_again: Callable[[Collection[str]], object] | None = None,
+        *,
+        min_replicas: int | None = None,
     ) -> None:
         self._client = client
+        self._min_replicas = min_replicas
+        self._enough_since_s: float | None = None
         self._table = table
         self._store = store
         self._push_again = push_again
@@ -82,7 +95,7 @@ class SegmentLoading:
         self._wake_pause_s = _WAKE_AFTER_S
 
     def wait(self, names: Iterable[str], timeout_s: float) -> None:
-        """Wait until each segment is where, and in the state that, the ideal state demands.
+        """Wait until each segment is where, and in the state that, the ideal state demands, or enough are.
 
         Args:
             names: Segments.
@@ -97,11 +110,18 @@ class SegmentLoading:
         wanted = sorted(set(names))
 
         def missing() -> str | None:
-            faults = self._client.segments.unloaded(self._table, wanted)
-            if not faults:
+            state = self._client.segments.load_state(self._table, wanted)
+            faults = state.faults
+            if not faults or self._goes_on(state):
                 return None
             count = f"{len({fault.segment for fault in faults})} of {len(wanted)} segments"
-            self._repair(faults, count)
+            try:
+                self._repair(faults, count)
+            except WaitTimeoutError as error:
+                if self._enough_since_s is None:
+                    raise
+                logger.warning("%s: enough replicas serve, though %s", self._table, error.message)
+                return None
             return f"{count} are not there yet: {first_few(faults)}"
 
         wait_until(
@@ -113,6 +133,20 @@ class SegmentLoading:
             longest_poll_s=0.5,  # two reads a time; a reader waits for the end of it
             remedy="see the servers' logs, and whether the servers are up",
         )
+
+    def _goes_on(self, state: LoadState) -> bool:
+        """Whether enough replicas serve, and those behind are not worth a longer wait."""
+        if self._min_replicas is None or not state.is_served(self._min_replicas):
+            self._enough_since_s = None
+            return False
+        now_s = self._client.clock.monotonic()
+        if self._enough_since_s is None:
+            self._enough_since_s = now_s
+        live = state.behind.keys() & set(self._store.live_instances())
+        if live and now_s - self._enough_since_s < LIVE_SERVER_GRACE_S:
+            return False
+        logger.warning("%s: goes on with servers behind: %s", self._table, first_few(state.faults))
+        return True
 
     def _repair(self, faults: Sequence[Unloaded], count: str) -> None:
         now_s = self._client.clock.monotonic()

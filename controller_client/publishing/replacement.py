@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from controller_client.common.names import TableName
 from controller_client.errors import (
+    ConfigError,
     ConflictError,
     NotAppliedError,
     OutcomeUnknownError,
@@ -82,10 +83,13 @@ class SegmentReplacement:
         timeouts: How long the steps wait.
         push_again: Pushes segments of these names as if for the first time; without it such a repair only
             resets them.
+        min_replicas: How many replicas of each new segment have to serve before the entry is ended; None:
+            all. Needs ``store``.
         keep_on_error: As a context manager, leave the entry in progress after an error instead of reverting.
 
     Raises:
-        ConfigError: Both lists are empty, a name is listed twice or in both.
+        ConfigError: Both lists are empty, a name is listed twice or in both; or ``min_replicas`` is given
+            without a ``store``.
     """
 
     def __init__(
@@ -98,9 +102,12 @@ class SegmentReplacement:
         store: PropertyStore | None = None,
         timeouts: LineageTimeouts | None = None,
         push_again: Callable[[Collection[str]], object] | None = None,
+        min_replicas: int | None = None,
         keep_on_error: bool = False,
     ) -> None:
         check_lists(segments_from, segments_to)
+        if min_replicas is not None and store is None:
+            raise ConfigError("to go on without all replicas requires ZooKeeper", remedy="pass a store")
         self._client = client
         self._table = table
         self._from = tuple(segments_from)
@@ -108,6 +115,7 @@ class SegmentReplacement:
         self._store = store
         self._timeouts = timeouts or LineageTimeouts()
         self._push_again = push_again
+        self._min_replicas = min_replicas
         self._keep_on_error = keep_on_error
         self.entry_id: str | None = None
         self.state: LineageState | None = None
@@ -219,7 +227,9 @@ class SegmentReplacement:
         if self._store is None:
             self._client.segments.wait_online(self._table, self._to, self._timeouts.online_s)
             return
-        loading = SegmentLoading(self._client, self._table, self._store, self._push_again)
+        loading = SegmentLoading(
+            self._client, self._table, self._store, self._push_again, min_replicas=self._min_replicas
+        )
         loading.wait(self._to, self._timeouts.online_s)
 
     def _make_record(self, store: PropertyStore) -> None:

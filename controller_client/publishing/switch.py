@@ -7,15 +7,16 @@ what it has already pushed is not pushed again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
 from controller_client.common.disk import naming_full_disks
 from controller_client.common.folders import scratch_folder
 from controller_client.common.names import TableName
-from controller_client.errors import NotFoundError, PinotPluginError
+from controller_client.errors import NotAppliedError, NotFoundError, PinotPluginError
 from controller_client.filestore import FileStore, scheme_of
 from controller_client.publishing.lineage_size import check_lineage_size
 from controller_client.publishing.loading import SegmentLoading
@@ -33,6 +34,20 @@ _ONLINE_S = 600.0
 _ROUTED_S = 30.0
 
 
+@dataclass(frozen=True)
+class Switched:
+    """What a switch came to.
+
+    Attributes:
+        replaced: How many segments went.
+        behind: Servers that lacked new segments at its end, and how many; none where all replicas were waited
+            for.
+    """
+
+    replaced: int
+    behind: Mapping[str, int] = field(default_factory=dict)
+
+
 def switch(
     client: RestClient,
     store: PropertyStore,
@@ -43,8 +58,9 @@ def switch(
     *,
     push_mode: str,
     on_entry: Callable[[str], object] = lambda _entry_id: None,
+    min_replicas: int | None = None,
     keep_on_error: bool = True,
-) -> int:
+) -> Switched:
     """Publish the staged segments atomically, and take the replaced ones out.
 
     Segments that do not load, e.g. since the controller died in an earlier switch, are repaired
@@ -64,11 +80,11 @@ def switch(
         on_entry: Called with the lineage entry's id as soon as it is known.
         keep_on_error: The names are used up by a revert: an entry that failed waits for the next run, which
             goes on with it. Queries see none of its segments meanwhile. False reverts it at once.
-
-    Returns:
-        How many segments went.
+        min_replicas: How many replicas of each new segment have to serve, so that a dead server does not keep
+            the switch; None: all. With all replicas of a segment on dead servers it waits in any case.
 
     Raises:
+        LineageFullError: The table's lineage has no room for the replacement; nothing was pushed.
         NotAppliedError: The table serves what it served before.
         OutcomeUnknownError: The controller's last word is not known; run the switch again.
     """
@@ -85,10 +101,17 @@ def switch(
             # Retention takes a completed entry away; of any other entry, it first deletes the new segments.
             logger.info("the segments of %s had been switched already; their lineage entry is gone", table)
             _wait_for_brokers(client, table, segments, replaced)
-            return len(replaced)
+            return Switched(len(replaced), _behind(client, table, names, min_replicas))
         check_lineage_size(store, table, gone, names)
     with SegmentReplacement(
-        client, table, gone, names, store=store, push_again=pushing.push, keep_on_error=keep_on_error
+        client,
+        table,
+        gone,
+        names,
+        store=store,
+        push_again=pushing.push,
+        min_replicas=min_replicas,
+        keep_on_error=keep_on_error,
     ) as replacement:
         if replacement.entry_id is not None:
             on_entry(replacement.entry_id)
@@ -97,7 +120,29 @@ def switch(
         else:
             pushing.push_missing()
     _wait_for_brokers(client, table, segments, gone)
-    return len(gone)
+    return Switched(len(gone), _behind(client, table, names, min_replicas))
+
+
+def _behind(
+    client: RestClient, table: TableName, names: Collection[str], min_replicas: int | None
+) -> Mapping[str, int]:
+    """Look which servers lack new segments; also where an earlier run has ended the entry."""
+    if min_replicas is None:
+        return {}
+    try:
+        behind = client.segments.load_state(table, names).behind
+    except NotAppliedError as error:
+        logger.warning("%s: it is not known which servers are behind: %s", table, error.message)
+        return {}
+    for server, count in behind.items():
+        logger.warning(
+            "%s: %s lacks %d of %d new segments; 'pinotctl lineage doctor' shows when it has them",
+            table,
+            server,
+            count,
+            len(names),
+        )
+    return behind
 
 
 def _wait_for_brokers(
@@ -132,21 +177,23 @@ def push_one_by_one(
     staging: FileStore,
     *,
     push_mode: str,
-) -> int:
+    min_replicas: int | None = None,
+) -> Switched:
     """Publish without a lineage entry: each segment is seen as soon as servers have it.
 
     A segment of a name that the table has replaces it in place; the other replaced ones are deleted when all
-    new ones are online. Returns how many were deleted.
+    new ones are online, or ``min_replicas`` of each are.
     """
+    names = [segment.name for segment in segments]
     if segments:
         pushing = _Pushing(client, table, segments, staging, push_mode)
         pushing.push_missing()
-        loading = SegmentLoading(client, table, store, pushing.push)
-        loading.wait([segment.name for segment in segments], _ONLINE_S)
+        loading = SegmentLoading(client, table, store, pushing.push, min_replicas=min_replicas)
+        loading.wait(names, _ONLINE_S)
     there = set(client.segments.list(table, exclude_replaced=False))
-    gone = there.intersection(replaced).difference(segment.name for segment in segments)
+    gone = there.intersection(replaced).difference(names)
     client.segments.delete(table, gone)
-    return len(gone)
+    return Switched(len(gone), _behind(client, table, names, min_replicas) if names else {})
 
 
 def was_reverted(client: RestClient, table: TableName, names: Sequence[str]) -> bool:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-__all__ = ["ReloadStatus", "SegmentStates", "Unloaded", "find_unloaded", "first_few"]
+__all__ = ["LoadState", "ReloadStatus", "SegmentStates", "Unloaded", "find_unloaded", "first_few"]
 
 SegmentStates = dict[str, dict[str, str]]
 """Segment -> instance -> state."""
 
 _FEW = 10
+_SERVED = frozenset({"ONLINE", "CONSUMING"})
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,59 @@ class Unloaded:
         if self.server is None:
             return f"{self.segment} is not in the ideal state"
         return f"{self.segment} {self.seen or 'absent'} on {self.server} (should be {self.wanted})"
+
+
+@dataclass(frozen=True)
+class LoadState:
+    """How far servers have loaded some segments.
+
+    Attributes:
+        faults: What differs from the ideal state; none when all is well.
+        servers: Segment -> the servers that are to serve it.
+    """
+
+    faults: tuple[Unloaded, ...]
+    servers: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def of(
+        cls,
+        names: Iterable[str],
+        ideal: Mapping[str, Mapping[str, str]],
+        seen: Mapping[str, Mapping[str, str]],
+    ) -> LoadState:
+        """Compare segments with the table's ideal state, by its external view."""
+        wanted = list(names)
+        known: dict[frozenset[str], frozenset[str]] = {}
+        servers = {}
+        for name in wanted:
+            states = ideal.get(name) or {}
+            found = frozenset(server for server, state in states.items() if state in _SERVED)
+            servers[name] = known.setdefault(found, found)
+        return cls(tuple(find_unloaded(wanted, ideal, seen)), servers)
+
+    @property
+    def behind(self) -> dict[str, int]:
+        """The servers that lack segments, and how many."""
+        lacking = Counter(fault.server for fault in self.faults if fault.server is not None)
+        return {server: lacking[server] for server in sorted(lacking)}
+
+    def is_served(self, replicas: int) -> bool:
+        """Whether queries can be answered from so many replicas of each segment, or all that it has.
+
+        A server counts for the segments of a set of servers only if it has all of these: that is what brokers
+        want that route to whole replica groups (``strictReplicaGroup``). So two groups that lack different
+        segments are none, though each segment is somewhere. One replica at least has to serve.
+        """
+        late: dict[frozenset[str], set[str]] = {}
+        for fault in self.faults:
+            if fault.server is None:
+                return False
+            late.setdefault(self.servers[fault.segment], set()).add(fault.server)
+        return all(
+            len(servers - late.get(servers, set())) >= max(1, min(replicas, len(servers)))
+            for servers in set(self.servers.values())
+        )
 
 
 @dataclass(frozen=True)

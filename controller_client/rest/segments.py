@@ -11,7 +11,7 @@ from controller_client.errors import ConfigError, WaitTimeoutError
 from controller_client.models import SegmentMetadata
 from controller_client.rest.capabilities import Capability
 from controller_client.rest.segment_reloads import SegmentReloads
-from controller_client.rest.segment_states import Unloaded, find_unloaded, first_few
+from controller_client.rest.segment_states import LoadState, Unloaded, first_few
 from controller_client.rest.transport import path_of
 
 __all__ = ["SegmentsApi"]
@@ -199,8 +199,12 @@ class SegmentsApi(SegmentReloads):
             table: Table.
             names: Segments.
         """
+        return self.load_state(table, names).faults
+
+    def load_state(self, table: str, names: Iterable[str]) -> LoadState:
+        """Return how far servers have loaded segments; arguments as of :meth:`unloaded`."""
         ideal = self._tables.ideal_state(table)
-        return find_unloaded(names, ideal, self._tables.external_view(table))
+        return LoadState.of(names, ideal, self._tables.external_view(table))
 
     def reset(self, table: str, segment: str, *, server: str | None = None) -> None:
         """Let servers drop a segment and load it again: what gets it out of ERROR.

@@ -19,6 +19,7 @@ from minion_tasks.cli.tools import (
     now_ms,
     run_tools,
     running,
+    servers_behind,
 )
 from minion_tasks.file_ingestion.params.registration import load_params, offline_table
 from minion_tasks.file_ingestion.report.counts import SessionReport, read_report
@@ -242,6 +243,7 @@ def _record(report: SessionReport, *, as_text: bool) -> dict[str, Any]:
         **column_fields(report.columns, as_text=as_text),
         "replaces": {"segments": report.replaced, "first": list(report.first_replaced)},
         "lineage_entry": found.entry_id,
+        "servers_behind": servers_behind(found.behind, as_text=as_text),
         "message": found.message,
     }
 

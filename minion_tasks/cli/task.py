@@ -27,7 +27,7 @@ from controller_client.errors import ConfigError, NotFoundError
 from controller_client.zookeeper import TableLock, process_name
 from minion_tasks.cli.plan import plan, purge
 from minion_tasks.cli.session import session
-from minion_tasks.cli.tools import column_fields, run_tools, show_progress
+from minion_tasks.cli.tools import column_fields, run_tools, servers_behind, show_progress
 from minion_tasks.file_ingestion.params.registration import load_params, offline_table, register_task
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
 from minion_tasks.file_ingestion.run.trigger import RunReport, run_task
@@ -197,6 +197,9 @@ def show_report(cli: CliContext, report: RunReport) -> None:
         cli.out.note(f"{column.sentence()}, such as {visible(column.first)}")
     _note_some(cli, "changed since it was ingested, and not read again", report.changed)
     _note_some(cli, "skipped, since its reader could not be opened", report.skipped)
+    behind = servers_behind(report.behind, as_text=not cli.out.is_json)
+    if behind:
+        cli.out.note(f"servers are behind; 'pinotctl lineage doctor {report.table}' shows when they have all")
     total_s = report.staging_s + report.switch_s
     cli.out.record(
         {
@@ -209,6 +212,7 @@ def show_report(cli: CliContext, report: RunReport) -> None:
             "rows": report.rows,
             "segments": report.segments,
             "replaced_segments": report.replaced,
+            **({"servers_behind": behind} if behind or cli.out.is_json else {}),
             "skipped_files": len(report.skipped),
             "left_out_by_patterns": report.left_out,
             **column_fields(report.columns, as_text=not cli.out.is_json),

@@ -27,6 +27,7 @@ __all__ = [
     "read_period",
     "run_tools",
     "running",
+    "servers_behind",
     "show_progress",
 ]
 
@@ -57,6 +58,13 @@ def show_progress(progress: Progress, now: SessionProgress) -> None:
     failed = f", {now.failed} failed" if now.failed else ""
     text = f"{session.state} {now.rows:,} rows, {now.bytes_read:,} of {session.total_bytes:,} bytes{failed}"
     progress.update(done=now.staged + now.failed, total=session.files, text=text)
+
+
+def servers_behind(behind: Sequence[tuple[str, int]], *, as_text: bool) -> Any:
+    """Return the servers that lacked new segments when a run went on, and how many; or None as text."""
+    if not as_text:
+        return dict(behind)
+    return ", ".join(f"{server} ({counted_text(count, 'segment')})" for server, count in behind) or None
 
 
 def column_fields(columns: Sequence[DifferingColumn], *, as_text: bool) -> dict[str, Any]:

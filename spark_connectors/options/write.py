@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from controller_client.common.parsing import boolean, count, one_of, period_s, size_bytes, text
+from controller_client.common.parsing import boolean, count, count_or_all, one_of, period_s, size_bytes, text
 from controller_client.errors import ConfigError
 from spark_connectors.options.connection import ConnectionOptions
 from spark_connectors.options.declared import option
@@ -105,6 +105,14 @@ class WriteOptions(ConnectionOptions):
         one_of("METADATA", "TAR"),
         "Whether the controller copies segments itself or gets them sent.",
         default="METADATA",
+    )
+    min_replicas: int | None = option(
+        "minServingReplicas",
+        count_or_all,
+        "How many replicas of each new segment have to serve before a write goes on: with a number, a dead"
+        " server does not keep it.",
+        default=None,
+        shown_default="all",
     )
     create_table: bool = option(
         "createTable", boolean, "Whether a missing schema and table are made of the DataFrame.", default=False

@@ -16,7 +16,7 @@ from controller_client.publishing.named_writes import was_committed
 from controller_client.publishing.quota import check_quota
 from controller_client.publishing.reverting import LineageTimeouts, delete_leftovers, revert_entry
 from controller_client.publishing.staged_segment import StagedSegment
-from controller_client.publishing.switch import switch
+from controller_client.publishing.switch import Switched, switch
 from controller_client.rest.lineage import LineageEntry, LineageState
 from spark_connectors.write.cluster import locked
 from spark_connectors.write.plan import WritePlan
@@ -47,14 +47,13 @@ def commit(plan: WritePlan, messages: Sequence[StagedByTask | None], clock: Cloc
     where = f"the write {plan.write_id} of {plan.table}"
     tasks = [message.checked(where) for message in messages if message is not None]
     segments = [segment for task in tasks for segment in task.segments]
-    what = Written.NOTHING
-    replaced: Sequence[str] = ()
+    what, switched = Written.NOTHING, Switched(0)
     if plan.committed_before or segments or plan.overwrite:
         with plan.options.client() as client:
-            what, replaced = _commit(plan, client, segments)
+            what, switched = _commit(plan, client, segments)
             delete_folder(plan, plan.staging_uri)
             sweep(plan, client)
-    report_commit(plan, tasks, Outcome(what, len(replaced), clock.monotonic() - started))
+    report_commit(plan, tasks, Outcome(what, switched, clock.monotonic() - started))
 
 
 def abort(plan: WritePlan) -> None:
@@ -72,19 +71,19 @@ def abort(plan: WritePlan) -> None:
 
 def _commit(
     plan: WritePlan, client: ControllerClient, segments: Sequence[StagedSegment]
-) -> tuple[Written, Sequence[str]]:
+) -> tuple[Written, Switched]:
     if plan.committed_before:
-        return Written.BEFORE, ()
+        return Written.BEFORE, Switched(0)
     with locked(plan.options, client, plan.table) as store:
         if was_committed(client, plan.table, plan.names_prefix):
-            return Written.BEFORE, ()
+            return Written.BEFORE, Switched(0)
         _take_back_killed(plan, client)
         replaced = segments_to_replace(client, store, plan.table, plan.scope()) if plan.overwrite else ()
         if not segments and not replaced:
-            return Written.NOTHING, ()
+            return Written.NOTHING, Switched(0)
         segments = segments or _without_rows(plan, client)
         check_quota(client, plan.table, segments)
-        switch(
+        switched = switch(
             client,
             store,
             plan.table,
@@ -92,9 +91,10 @@ def _commit(
             replaced,
             plan.staging_store,
             push_mode=plan.options.push_mode,
+            min_replicas=plan.options.min_replicas,
             keep_on_error=False,
         )
-    return Written.NOW, replaced
+    return Written.NOW, switched
 
 
 def _without_rows(plan: WritePlan, client: ControllerClient) -> Sequence[StagedSegment]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from controller_client.common.word_enum import WordEnum
+from controller_client.publishing.switch import Switched
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.staged import StagedByTask
 
@@ -34,12 +35,12 @@ class Outcome:
 
     Attributes:
         what: Whether segments were published.
-        replaced: Segments that went.
+        switched: What went, and which servers are behind.
         commit_s: Seconds of the commit, the wait for the brokers' new routing among them.
     """
 
     what: Written
-    replaced: int
+    switched: Switched
     commit_s: float
 
 
@@ -55,7 +56,7 @@ def report_commit(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outco
         report["rows"],
         report["segments"],
         report["bytes"],
-        outcome.replaced,
+        outcome.switched.replaced,
         report["build_s"],
         report["upload_s"],
         outcome.commit_s,
@@ -90,7 +91,8 @@ def _report(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outcome) ->
         "rows": sum(task["rows"] for task in lines),
         "bytes": sum(task["bytes"] for task in lines),
         "segments": sum(len(task["segments"]) for task in lines),
-        "replaced_segments": outcome.replaced,
+        "replaced_segments": outcome.switched.replaced,
+        "servers_behind": dict(outcome.switched.behind),
         "build_s": round(sum(task.build_s for task in tasks), 3),
         "upload_s": round(sum(task.upload_s for task in tasks), 3),
         "commit_s": round(outcome.commit_s, 3),

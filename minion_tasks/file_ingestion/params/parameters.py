@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller_client.common.parsing import boolean, count, one_of, period_s, size_bytes, text
+from controller_client.common.parsing import boolean, count, count_or_all, one_of, period_s, size_bytes, text
 from jvm_bridge.input_rules import MissingLimit
 from jvm_bridge.minion import DEFAULT_TAG
 from minion_tasks.file_ingestion.params.values import count_or_no_bound, encoding, retries
@@ -112,6 +112,13 @@ PARAMETERS: tuple[Parameter, ...] = (
         "output.fs.className", text, None, "PinotFS class of the staging place; checked against its scheme."
     ),
     Parameter("push.mode", one_of("METADATA", "TAR"), "METADATA", "How staged segments are handed over."),
+    Parameter(
+        "minServingReplicas",
+        count_or_all,
+        "all",
+        "How many replicas of each new segment have to serve before a run goes on: with a number, a dead"
+        " server does not keep it.",
+    ),
     Parameter(
         "tableMaxNumTasks",
         count_or_no_bound,

@@ -44,6 +44,7 @@ class FileIngestionParams:
         one_to_one: Whether each file is one segment.
         max_retries: Triggers that go on with a session after its first.
         allow_empty: Whether a source without a file may empty the table.
+        min_replicas: How many replicas of a new segment have to serve; None: all.
         max_tasks: None for no bound.
         engine: One of `ENGINES`.
         rules: What files may be like.
@@ -63,6 +64,7 @@ class FileIngestionParams:
     schedule: str | None
     output_dir_uri: str | None
     push_mode: str
+    min_replicas: int | None
     max_tasks: int | None
     max_files_per_task: int
     max_bytes_per_task: int
@@ -125,6 +127,7 @@ class FileIngestionParams:
             schedule=values[SCHEDULE] or values[CRON_SCHEDULE],
             output_dir_uri=output_uri,
             push_mode=values["push.mode"],
+            min_replicas=values["minServingReplicas"],
             max_tasks=values["tableMaxNumTasks"],
             max_files_per_task=values["taskMaxNumFilesPerTask"],
             max_bytes_per_task=values["taskMaxDataSize"],

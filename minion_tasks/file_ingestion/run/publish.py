@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from controller_client.client import ControllerClient
 from controller_client.filestore import FileStore
@@ -28,6 +28,7 @@ class Publication:
         skipped: Files that the session went on without.
         columns: How the columns of the files differ from the table's.
         replaced: How many segments went, once that is known.
+        behind: Servers that lacked new segments then, and how many.
     """
 
     segments: Sequence[StagedSegment]
@@ -35,6 +36,7 @@ class Publication:
     skipped: tuple[str, ...]
     columns: tuple[DifferingColumn, ...] = ()
     replaced: int = 0
+    behind: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -69,6 +71,7 @@ def publish(
     staging: FileStore,
     *,
     push_mode: str,
+    min_replicas: int | None,
     on_entry: Callable[[str], object],
 ) -> None:
     """Bring the segments to the table and take the replaced ones away; safe to run again.
@@ -81,6 +84,7 @@ def publish(
         replaced: Segments that go, as written down when SWITCH began.
         staging: The store of the staged segments.
         push_mode: ``METADATA`` or ``TAR``.
+        min_replicas: How many replicas of each new segment have to serve; None: all.
         on_entry: Called with the lineage entry's id as soon as it is known.
 
     Raises:
@@ -93,10 +97,26 @@ def publish(
         publication.segments = ()
         return
     if session.atomic:
-        publication.replaced = switch(
-            client, store, session.table, segments, replaced, staging, push_mode=push_mode, on_entry=on_entry
+        switched = switch(
+            client,
+            store,
+            session.table,
+            segments,
+            replaced,
+            staging,
+            push_mode=push_mode,
+            on_entry=on_entry,
+            min_replicas=min_replicas,
         )
     else:
-        publication.replaced = push_one_by_one(
-            client, store, session.table, segments, replaced, staging, push_mode=push_mode
+        switched = push_one_by_one(
+            client,
+            store,
+            session.table,
+            segments,
+            replaced,
+            staging,
+            push_mode=push_mode,
+            min_replicas=min_replicas,
         )
+    publication.replaced, publication.behind = switched.replaced, switched.behind

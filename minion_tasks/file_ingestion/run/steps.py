@@ -314,10 +314,12 @@ class LockedRun:
             self._sessions.read_from(session),
             self._params.stores.staging(session.staging_uri),
             push_mode=self._params.push_mode,
+            min_replicas=self._params.min_replicas,
             on_entry=lambda entry_id: saved.save(replace(saved.session, entry_id=entry_id)),
         )
         switch_s = self._tools.clock.monotonic() - started
-        saved.save(move(saved.session, SessionState.DONE, self._tools.now_ms))
+        done = move(saved.session, SessionState.DONE, self._tools.now_ms)
+        saved.save(replace(done, behind=tuple(publication.behind.items())))
         self._cleaning.after(saved.session)
         return self._report(outcome, saved.session, publication, view, switch_s)
 
@@ -382,6 +384,7 @@ class LockedRun:
             rows=sum(segment.rows for segment in segments),
             segments=len(segments),
             replaced=publication.replaced if publication is not None else 0,
+            behind=session.behind if session else (),
             bytes_read=session.total_bytes if session else 0,
             staging_s=self._staging_s,
             switch_s=switch_s,

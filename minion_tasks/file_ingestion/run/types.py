@@ -44,6 +44,7 @@ class RunReport:
 
     Attributes:
         replaced: Segments that went.
+        behind: Servers that lacked new segments when it went on, and how many.
         left_out: How many files of the source the patterns left out; 0 where the source was not listed.
         left_out_first: Some of these.
         columns: How the columns of its files differ from the table's.
@@ -60,6 +61,7 @@ class RunReport:
     rows: int
     segments: int
     replaced: int
+    behind: tuple[tuple[str, int], ...]
     bytes_read: int
     staging_s: float
     switch_s: float

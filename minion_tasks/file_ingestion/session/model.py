@@ -161,6 +161,7 @@ class Session:
         retry_count: Triggers that went on with this session after its first.
         task_name: The Helix task of its last submission.
         entry_id: The lineage entry of its switch, once it is known.
+        behind: Servers that lacked new segments when its switch went on, and how many.
         abandoned: Nobody resumes it; ``message`` has the reason.
         message: What went wrong last.
         request: Whose run it is, by a name that stays the same when they ask again; None where nobody said.
@@ -186,6 +187,7 @@ class Session:
     retry_count: int = 0
     task_name: str | None = None
     entry_id: str | None = None
+    behind: tuple[tuple[str, int], ...] = ()
     abandoned: bool = False
     message: str | None = None
     request: str | None = None

@@ -74,6 +74,7 @@ def session_record(session: Session) -> ZNRecord:
         "attemptsMs": ",".join(map(str, session.attempts_ms)),
         "taskName": session.task_name,
         "segmentLineageEntryId": session.entry_id,
+        "serversBehind": json.dumps(dict(session.behind)) if session.behind else None,
         "abandoned": "true" if session.abandoned else "false",
         "message": session.message[:_MAX_TEXT] if session.message else None,
         "request": session.request,
@@ -120,6 +121,7 @@ def session_from(
         retry_count=_count(fields["retryCount"]),
         task_name=fields.get("taskName"),
         entry_id=fields.get("segmentLineageEntryId"),
+        behind=_servers(fields.get("serversBehind", "{}")),
         abandoned=_BOOLEANS[fields.get("abandoned", "false")],
         message=fields.get("message"),
         request=fields.get("request"),
@@ -248,6 +250,10 @@ def _segment_from(row: Any) -> StagedSegment:
         if not isinstance(value, int | float if wanted is float else wanted):
             raise TypeError(f"{value!r} in a segment's row")
     return StagedSegment(*values)
+
+
+def _servers(text: str) -> tuple[tuple[str, int], ...]:
+    return tuple((name, _of(int, count)) for name, count in _of(dict, json.loads(text)).items())
 
 
 def _count(text: str) -> int:

@@ -20,6 +20,7 @@ from controller_client.errors import NotAppliedError
 from controller_client.filestore import FileInfo, FileStore, SourceChangedError
 from controller_client.publishing.quota import QuotaExceededError
 from controller_client.publishing.staged_segment import StagedSegment
+from controller_client.publishing.switch import Switched
 from controller_client.zookeeper import TableLock, ZNRecord
 from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError
 from minion_tasks.file_ingestion.engine.minion import NoMinionError
@@ -66,6 +67,8 @@ class World:
         self.clock = FakeClock()
         self.store = MemoryPropertyStore(lambda _path: self._step())
         self.sessions = SessionStore(self.store, TABLE)
+        self.behind: dict[str, int] = {}
+        """Servers that lack new segments."""
         self.source: dict[str, int] = {}
         self.faults: dict[str, str] = {}
         self.versions = count(1)
@@ -135,14 +138,16 @@ class World:
         *,
         push_mode: str,
         on_entry: Callable[[str], object],
-    ) -> int:
+        min_replicas: int | None,
+    ) -> Switched:
         """Do what the lineage protocol does: the segments come and go in one step, once."""
         del push_mode
+        behind = {} if min_replicas is None else self.behind
         names = tuple(segment.name for segment in segments)
         assert names, "before Pinot 1.0 no segment can be replaced with nothing"
         gone = [name for name in replaced if name in self.table]
         if names in self.completed:
-            return len(gone)
+            return Switched(len(gone), behind)
         assert names not in self.reverted
         if self.open_entry != names:
             assert not self.ever_pushed.intersection(names), "a name is used again"
@@ -160,7 +165,7 @@ class World:
         self.open_entry = None
         self.completed.add(names)
         self._step()
-        return len(gone)
+        return Switched(len(gone), behind)
 
     def _push_one_by_one(
         self,
@@ -172,7 +177,8 @@ class World:
         _staging: object,
         *,
         push_mode: str,
-    ) -> int:
+        min_replicas: int | None,
+    ) -> Switched:
         del push_mode
         for segment in segments:
             self._step()
@@ -184,7 +190,7 @@ class World:
             self._step()
             del self.table[name]
         self._step()
-        return len(gone)
+        return Switched(len(gone), {} if min_replicas is None else self.behind)
 
     def revert(self) -> None:
         """Somebody reverts the entry of a switch that is not complete."""

@@ -20,7 +20,8 @@ from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome
 from minion_tasks.file_ingestion.session.model import SessionState
 from tests.unit.minion_tasks.happenings import SOURCE, Happenings, ProcessDiedError
 from tests.unit.minion_tasks.life import APPEND, FIT_1, SWAP, SYNC, Life
-from tests.unit.minion_tasks.session_world import TABLE, World
+from tests.unit.minion_tasks.samples import TABLE
+from tests.unit.minion_tasks.session_world import World
 
 
 def test_scene_2_a_new_file_joins_the_retry(after_scene_1: Life) -> None:
@@ -208,6 +209,19 @@ def test_a_run_that_the_lineage_has_no_room_for_reads_no_file(world: World, conf
     life.write(*FIT_1)
     assert isinstance(life.fails(), LineageFullError)
     assert (life.read, life.seen, world.sessions.ids(), world.staged) == ([], {}, [], {})
+
+
+def test_servers_that_a_run_leaves_behind_are_reported_and_kept_in_the_session(world: World) -> None:
+    world.behind = {"Server_b": 2}
+    for configs, expected in (
+        (APPEND, ()),
+        ({**APPEND, "minServingReplicas": "1"}, (("Server_b", 2),)),
+        ({"minServingReplicas": "1"}, (("Server_b", 2),)),
+    ):
+        life = Life(world, configs)
+        life.write(f"F{len(world.source)}")
+        assert life.trigger().behind == expected
+        assert world.sessions.load(life.session.session_id).behind == expected
 
 
 def test_an_engine_that_does_not_start_makes_no_session_and_counts_no_retry(

@@ -52,6 +52,7 @@ SESSION: dict[str, st.SearchStrategy[Any]] = {
     "retry_count": whole,
     "task_name": st.none() | texts,
     "entry_id": st.none() | texts,
+    "behind": st.dictionaries(texts, whole, max_size=3).map(lambda each: tuple(each.items())),
     "abandoned": st.booleans(),
     "message": st.none() | st.text(min_size=1, max_size=1000),
     "request": st.none() | texts,

@@ -217,3 +217,24 @@ def test_who_holds_a_segment_is_found_as_by_comparing_all_entries(
         assert (entry.entry_id in overlapping) == (entry.live and bool(older))
         if entry.state is LineageState.COMPLETED:
             assert deleted.isdisjoint({*entry.segments_from, *entry.segments_to})
+
+
+def test_a_server_that_lacks_segments_of_a_completed_entry_is_behind_until_it_has_them() -> None:
+    entries = [entry("1", "COMPLETED", "a", "b c"), entry("2", "COMPLETED", "b", "d")]
+    lacking = [Unloaded(name, "Server_1", "ONLINE") for name in "bcd"]
+
+    def find_with(unloaded: list[Unloaded]) -> list[Diagnosis]:
+        return diagnose(entries, "bcd", now_ms=NOW_MS, older_than_s=3600, unloaded=unloaded)
+
+    found = find_with(lacking)
+    # What a later entry has replaced does not matter any more.
+    assert [(each.finding, each.entry.entry_id, each.repair) for each in found] == [
+        (Finding.BEHIND, "1", None),
+        (Finding.BEHIND, "2", None),
+    ]
+    assert found[0].explanation == (
+        "completed, but Server_1 lacks 1 of 2 new segments: c absent on Server_1 (should be ONLINE)"
+    )
+    assert [each.entry.entry_id for each in find_with(lacking[2:])] == ["2"]
+    assert find_with([]) == []
+    assert find_with([Unloaded("d")]) == [], "deleted since it was listed"

@@ -14,7 +14,7 @@ from controller_client.common.names import TableName
 from controller_client.config import ControllerConfig
 from controller_client.errors import RejectedError, WaitTimeoutError
 from controller_client.publishing.loading import SegmentLoading
-from controller_client.rest.segment_states import Unloaded
+from controller_client.rest.segment_states import LoadState
 from controller_client.zookeeper import ZNRecord
 from tests.unit.counted_name import CountedName, cost
 from tests.unit.fake_clock import FakeClock
@@ -39,17 +39,15 @@ class World:
         self.pushed: list[set[str]] = []
         self.client = ControllerClient(ControllerConfig("http://127.0.0.1:1"), clock=self.clock)
         segments: Any = self.client.segments
-        segments.unloaded = self._unloaded
+        segments.load_state = self._load_state
         segments.reset = self._reset
         segments.load_errors = lambda _table: self.reasons
 
-    def _unloaded(self, table: str, names: Iterable[str]) -> list[Unloaded]:
+    def _load_state(self, table: str, names: Iterable[str]) -> LoadState:
         assert table == TABLE
-        return [
-            Unloaded(name) if name in self.unassigned else Unloaded(name, "S1", "ONLINE", self.states[name])
-            for name in names
-            if name in self.unassigned or self.states[name] != "ONLINE"
-        ]
+        ideal = {name: {"S1": "ONLINE"} for name in self.states if name not in self.unassigned}
+        seen = {name: {"S1": state} for name, state in self.states.items()}
+        return LoadState.of(names, ideal, seen)
 
     def _reset(self, table: str, name: str, *, server: str | None) -> None:
         assert table == TABLE
