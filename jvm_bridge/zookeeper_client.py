@@ -114,6 +114,8 @@ def _of_sasl(access: ZooKeeperAccess, folder: Path) -> Mapping[str, str]:
         return {}
     return {
         _JAAS_FILE: _secret_file(folder / "jaas.conf", f"Client {{ {module}; }};\n"),
+        # ZooKeeper 3.9 refuses MD5 otherwise, and 3.5 does not know it.
+        **({"zookeeper.fips-mode": "false"} if access.auth is AuthKind.SASL_DIGEST else {}),
         "zookeeper.sasl.client.username": access.service,
     }
 

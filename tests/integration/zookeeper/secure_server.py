@@ -79,7 +79,8 @@ class SecureZooKeeper:
 def secure_zookeeper(folder: Path) -> Iterator[SecureZooKeeper]:
     """Start it, and end it."""
     authority = trustme.CA()
-    server, client = authority.issue_cert(HOST), authority.issue_cert("client@pinot.example")
+    # Java asks the system for the name of an address, and has that checked.
+    server, client = authority.issue_cert(HOST, "localhost"), authority.issue_cert("client@pinot.example")
     certificates = Certificates(
         *(folder / f"{name}.pem" for name in ("authority", "client", "key", "stranger"))
     )

@@ -79,15 +79,12 @@ def test_all_that_is_made_belongs_to_who_made_it(zookeeper: SecureZooKeeper, way
     assert {f"/{CLUSTER}/PROPERTYSTORE/a/b", f"/{CLUSTER}/PROPERTYSTORE/a/c"} < acls.keys()
     scheme = {"certificate": "x509", AuthKind.SASL_DIGEST: "sasl", AuthKind.DIGEST: "digest"}[way]
     assert {(acl.id.scheme, acl.perms) for each in acls.values() for acl in each} == {(scheme, 31)}
-    with (
-        PropertyStore(
-            f"{zookeeper.address}/{store.zookeeper_address.partition('/')[2]}",
-            CLUSTER,
-            access=ZooKeeperAccess(),
-        ) as stranger,
-        pytest.raises(AuthError, match="ZooKeeper refuses the access"),
-    ):
+    chroot = store.zookeeper_address.partition("/")[2]
+    stranger = PropertyStore(f"{zookeeper.address}/{chroot}", CLUSTER, access=ZooKeeperAccess())
+    # Newer versions of ZooKeeper do not even tell that there is a cluster.
+    with pytest.raises(AuthError, match="ZooKeeper refuses the access"), stranger:
         stranger.get("/a/b")
+    stranger.close()
 
 
 def test_others_may_read_where_the_acl_says_so(zookeeper: SecureZooKeeper) -> None:

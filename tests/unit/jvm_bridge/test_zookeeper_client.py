@@ -23,7 +23,7 @@ def test_a_password_is_in_a_file_of_this_user_alone(tmp_path: Path) -> None:
     )
     found = dict(java_properties(access, tmp_path))
     file = Path(found.pop("java.security.auth.login.config"))
-    assert found == {"zookeeper.sasl.client.username": "zk"}
+    assert found == {"zookeeper.sasl.client.username": "zk", "zookeeper.fips-mode": "false"}
     assert file.stat().st_mode & 0o777 == 0o600
     assert 'username="pinot" password="a\\"b\\\\c";' in file.read_text()
 
