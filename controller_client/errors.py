@@ -164,6 +164,10 @@ class LockHeldError(ConflictError):
     """Somebody else holds the lock; the message names who."""
 
 
+class LeaseLostError(ConflictError):
+    """This process does not hold its lease any more, so it must not do what only the holder does."""
+
+
 class RejectedError(NotAppliedError):
     """The cluster read the call and refused it."""
 

@@ -2,7 +2,9 @@
 
 from controller_client.zookeeper.compare_and_set import Change, Changed
 from controller_client.zookeeper.connection import ZooKeeperConnection
-from controller_client.zookeeper.lock import ClusterLock, LockHolder, TableLock, process_name
+from controller_client.zookeeper.holder import LockHolder, process_name
+from controller_client.zookeeper.lease import Alone, Lease, LeaseState, Turn
+from controller_client.zookeeper.lock import ClusterLock, TableLock
 from controller_client.zookeeper.property_store import PropertyStore, segment_path
 from controller_client.zookeeper.record import RECORD_LIMIT_BYTES, Versioned, ZNRecord
 from controller_client.zookeeper.transaction import CreateNode, DeleteNode, Write
@@ -11,15 +13,19 @@ from controller_client.zookeeper.znode import Children, Znode
 
 __all__ = [
     "RECORD_LIMIT_BYTES",
+    "Alone",
     "Change",
     "Changed",
     "Children",
     "ClusterLock",
     "CreateNode",
     "DeleteNode",
+    "Lease",
+    "LeaseState",
     "LockHolder",
     "PropertyStore",
     "TableLock",
+    "Turn",
     "Versioned",
     "Watched",
     "Write",

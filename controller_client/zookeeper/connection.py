@@ -77,6 +77,7 @@ class ZooKeeperConnection(Closing):
         timeout_s: How long one call may take, connecting included.
         clock: Time and sleep.
         access: How to come in; default: as the environment says.
+        session_timeout_s: After so long without a sign of life ZooKeeper ends the session.
 
     Raises:
         ConfigError: The address is none, or the access cannot be had.
@@ -90,12 +91,15 @@ class ZooKeeperConnection(Closing):
         timeout_s: float = 10.0,
         clock: Clock | None = None,
         access: ZooKeeperAccess | None = None,
+        session_timeout_s: float | None = None,
     ) -> None:
         parse_hosts(address)
         hide_contents()
         self.address = address
         self.timeout_s = timeout_s
-        self._session = KazooSession(address, client, timeout_s, clock or SystemClock(), access)
+        self._session = KazooSession(
+            address, client, timeout_s, clock or SystemClock(), access, session_timeout_s
+        )
 
     def __enter__(self) -> Self:
         self.kazoo()
@@ -104,6 +108,11 @@ class ZooKeeperConnection(Closing):
     def close(self) -> None:
         """End the session; locks that it holds are free at once."""
         self._session.close()
+
+    @property
+    def session_timeout_s(self) -> float:
+        """After so long without a sign of life ZooKeeper ends the session, and what is ephemeral is gone."""
+        return self._session.session_timeout_s
 
     @property
     def incarnation(self) -> int:

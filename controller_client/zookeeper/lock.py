@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import getpass
-import json
 import logging
-import os
-import socket
 import threading
-import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,7 +13,6 @@ from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
 
 from controller_client.clock import Clock, SystemClock
-from controller_client.common.formats import Format
 from controller_client.common.names import TableName
 from controller_client.errors import (
     ConflictError,
@@ -29,59 +22,16 @@ from controller_client.errors import (
     OutcomeUnknownError,
     UnreachableError,
 )
+from controller_client.zookeeper.holder import LockHolder
 from controller_client.zookeeper.property_store import PropertyStore
-from controller_client.zookeeper.session import SESSION_TIMEOUT_S
 
-__all__ = ["HOLDER_FORMAT", "ClusterLock", "LockHolder", "TableLock", "process_name"]
+__all__ = ["ClusterLock", "TableLock"]
 
 # The client notices a dead connection at the latest after two thirds of the session timeout without an
 # answer; what is left until ZooKeeper gives the lock to somebody else is the last third.
-_SAFE_SUSPENSION_S = SESSION_TIMEOUT_S / 3
-
-HOLDER_FORMAT = Format("the name of a lock's holder")
+_SAFE_SUSPENSION = 1 / 3
 
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class LockHolder:
-    """Who holds a lock; written into the lock's znode.
-
-    Attributes:
-        owner: The name that the holder gave.
-        host: Its machine.
-        pid: Its process there.
-        since_epoch_s: When it began to ask for the lock.
-    """
-
-    owner: str
-    host: str
-    pid: int
-    since_epoch_s: float
-
-    def to_json(self) -> str:
-        """As it is stored."""
-        return json.dumps(HOLDER_FORMAT.stamp_json(asdict(self)))
-
-    @classmethod
-    def from_json(cls, data: str | bytes, where: str) -> LockHolder:
-        """As :meth:`to_json` made it.
-
-        Raises:
-            FormatVersionError: A process of a later release did.
-        """
-        named = json.loads(data)
-        HOLDER_FORMAT.check(named, where)
-        return cls(**{each.name: named[each.name] for each in fields(cls)})
-
-    def __str__(self) -> str:
-        since = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(self.since_epoch_s))
-        return f"{self.owner} (host {self.host}, pid {self.pid}, since {since})"
-
-
-def process_name() -> str:
-    """Name this process for those who wait for it: user, host and process id."""
-    return f"{getpass.getuser()}@{socket.gethostname()}:{os.getpid()}"
 
 
 class ClusterLock:
@@ -94,11 +44,11 @@ class ClusterLock:
             while work and not lock.lost:
                 ...
 
-    The lock is an ephemeral znode. When its holder is killed, ZooKeeper drops it after the session timeout
-    (10 s) and the next one gets it. A lock that is released while ZooKeeper is away is free when that is
-    back. When the holder is only cut off or stopped for longer than the timeout, it has lost the lock without
-    having noticed: :attr:`lost` shows it as early as possible, but what must never happen twice has
-    to be guarded by a compare-and-set as well.
+    The lock is an ephemeral znode. When its holder is killed, ZooKeeper drops it after the session timeout of
+    its store (10 s, unless that has another) and the next one gets it. A lock that is released while
+    ZooKeeper is away is free when that is back. When the holder is only cut off or stopped for longer than
+    the timeout, it has lost the lock without having noticed: :attr:`lost` shows it as early as possible, but
+    what must never happen twice has to be guarded by a compare-and-set as well.
 
     Args:
         store: The cluster's property store; its session holds the lock.
@@ -116,7 +66,7 @@ class ClusterLock:
         self._what = what
         self._connection = store.connection
         self._clock = clock or SystemClock()
-        self._holder = LockHolder(owner, socket.gethostname(), os.getpid(), self._clock.now())
+        self._holder = LockHolder.of_this_process(owner, self._clock)
         self._lock: Any = None
         self._suspended_since: float | None = None
         self._session_lost = False
@@ -137,7 +87,8 @@ class ClusterLock:
         ZooKeeper may have given the lock to somebody else.
         """
         since = self._suspended_since
-        if since is not None and self._clock.monotonic() - since >= _SAFE_SUSPENSION_S:
+        safe_s = self._connection.session_timeout_s * _SAFE_SUSPENSION
+        if since is not None and self._clock.monotonic() - since >= safe_s:
             self._session_lost = True
         return self._session_lost
 
@@ -180,8 +131,8 @@ class ClusterLock:
         raise LockHeldError(
             f"the lock of {self._what} is held by {self._holder_now()}",
             where=self.path,
-            remedy="wait until it is done; if its process is dead, the lock is free in "
-            f"{SESSION_TIMEOUT_S:g} s without further action",
+            remedy="wait until it is done; if its process is dead, the lock is free when its session ends "
+            "(after 10 s, unless that process has asked for another time)",
         )
 
     def release(self) -> None:

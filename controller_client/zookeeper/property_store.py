@@ -35,6 +35,7 @@ class PropertyStore(Closing):
         clock: Time and sleep between attempts of a compare-and-set.
         rng: Source of these pauses' jitter.
         access: How to come into ZooKeeper; default: as the environment says.
+        session_timeout_s: After so long without a sign of life ZooKeeper ends the session; 10 by default.
     """
 
     def __init__(
@@ -47,13 +48,19 @@ class PropertyStore(Closing):
         clock: Clock | None = None,
         rng: random.Random | None = None,
         access: ZooKeeperAccess | None = None,
+        session_timeout_s: float | None = None,
     ) -> None:
         self.zookeeper_address = zookeeper_address
         self.cluster_name = cluster_name
         self.access = access
         self._clock = clock or SystemClock()
         self.connection = ZooKeeperConnection(
-            zookeeper_address, client=client, timeout_s=timeout_s, clock=self._clock, access=access
+            zookeeper_address,
+            client=client,
+            timeout_s=timeout_s,
+            clock=self._clock,
+            access=access,
+            session_timeout_s=session_timeout_s,
         )
         self._rng = rng or random.Random()  # noqa: S311  # jitter
         self._cluster = f"/{cluster_name}"

@@ -19,7 +19,7 @@ from controller_client.zookeeper_access import ZooKeeperAccess
 __all__ = ["SESSION_TIMEOUT_S", "KazooSession"]
 
 SESSION_TIMEOUT_S = 10.0
-"""After this time without a sign of life ZooKeeper drops a client's locks."""
+"""After this time without a sign of life ZooKeeper ends a session, where nothing else is asked for."""
 
 _CLOSE_LIMIT_S = 2.0
 _LONGEST_PAUSE_S = 2.0
@@ -40,8 +40,11 @@ class KazooSession:
         timeout_s: How long one call may take, connecting included.
         clock: Time and sleep.
         access: How to come in; default: as the environment says.
+        session_timeout_s: After so long without a sign of life ZooKeeper ends the session; default:
+            :data:`SESSION_TIMEOUT_S`.
 
     Attributes:
+        session_timeout_s: As asked for; ZooKeeper keeps it between its own bounds (2 and 20 of its ticks).
         incarnation: How many clients were given up before the present one.
     """
 
@@ -52,7 +55,9 @@ class KazooSession:
         timeout_s: float,
         clock: Clock,
         access: ZooKeeperAccess | None = None,
+        session_timeout_s: float | None = None,
     ) -> None:
+        self.session_timeout_s = session_timeout_s or SESSION_TIMEOUT_S
         self._address = address
         self._access = access or ZooKeeperAccess.from_env()
         self._timeout_s = timeout_s
@@ -141,7 +146,7 @@ class KazooSession:
         retry = {"max_tries": -1, "max_delay": _LONGEST_PAUSE_S}
         return KazooClient(
             hosts=self._address,
-            timeout=SESSION_TIMEOUT_S,
+            timeout=self.session_timeout_s,
             connection_retry=retry,
             **client_options(self._access),
         )

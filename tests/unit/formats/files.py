@@ -30,7 +30,7 @@ from controller_client.upsert.update_message import (
     encode_events,
     encode_record,
 )
-from controller_client.zookeeper.lock import HOLDER_FORMAT, LockHolder
+from controller_client.zookeeper.holder import HOLDER_FORMAT, LockHolder
 from jvm_bridge.cluster_ports import ClusterPorts
 from jvm_bridge.local_cluster.processes import ProcessRecord
 from jvm_bridge.local_cluster.state import CLUSTER_FORMAT, ClusterState, read_state, write_state

@@ -1,0 +1,182 @@
+"""ZooKeeper's sessions and ephemeral znodes in memory: several clients of one server, on one clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, NoReturn
+
+from kazoo.exceptions import ConnectionLoss
+from kazoo.protocol.states import EventType, KeeperState, WatchedEvent
+
+from controller_client.errors import UnreachableError
+from controller_client.zookeeper import PropertyStore, ZooKeeperConnection
+from tests.unit.fake_clock import FakeClock
+
+SESSION_S = 6.0
+Watcher = Callable[[Any], None]
+
+
+@dataclass
+class _Session:
+    heard_s: float
+    watchers: dict[str, set[Watcher]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Node:
+    content: bytes
+    session: _Session
+    czxid: int
+
+
+class Server:
+    """What ZooKeeper does with sessions: one that was silent for its time ends, and its znodes with it.
+
+    Attributes:
+        nodes: By path.
+        deleted: Paths of the znodes that went, in their order.
+        clients: Who is told of what goes.
+    """
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock = clock
+        self.nodes: dict[str, _Node] = {}
+        self.deleted: list[str] = []
+        self.clients: list[Client] = []
+        self._zxids, self._sequence = count(1), count()
+
+    def create(self, prefix: str, content: bytes, session: _Session) -> str:
+        path = f"{prefix}{next(self._sequence):010d}"
+        self.nodes[path] = _Node(content, session, next(self._zxids))
+        return path
+
+    def delete(self, path: str) -> None:
+        del self.nodes[path]
+        self.deleted.append(path)
+        event = WatchedEvent(EventType.DELETED, KeeperState.CONNECTED, path)
+        for client in self.clients:
+            if client.session is not None and client.is_connected:
+                for watcher in client.session.watchers.pop(path, set()):
+                    watcher(event)
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass, and end the sessions that were silent for too long."""
+        self.clock.advance(seconds)
+        sessions = {id(node.session): node.session for node in self.nodes.values()}
+        for session in sessions.values():
+            if self.clock.monotonic() - session.heard_s >= SESSION_S:
+                self.end(session)
+
+    def end(self, session: _Session) -> None:
+        """End a session: its znodes go."""
+        for path in [path for path, node in self.nodes.items() if node.session is session]:
+            self.delete(path)
+        for client in self.clients:
+            if client.session is session:
+                client.expired = True
+
+
+class _Created:
+    def __init__(self, lost: bool) -> None:
+        self._lost = lost
+
+    def get(self, timeout: float) -> None:
+        assert timeout > 0
+        if self._lost:
+            raise ConnectionLoss
+
+
+class Client(ZooKeeperConnection):
+    """One process' connection.
+
+    Attributes:
+        is_connected: False: cut off; calls take their time and fail.
+        loses_reply: The reply to the next write is lost.
+        session: None: it has none yet, or has given it up.
+        expired: ZooKeeper has ended the session, and the client does not know yet.
+    """
+
+    def __init__(self, server: Server) -> None:
+        super().__init__("127.0.0.1:1", timeout_s=SESSION_S, session_timeout_s=SESSION_S)
+        self.server = server
+        self.is_connected = True
+        self.loses_reply = False
+        self.expired = False
+        self.session: _Session | None = None
+
+    def kazoo(self) -> Any:
+        self._touch()
+        return self
+
+    def create_async(self, path: str, content: bytes, **how: bool) -> _Created:
+        assert how == {"ephemeral": True, "sequence": True, "makepath": True}
+        self.server.create(path, content, self._touch())
+        lost, self.loses_reply = self.loses_reply, False
+        return _Created(lost)
+
+    def current_zxid(self) -> int:
+        self._touch()
+        return 0
+
+    def children(self, path: str) -> list[str]:
+        self._touch()
+        return [name.rpartition("/")[2] for name in self.server.nodes if name.startswith(f"{path}/")]
+
+    def watch(self, path: str, changed: Watcher) -> int | None:
+        self._touch().watchers.setdefault(path, set()).add(changed)
+        return 0 if path in self.server.nodes else None
+
+    def creation_order(self, path: str) -> int | None:
+        self._touch()
+        return self.server.nodes[path].czxid if path in self.server.nodes else None
+
+    def get(self, path: str) -> tuple[bytes, int] | None:
+        self._touch()
+        return (self.server.nodes[path].content, 0) if path in self.server.nodes else None
+
+    def close(self) -> None:
+        session, self.session = self.session, None
+        if session is not None:
+            self._tell(session, KeeperState.CLOSED)
+            if self.is_connected:
+                self.server.end(session)
+        self.expired = False
+
+    def cut(self) -> None:
+        self.is_connected = False
+        if self.session is not None:
+            self._tell(self.session, KeeperState.CONNECTING)
+
+    def heal(self) -> None:
+        self.is_connected = True
+
+    def _tell(self, session: _Session, state: str) -> None:
+        watchers = {watcher for of_path in session.watchers.values() for watcher in of_path}
+        session.watchers.clear()
+        for watcher in watchers:
+            watcher(WatchedEvent(EventType.NONE, state, None))
+
+    def _touch(self) -> _Session:
+        if not self.is_connected:
+            self._fail()
+        if self.session is not None and self.expired:
+            ended, self.session, self.expired = self.session, None, False
+            self._tell(ended, KeeperState.EXPIRED_SESSION)
+        if self.session is None:
+            self.session = _Session(self.server.clock.monotonic())
+        self.session.heard_s = self.server.clock.monotonic()
+        return self.session
+
+    def _fail(self) -> NoReturn:
+        raise UnreachableError("ZooKeeper is away")
+
+
+class MemberStore(PropertyStore):
+    """The property store of one process."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__("127.0.0.1:1", "c", clock=server.clock)
+        self.client = Client(server)
+        self.connection = self.client

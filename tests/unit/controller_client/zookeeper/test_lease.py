@@ -1,0 +1,255 @@
+"""Who holds a lease, on ZooKeeper's sessions in memory: each process' thread is a call of ``step``."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.errors import LeaseLostError, PinotPluginError, UnreachableError
+from controller_client.zookeeper import Lease, LeaseState
+from controller_client.zookeeper.transaction import CheckVersion
+from tests.unit.controller_client.zookeeper.memory_sessions import SESSION_S, MemberStore, Server
+from tests.unit.fake_clock import FakeClock
+
+
+class World:
+    """Processes that stand in line for one lease."""
+
+    def __init__(self, count: int) -> None:
+        self.clock = FakeClock()
+        self.server = Server(self.clock)
+        self.members = [Member(self, f"p{number}") for number in range(count)]
+        self.server.clients = [each.store.client for each in self.members]
+
+    def pass_time(self, seconds: float, *working: Member) -> None:
+        """Let time pass, in which some processes do what they do."""
+        ends_s = self.clock.monotonic() + seconds
+        while self.clock.monotonic() < ends_s:
+            self.server.pass_time(0.5)
+            for each in working:
+                each.step()
+
+    def holders(self) -> list[Member]:
+        return [each for each in self.members if each.lease.held]
+
+
+@dataclass
+class Member:
+    """One process."""
+
+    world: World
+    name: str
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.store = MemberStore(self.world.server)
+        self.lease = Lease(
+            self.store, "job", self.name, what="job", note=self.notes.append, clock=self.world.clock
+        )
+
+    def step(self) -> None:
+        """Whatever ZooKeeper does, the process goes on."""
+        with suppress(PinotPluginError):
+            self.lease.step()
+
+
+def test_the_first_holds_and_the_next_waits_and_says_for_whom() -> None:
+    world = World(2)
+    first, second = world.members
+    first.step()
+    second.step()
+    assert (first.lease.state, second.lease.state) == (LeaseState.HOLDING, LeaseState.WAITING)
+    assert first.notes == []
+    (note,) = second.notes
+    assert note.startswith("this job stands by: p0 (host ")
+    second.step()
+    assert len(second.notes) == 1
+    with pytest.raises(LeaseLostError):
+        second.lease.guard()
+
+
+def test_a_release_gives_it_to_the_next_at_once_and_for_good() -> None:
+    world = World(2)
+    first, second = world.members
+    first.step()
+    second.step()
+    was = first.lease.number
+    first.lease.release()
+    assert first.lease.state is LeaseState.RELEASED
+    second.step()
+    assert second.lease.held
+    assert second.lease.number > was
+    assert second.notes[-1] == "this job takes over"
+    first.step()
+    assert world.holders() == [second]
+    assert len(world.server.nodes) == 1
+
+
+def test_a_killed_holder_is_followed_when_its_session_has_ended_and_not_before() -> None:
+    world = World(2)
+    first, second = world.members
+    first.step()
+    world.pass_time(2.0, second)
+    world.pass_time(SESSION_S - 2.5, second)
+    assert not second.lease.held
+    assert not first.lease.held, "it has no proof of its session any more"
+    world.pass_time(0.5, second)
+    assert second.lease.held
+
+
+def test_of_many_that_wait_one_is_woken() -> None:
+    world = World(4)
+    for each in world.members:
+        each.step()
+    for each in world.members:
+        each.lease._wake.clear()
+    world.members[0].lease.release()
+    assert [each.lease._wake.is_set() for each in world.members] == [True, True, False, False]
+
+
+def test_one_that_waits_and_dies_is_left_out() -> None:
+    world = World(3)
+    first, _, third = world.members
+    for each in world.members:
+        each.step()
+    world.pass_time(SESSION_S, first, third)
+    first.lease.release()
+    third.step()
+    assert world.holders() == [third]
+
+
+def test_a_process_that_was_stopped_for_long_has_lost_it_before_it_does_anything() -> None:
+    world = World(1)
+    (only,) = world.members
+    only.step()
+    was = only.lease.guard()
+    world.clock.advance(SESSION_S * 2 / 3)
+    assert not only.lease.held
+    with pytest.raises(LeaseLostError):
+        only.lease.guard()
+    for _ in range(2):
+        only.step()
+    assert only.lease.guard() != was
+    assert isinstance(was, CheckVersion)
+    assert was.path in world.server.deleted, "what the former holder still sends is refused"
+
+
+def test_a_short_cut_loses_nothing() -> None:
+    world = World(2)
+    first, second = world.members
+    first.step()
+    second.step()
+    number = first.lease.number
+    first.store.client.cut()
+    world.pass_time(2.0, *world.members)
+    assert first.lease.held
+    first.store.client.heal()
+    world.pass_time(10.0, *world.members)
+    assert world.holders() == [first]
+    assert first.lease.number == number
+
+
+def test_a_long_cut_loses_it_before_the_next_has_it_and_it_stands_in_line_again() -> None:
+    world = World(2)
+    first, second = world.members
+    first.step()
+    second.step()
+    first.store.client.cut()
+    world.pass_time(4.5, *world.members)
+    assert world.holders() == []
+    assert first.notes[-1] == "this job has lost its lease, and begins nothing until it has it again"
+    world.pass_time(2.5, *world.members)
+    assert world.holders() == [second]
+    first.store.client.heal()
+    world.pass_time(1.0, *world.members)
+    assert first.notes[-1].startswith("this job stands by: p1 (host ")
+    second.lease.release()
+    world.pass_time(1.0, *world.members)
+    assert world.holders() == [first]
+
+
+def test_a_znode_that_is_deleted_by_hand_ends_the_term_at_once() -> None:
+    world = World(1)
+    (only,) = world.members
+    only.step()
+    world.server.delete(only.lease.guard().path)
+    assert only.lease.state is LeaseState.LOST
+
+
+def test_a_lost_reply_leaves_one_place_in_line() -> None:
+    world = World(2)
+    first, second = world.members
+    first.store.client.loses_reply = True
+    with pytest.raises(UnreachableError):
+        first.lease.step()
+    assert world.server.nodes == {}
+    second.step()
+    first.step()
+    assert world.holders() == [second]
+    assert len(world.server.nodes) == 2
+
+
+def test_the_thread_takes_over_by_itself_and_ends() -> None:
+    world = World(2)
+    first, second = world.members
+    took = threading.Event()
+    second.lease._note = lambda note: took.set() if "takes over" in note else None
+    with first.lease, second.lease:
+        assert first.lease.held
+        first.lease.release()
+        assert took.wait(10)
+        assert second.lease.held
+    for each in world.members:
+        each.lease._thread.join(10)
+        assert not each.lease._thread.is_alive()
+    assert world.server.nodes == {}
+
+
+_EVENTS = st.one_of(
+    st.tuples(st.just("step"), st.integers(0, 2)),
+    st.tuples(st.just("step"), st.integers(0, 2)),
+    st.tuples(st.just("cut"), st.integers(0, 2)),
+    st.tuples(st.just("heal"), st.integers(0, 2)),
+    st.tuples(st.just("expire"), st.integers(0, 2)),
+    st.tuples(st.just("lose reply"), st.integers(0, 2)),
+    st.tuples(st.just("pass"), st.integers(1, 80)),
+)
+
+
+@given(st.lists(_EVENTS, max_size=80))
+def test_there_are_never_two_holders_and_in_the_end_there_is_one(events: list[tuple[str, int]]) -> None:
+    world = World(3)
+    numbers: list[int] = []
+    for event, which in events:
+        if event == "pass":
+            world.server.pass_time(which / 10)
+        else:
+            member = world.members[which]
+            client = member.store.client
+            match event:
+                case "step":
+                    member.step()
+                case "cut":
+                    client.cut()
+                case "heal":
+                    client.heal()
+                case "expire" if client.session is not None:
+                    # As by an administrator: a client that is connected is told at once.
+                    world.server.end(client.session)
+                case "lose reply":
+                    client.loses_reply = True
+        holders = world.holders()
+        assert len(holders) <= 1
+        if holders and (not numbers or holders[0].lease.number != numbers[-1]):
+            numbers.append(holders[0].lease.number)
+        assert numbers == sorted(numbers)
+    for each in world.members:
+        each.store.client.heal()
+        each.store.client.loses_reply = False
+    world.pass_time(3 * SESSION_S, *world.members)
+    assert len(world.holders()) == 1
