@@ -2,7 +2,8 @@
 
 Pinot's controller cannot schedule a task type that it has no Java generator for, so this process does. A
 trigger that fell into a time when no scheduler ran is made up for by the next, since a run takes whatever is
-new. Several schedulers make each trigger once (:mod:`minion_tasks.file_ingestion.run.fired`).
+new. Of several schedulers one has its turn; the others only note which triggers fall due, and one of them
+that gets its turn makes what the former one has not made (:mod:`minion_tasks.file_ingestion.run.fired`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Protocol
 
 from controller_client.clock import Clock
 from controller_client.common.names import TableName
-from controller_client.errors import LockHeldError, PinotPluginError
+from controller_client.errors import LeaseLostError, LockHeldError, PinotPluginError
+from controller_client.zookeeper import Alone, Turn
 
 logger = logging.getLogger(__name__)
 
@@ -78,17 +80,22 @@ class Triggers:
             waiting_s = known.waiting_s if known else None
             self._tables[name] = _Table(expression, cron, next_fire_s, running_s, waiting_s)
 
+    def pass_time(self, now_s: float) -> None:
+        """Note which triggers have fallen due; of several of a table the last."""
+        for table in self._tables.values():
+            if table.next_fire_s is not None and table.next_fire_s <= now_s:
+                table.waiting_s = table.next_fire_s
+                table.next_fire_s = table.cron.next_after(now_s)
+
     def due(self, now_s: float) -> dict[TableName, float]:
         """Return the tables to start now; each counts as running until `ended` is called.
 
         Returns:
             Table to the time of its cron expression that it is started for, epoch seconds.
         """
+        self.pass_time(now_s)
         start: dict[TableName, float] = {}
         for name, table in self._tables.items():
-            if table.next_fire_s is not None and table.next_fire_s <= now_s:
-                table.waiting_s = table.next_fire_s
-                table.next_fire_s = table.cron.next_after(now_s)
             if table.waiting_s is not None and table.running_s is None:
                 start[name] = table.running_s = table.waiting_s
                 table.waiting_s = None
@@ -116,6 +123,8 @@ class Scheduler:
         refresh_s: How often the schedules are read.
         tick_s: How often it is asked what is due.
         pool: Runs the tables side by side; shut down at the end. Eight threads by default.
+        turn: Whether this scheduler starts what is due. Given up when it stops, before the runs that go on
+            have ended: each of them holds its table's lock.
     """
 
     def __init__(
@@ -128,6 +137,7 @@ class Scheduler:
         refresh_s: float = 30.0,
         tick_s: float = 1.0,
         pool: Executor | None = None,
+        turn: Turn | None = None,
     ) -> None:
         self._schedules = schedules
         self._run = run
@@ -136,6 +146,7 @@ class Scheduler:
         self._tick_s = tick_s
         self._triggers = Triggers(parse)
         self._lock = threading.Lock()
+        self._turn = turn or Alone()
         self._pool = pool or ThreadPoolExecutor(8, thread_name_prefix="ingestion")
 
     def serve(self, stop: threading.Event) -> None:
@@ -149,11 +160,16 @@ class Scheduler:
                 self._tick()
                 self._clock.sleep(self._tick_s)
         finally:
+            self._turn.release()
             self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _tick(self) -> None:
+        now_s = self._clock.now()
         with self._lock:
-            due = self._triggers.due(self._clock.now())
+            if not self._turn.held:
+                self._triggers.pass_time(now_s)
+                return
+            due = self._triggers.due(now_s)
         for name, scheduled_s in due.items():
             self._pool.submit(self._run_one, name, scheduled_s)
 
@@ -167,11 +183,14 @@ class Scheduler:
             self._triggers.refresh(schedules, self._clock.now())
 
     def _run_one(self, name: TableName, scheduled_s: float) -> None:
-        logger.info("%s: triggered by its schedule", name)
         again = False
         try:
-            self._run(name, scheduled_s)
-        except LockHeldError as error:
+            if self._turn.held:  # it may have waited for a thread
+                logger.info("%s: triggered by its schedule", name)
+                self._run(name, scheduled_s)
+            else:
+                again = True
+        except (LockHeldError, LeaseLostError) as error:
             # Not waited for inside the run: the scheduler could not be stopped meanwhile.
             logger.info("%s: still waiting: %s", name, error)
             again = True

@@ -12,14 +12,17 @@ from controller_client.deepstore.repair import Outcome, Repairer
 from controller_client.deepstore.repair_many import repair_all
 from controller_client.deepstore.report import AuditReport
 from controller_client.errors import PinotPluginError
+from controller_client.zookeeper import Alone, Turn
 
 __all__ = ["Watch"]
+
+_STANDBY_POLL_S = 0.5
 
 logger = logging.getLogger(__name__)
 
 
 class Watch:
-    """The service. Several may run at once: repairs of the same segment do not hurt each other.
+    """The service. Of several one has its turn; should two repair the same segment, that does no harm.
 
     Args:
         audit: Looks at all segments; runs in the thread of :meth:`serve`.
@@ -28,6 +31,7 @@ class Watch:
         clock: Time.
         interval_s: Seconds from the end of a round to the start of the next.
         parallel: Segments that are repaired at a time.
+        turn: Whether this watch has rounds. Given up when it stops, before the repairs that go on have ended.
     """
 
     def __init__(
@@ -39,6 +43,7 @@ class Watch:
         *,
         interval_s: float,
         parallel: int,
+        turn: Turn | None = None,
     ) -> None:
         self._audit = audit
         self._repairer = repairer
@@ -46,6 +51,7 @@ class Watch:
         self._clock = clock
         self._interval_s = interval_s
         self._parallel = parallel
+        self._turn = turn or Alone()
 
     def serve(self, stop: threading.Event) -> None:
         """Run rounds until the event is set; repairs that are under way then are finished.
@@ -54,6 +60,9 @@ class Watch:
         next one comes at its time.
         """
         while not stop.is_set():
+            if not self._turn.held:
+                stop.wait(_STANDBY_POLL_S)
+                continue
             started_s = self._clock.monotonic()
             try:
                 self.round(stop)
@@ -72,7 +81,14 @@ class Watch:
         logger.info("%s", report.summary())
         if self._repairer is None:
             return
-        for each in repair_all(self._repairer, report.faulty, parallel=self._parallel, stopped=stop.is_set):
+        for each in repair_all(
+            self._repairer, report.faulty, parallel=self._parallel, stopped=lambda: self._is_over(stop)
+        ):
             self._metrics.repaired(each)
             level = logging.INFO if each.outcome is not Outcome.FAILED else logging.WARNING
             logger.log(level, "%s of %s: %s %s", each.segment, each.table, each.outcome, each.message or "")
+
+    def _is_over(self, stop: threading.Event) -> bool:
+        if stop.is_set():
+            self._turn.release()
+        return stop.is_set() or not self._turn.held

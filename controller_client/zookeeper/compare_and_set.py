@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from controller_client.clock import Clock
@@ -17,7 +18,7 @@ from controller_client.common.retry import RetryPolicy, TransientFailureError, c
 from controller_client.errors import ConflictError, NotFoundError, OutcomeUnknownError, UnreachableError
 from controller_client.zookeeper.connection import ZooKeeperConnection
 from controller_client.zookeeper.record import Versioned, ZNRecord
-from controller_client.zookeeper.transaction import CheckVersion, SetContent, Write
+from controller_client.zookeeper.transaction import CheckVersion, CreateNode, SetContent, Write
 
 __all__ = ["COMPARE_AND_SET", "Alongside", "Change", "Changed", "change_record"]
 
@@ -81,7 +82,7 @@ def change_record(
         clock: Time and sleep between attempts.
         rng: Source of the pauses' jitter.
         policy: How often and how long.
-        alongside: For a change of a record that is there and stays, see :data:`Alongside`.
+        alongside: For a change after which there is a record, see :data:`Alongside`.
 
     Raises:
         ConflictError: Others changed it at each attempt; nothing was applied.
@@ -126,7 +127,7 @@ class _Attempts:
         if wanted == present and not others:
             return Changed(_versioned(present, version), was_needed=self._unknown is not None)
         try:
-            if wanted is not None and version is not None and others:
+            if wanted is not None and others:
                 version = self._write_together(wanted, version, others, is_new=wanted != present)
             else:
                 version = self._write(wanted, version)
@@ -147,8 +148,15 @@ class _Attempts:
         return self._connection.set(self._path, wanted.to_bytes(), version)
 
     def _write_together(
-        self, wanted: ZNRecord, version: int, others: Sequence[Write], *, is_new: bool
+        self, wanted: ZNRecord, version: int | None, others: Sequence[Write], *, is_new: bool
     ) -> int:
+        if version is None:
+            folder = self._path.rpartition("/")[0]
+            if not self._connection.exists(folder):
+                with suppress(ConflictError):  # somebody else made it first
+                    self._connection.create(folder, b"")
+            self._connection.commit([CreateNode(self._path, wanted.to_bytes()), *others])
+            return 0
         if is_new:
             self._connection.commit([SetContent(self._path, wanted.to_bytes(), version), *others])
             return version + 1

@@ -124,9 +124,9 @@ class PropertyStore(Closing):
         """
         return self.connection.set(self.absolute(path), record.to_bytes(), expected_version)
 
-    def change(self, path: str, change: Change) -> Changed:
+    def change(self, path: str, change: Change, *, alongside: Alongside | None = None) -> Changed:
         """Change a record by compare-and-set; see :func:`.change_record` for how, and for what it raises."""
-        return self.change_at(self.absolute(path), change)
+        return self.change_at(self.absolute(path), change, alongside=alongside)
 
     def change_at(self, path: str, change: Change, *, alongside: Alongside | None = None) -> Changed:
         """As :meth:`change`, for the absolute path of a record outside the property store."""

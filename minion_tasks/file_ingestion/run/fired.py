@@ -6,21 +6,24 @@
         format     version of the record
         firedMs    the time of the cron expression that the last trigger was made for
         by         the scheduler that made it, for people
+
+A scheduler that has a lease writes it in one transaction with a check that it still has it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Callable
 
 from controller_client.clock import Clock
 from controller_client.common.formats import Format, with_unknown
 from controller_client.common.names import TableName
 from controller_client.errors import DataError, NotFoundError
-from controller_client.zookeeper import PropertyStore, ZNRecord
+from controller_client.zookeeper import PropertyStore, Write, ZNRecord
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 
-__all__ = ["FIRED_FORMAT", "FiredTriggers", "fired_path"]
+__all__ = ["FIRED_FORMAT", "FiredTriggers", "Guard", "fired_path"]
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +31,9 @@ FIRED_FORMAT = Format("the record of a table's last scheduled trigger")
 
 # A time further ahead than this was written by a clock that was wrong; it must not stop the schedule.
 _MAX_AHEAD_MS = 24 * 3600 * 1000
+
+
+Guard = Callable[[], Write]
 
 
 def fired_path(table: TableName) -> str:
@@ -61,8 +67,14 @@ class FiredTriggers:
         """
         return self._covers(self._read(table), round(scheduled_s * 1000))
 
-    def claim(self, table: TableName, scheduled_s: float) -> bool:
+    def claim(self, table: TableName, scheduled_s: float, *, guard: Guard | None = None) -> bool:
         """Write down that this trigger is made now; call it while holding the table's lock.
+
+        Args:
+            table: Name with type.
+            scheduled_s: As of :meth:`was_made`.
+            guard: Makes what has to be so at the very moment of the write (`Lease.guard`); called in the
+                caller's thread, once for each attempt.
 
         Returns:
             False if this trigger, or a later one, was made already.
@@ -70,22 +82,31 @@ class FiredTriggers:
         Raises:
             FormatVersionError: A later release wrote the record; the trigger must not be made.
             ConflictError: The record kept changing.
+            LeaseLostError: The guard's; the trigger must not be made.
             OutcomeUnknownError: It is unknown whether it was written; the trigger must not be made.
         """
         scheduled_ms = round(scheduled_s * 1000)
         fields = FIRED_FORMAT.stamp({"firedMs": str(scheduled_ms), "by": self._owner})
 
+        is_covered = False
+
         def claimed(present: ZNRecord | None) -> ZNRecord | None:
+            nonlocal is_covered
             if present is not None:
                 FIRED_FORMAT.check(present.simple_fields, fired_path(table))
-            if self._covers(present, scheduled_ms):
+            is_covered = self._covers(present, scheduled_ms)
+            if is_covered:
                 return present
             return ZNRecord(
                 "schedule", with_unknown(fields, present.simple_fields if present else {}, fields)
             )
 
         self._read(table)  # deletes a damaged record
-        done = self._store.change(fired_path(table), claimed)
+
+        def guarded(_wanted: ZNRecord) -> list[Write]:
+            return [guard()] if guard is not None and not is_covered else []
+
+        done = self._store.change(fired_path(table), claimed, alongside=guarded)
         # Another scheduler may have been first, with the same trigger or a later one.
         return done.was_needed and fields.items() <= done.there.record.simple_fields.items()
 

@@ -11,7 +11,7 @@ from controller_client.common.names import TableName
 from controller_client.zookeeper import TableLock
 from minion_tasks.file_ingestion.params.registration import load_params, offline_table
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
-from minion_tasks.file_ingestion.run.fired import FiredTriggers
+from minion_tasks.file_ingestion.run.fired import FiredTriggers, Guard
 from minion_tasks.file_ingestion.run.steps import LockedRun
 from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport, RunTools
 from minion_tasks.file_ingestion.session.store import SessionStore
@@ -42,7 +42,12 @@ def run_task(tools: RunTools, table_name: str, *, lock_wait_s: float = 0.0) -> R
 
 
 def run_scheduled(
-    tools: RunTools, table: TableName, scheduled_s: float, *, lock_wait_s: float = 0.0
+    tools: RunTools,
+    table: TableName,
+    scheduled_s: float,
+    *,
+    lock_wait_s: float = 0.0,
+    guard: Guard | None = None,
 ) -> RunReport | None:
     """Make a table's scheduled trigger, unless another scheduler has made it: as :func:`run_task`.
 
@@ -51,9 +56,14 @@ def run_scheduled(
         table: Table name with type.
         scheduled_s: The trigger's time by the table's cron expression, epoch seconds.
         lock_wait_s: How long to wait for another run of the same table.
+        guard: Makes what has to be so when the trigger is written down as made. From then on the run goes to
+            its end, or to that of the table's lock, whoever is the scheduler meanwhile.
 
     Returns:
         None where this trigger, or a later one, was made already, whatever came of it.
+
+    Raises:
+        LeaseLostError: The guard's, before anything was begun.
     """
     fired = FiredTriggers(tools.store, tools.clock, tools.owner)
     if fired.was_made(table, scheduled_s):
@@ -62,7 +72,7 @@ def run_scheduled(
     with tools.lock(table) as lock:
         lock.acquire(lock_wait_s)
         # Only now: a scheduler that is killed while it waits has not used the trigger up.
-        if not fired.claim(table, scheduled_s):
+        if not fired.claim(table, scheduled_s, guard=guard):
             return None
         return _locked_run(tools, table, params, lock)
 

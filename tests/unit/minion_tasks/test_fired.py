@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.common.names import TableName
-from controller_client.zookeeper import ZNRecord
+from controller_client.errors import LeaseLostError
+from controller_client.zookeeper import Write, ZNRecord
+from controller_client.zookeeper.transaction import CheckVersion
 from minion_tasks.file_ingestion.run.fired import FiredTriggers, fired_path
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
@@ -15,6 +17,7 @@ from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
 NOW_S = 1_700_000_000.0
 TABLE = TableName("t_OFFLINE")
 PATH = fired_path(TABLE)
+LEASE = "/c/PINOT_PLUGINS/leases/scheduler/x-0000000000"
 
 
 def make(count: int = 2) -> tuple[list[FiredTriggers], MemoryZooKeeper, FakeClock]:
@@ -88,3 +91,28 @@ def test_no_trigger_is_made_twice(attempts: list[tuple[int, int]]) -> None:
     made = [minute for who, minute in attempts if schedulers[who].claim(TABLE, NOW_S + 60 * minute)]
     assert made == sorted(set(made))
     assert not attempts or max(made) == max(minute for _, minute in attempts)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_trigger_is_claimed_only_while_the_lease_is_there(is_first: bool) -> None:
+    (first, second), zookeeper, _ = make()
+    if not is_first:
+        assert second.claim(TABLE, NOW_S - 60)
+    zookeeper.create(LEASE, b"first")
+    asked: list[bool] = []
+
+    def guard() -> Write:
+        asked.append(zookeeper.exists(LEASE))
+        if len(asked) == 2:
+            raise LeaseLostError("this scheduler does not hold its lease")
+        # Until the process is told, it takes the lease for its own.
+        zookeeper.delete(LEASE)
+        return CheckVersion(LEASE, 0)
+
+    with pytest.raises(LeaseLostError):
+        first.claim(TABLE, NOW_S, guard=guard)
+    assert asked == [True, False]
+    assert not second.was_made(TABLE, NOW_S)
+    zookeeper.create(LEASE, b"second")
+    assert second.claim(TABLE, NOW_S, guard=lambda: CheckVersion(LEASE, 0))
+    assert not first.claim(TABLE, NOW_S, guard=lambda: CheckVersion(LEASE, 0))

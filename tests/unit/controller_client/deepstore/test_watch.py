@@ -56,6 +56,50 @@ def test_rounds_go_on_after_one_that_broke_off(tmp_path: Path) -> None:
     assert world.record().url
 
 
+class Turn:
+    """Held for some of the times that it is asked."""
+
+    def __init__(self, *held: bool) -> None:
+        self._held = iter(held)
+        self.was_released = False
+
+    @property
+    def held(self) -> bool:
+        return next(self._held)
+
+    def release(self) -> None:
+        self.was_released = True
+
+
+def test_a_watch_has_rounds_and_repairs_in_its_turn_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller_client.deepstore.watch._STANDBY_POLL_S", 1e-6)
+    world = World(tmp_path)
+    world.add()
+    world.give("a", content=7)
+    stop = threading.Event()
+    rounds = 0
+
+    def audit() -> AuditReport:
+        nonlocal rounds
+        rounds += 1
+        judged = world.judged(Replica("a", "ONLINE"))
+        if rounds == 2:
+            stop.set()
+        return AuditReport("file:///x", 2, 0, 0.0, (TableAudit(TABLE, 1, 0, (judged,), ()),))
+
+    metrics = WatchMetrics()
+    # It stands by, stands by, has a round and loses its lease in it, stands by, has a round and is stopped.
+    turn = Turn(False, False, True, False, False, True)
+    Watch(audit, world.repairer, metrics, FakeClock(), interval_s=1e-6, parallel=2, turn=turn).serve(stop)
+    world.client.close()
+    assert rounds == 2
+    assert samples(metrics)['pinot_deepstore_repairs_total{outcome="repaired"}'] == 0
+    assert not world.record().url
+    assert turn.was_released
+
+
 def test_metrics_are_served_by_http() -> None:
     metrics = WatchMetrics(segments={'a "quoted"\nname': 7}, rounds=3)
     with MetricsServer("127.0.0.1", 0, metrics) as server:

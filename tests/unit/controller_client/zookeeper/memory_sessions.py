@@ -18,7 +18,7 @@ SESSION_S = 6.0
 Watcher = Callable[[Any], None]
 
 
-@dataclass
+@dataclass(eq=False)
 class _Session:
     heard_s: float
     watchers: dict[str, set[Watcher]] = field(default_factory=dict)
@@ -52,13 +52,13 @@ class Server:
         self.nodes[path] = _Node(content, session, next(self._zxids))
         return path
 
-    def delete(self, path: str) -> None:
+    def delete(self, path: str, untold: _Session | None = None) -> None:
         del self.nodes[path]
         self.deleted.append(path)
         event = WatchedEvent(EventType.DELETED, KeeperState.CONNECTED, path)
         for client in self.clients:
-            if client.session is not None and client.is_connected:
-                for watcher in client.session.watchers.pop(path, set()):
+            if client.session not in (None, untold) and client.is_connected:
+                for watcher in client.watchers.pop(path, set()):
                     watcher(event)
 
     def pass_time(self, seconds: float) -> None:
@@ -67,12 +67,13 @@ class Server:
         sessions = {id(node.session): node.session for node in self.nodes.values()}
         for session in sessions.values():
             if self.clock.monotonic() - session.heard_s >= SESSION_S:
-                self.end(session)
+                # Whoever was silent for so long is stopped or cut off, and hears nothing of it.
+                self.end(session, untold=session)
 
-    def end(self, session: _Session) -> None:
+    def end(self, session: _Session, untold: _Session | None = None) -> None:
         """End a session: its znodes go."""
         for path in [path for path, node in self.nodes.items() if node.session is session]:
-            self.delete(path)
+            self.delete(path, untold)
         for client in self.clients:
             if client.session is session:
                 client.expired = True
@@ -105,6 +106,10 @@ class Client(ZooKeeperConnection):
         self.loses_reply = False
         self.expired = False
         self.session: _Session | None = None
+
+    @property
+    def watchers(self) -> dict[str, set[Watcher]]:
+        return self.session.watchers if self.session is not None else {}
 
     def kazoo(self) -> Any:
         self._touch()
