@@ -111,6 +111,18 @@ class CliContext:
         """
         return self._property_store
 
+    def own_session(self, timeout_s: float) -> PropertyStore:
+        """A property store with a session of its own, for what ends with the session: a lease, a lock.
+
+        Args:
+            timeout_s: After so long without a sign of life ZooKeeper ends the session.
+
+        Raises:
+            NotFoundError: As of :meth:`property_store`.
+            UnreachableError: Likewise.
+        """
+        return self._open.enter_context(self._store_of(timeout_s))
+
     def zookeeper_access(self) -> ZooKeeperAccess:
         """How to come into ZooKeeper.
 
@@ -137,6 +149,9 @@ class CliContext:
 
     @functools.cached_property
     def _property_store(self) -> PropertyStore:
+        return self._open.enter_context(self._store_of(None))
+
+    def _store_of(self, session_timeout_s: float | None) -> PropertyStore:
         from controller_client.zookeeper import PropertyStore
 
         address = self.settings.value("zookeeper") or self.client().cluster.zookeeper_address()
@@ -146,7 +161,9 @@ class CliContext:
                 remedy="pass --zookeeper host:port[/chroot] or set PINOT_ZOOKEEPER",
             )
         name = self.settings.value("cluster_name") or self.client().cluster.name()
-        return self._open.enter_context(PropertyStore(address, name, access=self.zookeeper_access()))
+        return PropertyStore(
+            address, name, access=self.zookeeper_access(), session_timeout_s=session_timeout_s
+        )
 
 
 def _controller_config(settings: Settings) -> ControllerConfig:

@@ -16,6 +16,7 @@ __all__ = [
     "confirm",
     "dry_run_option",
     "output_option",
+    "session_timeout_option",
     "spark_conf",
     "spark_options",
     "timeout_option",
@@ -91,6 +92,19 @@ def wait_options(what: str, timeout_s: float = 300.0) -> Callable[[_Command], _C
         return wait(timeout(command))
 
     return add
+
+
+def session_timeout_option(command: _Command) -> _Command:
+    """Decorator that adds ``--session-timeout`` to what runs as one of several: ``session_timeout_s``."""
+    return click.option(
+        "--session-timeout",
+        "session_timeout_s",
+        type=click.FloatRange(min=2, max=40),
+        default=6.0,
+        show_default=True,
+        help="Seconds without a sign of life after which ZooKeeper ends this process' session, and the one"
+        " that stands by takes over. ZooKeeper keeps it between 2 and 20 of its ticks (of 2 s by default).",
+    )(command)
 
 
 def spark_options(command: _Command) -> _Command:

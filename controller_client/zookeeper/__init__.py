@@ -7,6 +7,7 @@ from controller_client.zookeeper.lease import Alone, Lease, LeaseState, Turn
 from controller_client.zookeeper.lock import ClusterLock, TableLock
 from controller_client.zookeeper.property_store import PropertyStore, segment_path
 from controller_client.zookeeper.record import RECORD_LIMIT_BYTES, Versioned, ZNRecord
+from controller_client.zookeeper.standing import Standing, read_standing
 from controller_client.zookeeper.transaction import CreateNode, DeleteNode, Write
 from controller_client.zookeeper.watched import Watched
 from controller_client.zookeeper.znode import Children, Znode
@@ -24,6 +25,7 @@ __all__ = [
     "LeaseState",
     "LockHolder",
     "PropertyStore",
+    "Standing",
     "TableLock",
     "Turn",
     "Versioned",
@@ -33,5 +35,6 @@ __all__ = [
     "Znode",
     "ZooKeeperConnection",
     "process_name",
+    "read_standing",
     "segment_path",
 ]

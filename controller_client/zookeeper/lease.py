@@ -30,10 +30,7 @@ from controller_client.zookeeper.line import Line
 from controller_client.zookeeper.property_store import PropertyStore
 from controller_client.zookeeper.transaction import CheckVersion
 
-__all__ = ["LEASE_SESSION_TIMEOUT_S", "Alone", "Lease", "LeaseState", "Turn", "leases_path"]
-
-LEASE_SESSION_TIMEOUT_S = 6.0
-"""Of a session that holds a lease, where nothing else is asked for: less than that of other sessions."""
+__all__ = ["Alone", "Lease", "LeaseState", "Turn", "leases_path"]
 
 _PROOF_HOLDS = 2 / 3
 """For this part of the session's time; the rest is for what a server of ZooKeeper tells its leader late."""
@@ -332,5 +329,5 @@ class Lease:
 
 def leases_path(store: PropertyStore) -> str:
     """Return the path below which the leases of a cluster are."""
-    # Outside Helix' own folders, as the locks.
+    # Outside Helix' own folders, as locks are.
     return f"/{store.cluster_name}/PINOT_PLUGINS/leases"

@@ -25,7 +25,7 @@ from controller_client.errors import (
 from controller_client.zookeeper.holder import LockHolder
 from controller_client.zookeeper.property_store import PropertyStore
 
-__all__ = ["ClusterLock", "TableLock"]
+__all__ = ["ClusterLock", "TableLock", "locks_path"]
 
 # The client notices a dead connection at the latest after two thirds of the session timeout without an
 # answer; what is left until ZooKeeper gives the lock to somebody else is the last third.
@@ -61,8 +61,7 @@ class ClusterLock:
     def __init__(
         self, store: PropertyStore, name: str, what: str, owner: str, *, clock: Clock | None = None
     ) -> None:
-        # Outside Helix' own folders, so that no clean-up of Helix or Pinot ever meets it.
-        self.path = f"/{store.cluster_name}/PINOT_PLUGINS/locks/{name}"
+        self.path = f"{locks_path(store)}/{name}"
         self._what = what
         self._connection = store.connection
         self._clock = clock or SystemClock()
@@ -205,6 +204,12 @@ class TableLock(ClusterLock):
         clock: Clock | None = None,
     ) -> None:
         super().__init__(store, f"{table}/{task_type}", f"{task_type} of {table}", owner, clock=clock)
+
+
+def locks_path(store: PropertyStore) -> str:
+    """Return the path below which the locks of a cluster are."""
+    # Outside Helix' own folders, so that no clean-up of Helix or Pinot ever meets them.
+    return f"/{store.cluster_name}/PINOT_PLUGINS/locks"
 
 
 def _delete_nodes(lock: Any) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import signal
-import threading
 from concurrent.futures import ThreadPoolExecutor
-from types import FrameType
 
 import click
 
 from controller_client.cli.context import CliContext, pass_cli
-from controller_client.cli.options import spark_conf, spark_options
+from controller_client.cli.options import session_timeout_option, spark_conf, spark_options
+from controller_client.cli.signals import stop_on_signals
 from controller_client.clock import SystemClock
 from controller_client.common.names import TableName
+from controller_client.zookeeper import Lease
 from minion_tasks.cli.tools import run_tools
 from minion_tasks.file_ingestion.run.trigger import run_scheduled
 from minion_tasks.scheduler import Scheduler
@@ -37,32 +37,34 @@ _LOCK_WAIT_S = 5.0
     show_default=True,
     help="Tables that run at the same time.",
 )
+@session_timeout_option
 @spark_options
 @pass_cli
 def scheduler(
     cli: CliContext,
     refresh_s: float,
     parallel: int,
+    session_timeout_s: float,
     spark_master: str | None,
     spark_settings: tuple[str, ...],
 ) -> None:
-    """Run FileIngestionTask of every table at its schedule, until stopped."""
+    """Run FileIngestionTask of every table at its schedule, until stopped.
+
+    Of several schedulers one runs what is due; the others stand by, and one takes over when it ends.
+    """
     from jvm_bridge.cron import CronSchedule
 
-    stop = threading.Event()
-
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    signal.signal(signal.SIGTERM, on_signal)
-    signal.signal(signal.SIGINT, on_signal)
+    stop = stop_on_signals(signal.SIGTERM, signal.SIGINT)
     tools = run_tools(cli, conf=spark_conf(spark_master, spark_settings))
 
+    lease = Lease(
+        *(cli.own_session(session_timeout_s), "scheduler", tools.owner), what="scheduler", note=cli.out.note
+    )
+
     def run(table: TableName, scheduled_s: float) -> None:
-        report = run_scheduled(tools, table, scheduled_s, lock_wait_s=_LOCK_WAIT_S)
+        report = run_scheduled(tools, table, scheduled_s, lock_wait_s=_LOCK_WAIT_S, guard=lease.guard)
         if report is None:
-            cli.out.note(f"{table}: another scheduler has run this trigger")
-            return
+            return  # made by the scheduler that was there before
         did = f"{report.outcome.words}, {report.files} files, {report.rows} rows"
         cli.out.note(f"{table}: {did}, session {report.session_id}")
 
@@ -74,5 +76,7 @@ def scheduler(
         SystemClock(),
         refresh_s=refresh_s,
         pool=ThreadPoolExecutor(parallel, thread_name_prefix="ingestion"),
+        turn=lease,
     )
-    loop.serve(stop)
+    with lease:
+        loop.serve(stop.event)

@@ -12,7 +12,7 @@ import click
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import table_argument
-from controller_client.cli.options import spark_conf, spark_options
+from controller_client.cli.options import session_timeout_option, spark_conf, spark_options
 from controller_client.cli.signals import stop_on_signals
 from controller_client.clock import SystemClock
 from controller_client.upsert.record import LOCK
@@ -20,8 +20,8 @@ from controller_client.zookeeper import TableLock, process_name
 
 __all__ = ["coordinate"]
 
-_LOCK_WAIT_S = 15.0
-"""The session of a killed coordinator holds the lock for 10 s."""
+_LOCK_WAIT_TIMES = 2.5
+"""Of the session's time: that of a killed coordinator holds the lock for it and a tick of ZooKeeper's."""
 _DEFAULT_ENGINE = "local"
 
 
@@ -82,6 +82,7 @@ _DEFAULT_ENGINE = "local"
     help="Engine spark: Spark's Kafka source, e.g. org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0, which"
     " Spark fetches; without it the jars that this project was tested with.",
 )
+@session_timeout_option
 @spark_options
 @pass_cli
 def coordinate(
@@ -99,6 +100,7 @@ def coordinate(
     partitions: int | None,
     buckets: int,
     kafka_package: str | None,
+    session_timeout_s: float,
     spark_master: str | None,
     spark_settings: tuple[str, ...],
 ) -> None:
@@ -121,7 +123,7 @@ def coordinate(
     }
     table = table_with_type(cli.client(), table_name)
     plan = plan_of(cli.client(), table, avro_schema.read() if avro_schema else None)
-    store = cli.property_store()
+    store = cli.own_session(session_timeout_s)
     if engine is None:
         present = read_generation(store, table)
         engine = present.engine if present else _DEFAULT_ENGINE
@@ -138,7 +140,7 @@ def coordinate(
 
     with TableLock(store, table, LOCK, process_name()) as lock:
         if not standby:
-            lock.acquire(_LOCK_WAIT_S)
+            lock.acquire(_LOCK_WAIT_TIMES * session_timeout_s)
         try:
             run_on_engine(
                 CoordinatorRun(

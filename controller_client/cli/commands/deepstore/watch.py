@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -13,12 +14,14 @@ import click
 from controller_client.cli.commands.deepstore.options import audit_options, auditor, repair_options, run_audit
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import table_argument
+from controller_client.cli.options import session_timeout_option
 from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.metrics import MetricsServer, WatchMetrics
 from controller_client.deepstore.repair import Repairer
 from controller_client.deepstore.watch import Watch
 from controller_client.rest.capabilities import Capability
 from controller_client.segment_tar import TarLimits
+from controller_client.zookeeper import Lease, process_name
 
 __all__ = ["watch"]
 
@@ -45,6 +48,7 @@ __all__ = ["watch"]
     show_default=True,
     help="Address that the metrics server listens on.",
 )
+@session_timeout_option
 @pass_cli
 def watch(
     cli: CliContext,
@@ -61,10 +65,13 @@ def watch(
     look_only: bool,
     metrics_port: int | None,
     metrics_host: str,
+    session_timeout_s: float,
 ) -> None:
     """Audit and repair at an interval, until stopped.
 
-    Tables that come later are inspected too, unless some are named.
+    Tables that come later are inspected too, unless some are named. Of several watches of the same tables one
+    works; the others stand by, and one takes over when it ends. One that looks only is apart from one that
+    repairs.
     """
     stop = threading.Event()
 
@@ -76,6 +83,11 @@ def watch(
     metrics = WatchMetrics()
     opened_auditor = auditor(
         cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits
+    )
+    lease = Lease(
+        *(cli.own_session(session_timeout_s), _lease_name(table_names, look_only=look_only), process_name()),
+        what="deep store watch",
+        note=cli.out.note,
     )
     with opened_auditor as (segment_auditor, servers), tempfile.TemporaryDirectory(dir=work_dir) as folder:
         fetcher = SegmentFetcher(cli.client(), servers, limits=limits, accept_agreeing=accept_agreeing)
@@ -90,11 +102,19 @@ def watch(
             cli.client().clock,
             interval_s=interval_s,
             parallel=parallel,
+            turn=lease,
         )
         if metrics_port is None:
             cli.out.note("The watch runs; it stops with Ctrl-C, after the repairs that are under way.")
-            service.serve(stop)
+            with lease:
+                service.serve(stop)
             return
-        with MetricsServer(metrics_host, metrics_port, metrics) as server:
+        with MetricsServer(metrics_host, metrics_port, metrics) as server, lease:
             cli.out.note(f"The watch runs, with metrics at http://{metrics_host}:{server.port}/metrics.")
             service.serve(stop)
+
+
+def _lease_name(table_names: Sequence[str], *, look_only: bool) -> str:
+    """Watches that do the same have the same lease."""
+    kind = "deepstore-watch-look-only" if look_only else "deepstore-watch"
+    return ",".join([kind, *sorted(table_names)])

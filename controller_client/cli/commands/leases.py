@@ -1,0 +1,45 @@
+"""Show which process works where several could: who holds the leases and locks of the cluster."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import output_option
+from controller_client.zookeeper import Standing, read_standing
+
+__all__ = ["leases"]
+
+_COLUMNS = ("kind", "name", "state", "owner", "host", "pid", "since", "number")
+
+
+@click.group(help=__doc__)
+def leases() -> None:  # noqa: D103  # help is the module's docstring
+    pass
+
+
+@leases.command(name="list")
+@output_option()
+@pass_cli
+def list_(cli: CliContext) -> None:
+    """List who holds each lease and lock, and who stands by for a lease, in the order of taking over.
+
+    Schedulers and deep store watches have a lease; the key coordinator of an upsert table, a run of a task
+    and an apply have a lock. A coordinator that stands by is not in the list: it looks twice a second.
+    """
+    found = read_standing(cli.property_store())
+    cli.out.table(_COLUMNS, [_row(each) for each in found])
+
+
+def _row(standing: Standing) -> tuple[Any, ...]:
+    holder = standing.holder
+    if holder is None:
+        return (standing.kind, standing.name, standing.state, None, None, None, None, standing.number)
+    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(holder.since_epoch_s))
+    return (
+        *(standing.kind, standing.name, standing.state),
+        *(holder.owner, holder.host, holder.pid, since, standing.number),
+    )
