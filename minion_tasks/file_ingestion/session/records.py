@@ -87,7 +87,15 @@ _SESSION_FIELDS = frozenset(
     {
         *(SESSION_FORMAT.field, "state", "retryCount", "createdMs", "updatedMs", "owner", "mode", "atomic"),
         *("inputDirURI", "stagingURI", "files", "totalBytes", "groups", "numbers", "fromPages"),
-        *("attemptsMs", "taskName", "segmentLineageEntryId", "abandoned", "message", "request"),
+        *(
+            "attemptsMs",
+            "taskName",
+            "segmentLineageEntryId",
+            "abandoned",
+            "message",
+            "request",
+            "serversBehind",
+        ),
     }
 )
 
