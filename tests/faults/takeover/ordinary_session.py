@@ -1,0 +1,23 @@
+"""Holds an ephemeral znode by a session of the usual time, with a sign of life every moment, until killed."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from controller_client.zookeeper import ZooKeeperConnection
+
+
+def main() -> None:
+    address, path = sys.argv[1:]
+    with ZooKeeperConnection(address) as connection:
+        connection.kazoo().create(path, b"", ephemeral=True, makepath=True)
+        sys.stdout.write("held\n")
+        sys.stdout.flush()
+        while True:
+            connection.exists(path)
+            time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    main()
