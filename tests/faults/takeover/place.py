@@ -20,7 +20,7 @@ from tests.support.wait import wait_for
 __all__ = ["SESSION_S", "OrdinarySession", "Several", "standing"]
 
 SESSION_S = 4.0
-"""Asked for here; with a tick of 2 s ZooKeeper ends such a session after 6 s at most, a usual one after 10."""
+"""Asked for here; with a tick of 2 s ZooKeeper ends such a session within 6 s, and a usual one after 10."""
 
 _REPOSITORY = Path(__file__).parents[3]
 
