@@ -218,6 +218,10 @@ class Lease:
                 if error.message != failed:
                     _logger.warning("the lease %s: %s; trying again", self._line.path, error.message)
                 failed, pause_s = error.message, _RETRY_S
+            except Exception:
+                # A thread that ended would keep its place in line without ever working.
+                _logger.exception("the lease %s: an unexpected failure; trying again", self._line.path)
+                pause_s = _RETRY_S
         # Again: it may have been entering the line when it was released.
         self._line.leave()
 
@@ -263,6 +267,8 @@ class Lease:
         self._check_proof()
         with self._mutex:
             self._proven_until_s = asked_s + self._session_s * _PROOF_HOLDS
+        if self._clock.monotonic() - asked_s > self._session_s / _PROOFS:
+            self._wake.set()  # little is left of a proof whose answer was slow
 
     def _enter_again(self) -> None:
         self._note(f"this {self._what} has lost its lease, and begins nothing until it has it again")

@@ -94,6 +94,7 @@ class Client(ZooKeeperConnection):
 
     Attributes:
         is_connected: False: cut off; calls take their time and fail.
+        answers_after_s: How long it takes to look.
         loses_reply: The reply to the next write is lost.
         session: None: it has none yet, or has given it up.
         expired: ZooKeeper has ended the session, and the client does not know yet.
@@ -103,6 +104,7 @@ class Client(ZooKeeperConnection):
         super().__init__("127.0.0.1:1", timeout_s=SESSION_S, session_timeout_s=SESSION_S)
         self.server = server
         self.is_connected = True
+        self.answers_after_s = 0.0
         self.loses_reply = False
         self.expired = False
         self.session: _Session | None = None
@@ -123,6 +125,7 @@ class Client(ZooKeeperConnection):
 
     def current_zxid(self) -> int:
         self._touch()
+        self.server.clock.advance(self.answers_after_s)
         return 0
 
     def children(self, path: str) -> list[str]:

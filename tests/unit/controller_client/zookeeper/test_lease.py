@@ -154,6 +154,23 @@ def test_a_short_cut_loses_nothing() -> None:
     assert first.lease.number == number
 
 
+def test_a_proof_that_was_slow_is_renewed_at_once() -> None:
+    world = World(1)
+    (only,) = world.members
+    only.step()
+    only.lease._wake.clear()
+    only.step()
+    assert not only.lease._wake.is_set()
+    only.store.client.answers_after_s = 3.5
+    only.step()
+    assert only.lease.held
+    assert only.lease._wake.is_set()
+    only.store.client.answers_after_s = 0.0
+    only.step()
+    world.clock.advance(1.0)
+    assert only.lease.held
+
+
 def test_a_long_cut_loses_it_before_the_next_has_it_and_it_stands_in_line_again() -> None:
     world = World(2)
     first, second = world.members
