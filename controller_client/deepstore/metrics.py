@@ -30,6 +30,7 @@ class WatchMetrics(Collector):
     segments: dict[str, int] = field(default_factory=dict)
     silent: dict[str, int] = field(default_factory=dict)
     faulty: dict[tuple[str, str], int] = field(default_factory=dict)
+    failed_tables: dict[str, int] = field(default_factory=dict)
     outcomes: dict[str, int] = field(default_factory=lambda: {each.value: 0 for each in Outcome})
     rounds: int = 0
     failed_rounds: int = 0
@@ -49,6 +50,8 @@ class WatchMetrics(Collector):
             self.segments = {audit.table: audit.segments for audit in report.tables}
             self.silent = {audit.table: len(audit.silent) for audit in report.tables}
             self.faulty = faulty
+            self.failed_tables = {audit.table: 0 for audit in report.tables}
+            self.failed_tables |= {each.table: 1 for each in report.failed}
 
     def repaired(self, each: Repaired) -> None:
         """Count one repair."""
@@ -61,7 +64,7 @@ class WatchMetrics(Collector):
         Args:
             now_s: Wall-clock time, seconds since the epoch.
             took_s: Seconds that the round took.
-            well: Whether it came to its end.
+            well: Whether it came to its end, and left no table out.
         """
         with self._lock:
             self.rounds += 1
@@ -98,20 +101,24 @@ class WatchMetrics(Collector):
         for table, count in sorted(self.silent.items()):
             silent.add_metric([table], count)
         yield silent
+        failed = _gauge("failed_tables", "1 for a table that the last round could not inspect, else 0.", "table")
+        for table, is_failed in sorted(self.failed_tables.items()):
+            failed.add_metric([table], is_failed)
+        yield failed
         repairs = CounterMetricFamily(_full("repairs"), "Repairs that were attempted.", labels=["outcome"])
         for outcome, count in sorted(self.outcomes.items()):
             repairs.add_metric([outcome], count)
         yield repairs
         yield CounterMetricFamily(_full("rounds"), "Rounds of audit and repair.", value=self.rounds)
         yield CounterMetricFamily(
-            _full("failed_rounds"), "Rounds that were aborted.", value=self.failed_rounds
+            _full("failed_rounds"), "Rounds that were aborted, or left a table out.", value=self.failed_rounds
         )
         yield GaugeMetricFamily(
             _full("last_round_seconds"), "Length of the last round.", value=self.last_round_s
         )
         yield GaugeMetricFamily(
             _full("last_success_timestamp_seconds"),
-            "End of the last round that came to its end, since the epoch.",
+            "End of the last round that inspected all tables, since the epoch.",
             value=self.last_success_s,
         )
 

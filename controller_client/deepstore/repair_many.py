@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 
 from controller_client.deepstore.judge import Judgement
-from controller_client.deepstore.repair import Repaired, Repairer
+from controller_client.deepstore.repair import Outcome, Repaired, Repairer
 from controller_client.errors import ConfigError
 
 __all__ = ["repair_all"]
+
+logger = logging.getLogger(__name__)
 
 
 def repair_all(
@@ -41,8 +44,19 @@ def repair_all(
         while True:
             if not stopped():
                 for each in islice(waiting, parallel - len(running)):
-                    running.add(pool.submit(repairer.repair, each, dry_run=dry_run))
+                    running.add(pool.submit(_repaired, repairer, each, dry_run=dry_run))
             if not running:
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)
             yield from (future.result() for future in done)
+
+
+def _repaired(repairer: Repairer, judged: Judgement, *, dry_run: bool) -> Repaired:
+    """Repair one; whatever it raises is its own outcome, and the others go on."""
+    record = judged.record
+    try:
+        return repairer.repair(judged, dry_run=dry_run)
+    except Exception as error:  # noqa: BLE001  # a border: what one segment's record holds is nobody else's matter
+        logger.exception("the repair of %s of %s failed", record.segment, record.table)
+        message = f"{type(error).__name__}: {error}"
+        return Repaired(record.table, record.segment, Outcome.FAILED, message=message)

@@ -11,6 +11,7 @@ from typing import Any
 from controller_client.common.counted_text import counted_text
 from controller_client.common.pages import Column, Table, page_templates
 from controller_client.deepstore.audit import TableAudit
+from controller_client.deepstore.audit_tables import TableFailure
 from controller_client.deepstore.judge import Fault, Judgement
 from controller_client.deepstore.next_steps import NextStep, next_steps
 
@@ -31,6 +32,7 @@ class AuditReport:
         started_ms: When the audit began, epoch milliseconds.
         took_s: Seconds that it took.
         tables: The tables that were inspected.
+        failed: Tables that could not be.
     """
 
     store: str
@@ -38,6 +40,7 @@ class AuditReport:
     started_ms: int
     took_s: float
     tables: tuple[TableAudit, ...]
+    failed: tuple[TableFailure, ...] = ()
 
     @property
     def faulty(self) -> list[Judgement]:
@@ -52,7 +55,7 @@ class AuditReport:
     @property
     def is_clean(self) -> bool:
         """Whether nothing is wrong, and nothing was left out: a silent server may have anything."""
-        return not self.faulty and not self.silent
+        return not (self.faulty or self.silent or self.failed)
 
     @property
     def segments(self) -> int:
@@ -85,6 +88,8 @@ class AuditReport:
             text += f" Not inspected: {counted_text(building, 'segment')} consumed and not built yet."
         if self.silent:
             text += f" Not complete: {', '.join(self.silent)} did not report the check sums of its copies."
+        if self.failed:
+            text += f" Not inspected: {', '.join(each.table for each in self.failed)}."
         return text
 
     def next_steps(self) -> list[NextStep]:
@@ -104,6 +109,7 @@ class AuditReport:
             "next_steps": [{"text": step.text, "commands": step.commands} for step in self.next_steps()],
             "silent_servers": self.silent,
             "tables": [_table_json(audit) for audit in self.tables],
+            "failed_tables": {each.table: each.message for each in self.failed},
         }
 
     def page(self) -> str:

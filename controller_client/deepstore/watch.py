@@ -56,8 +56,8 @@ class Watch:
     def serve(self, stop: threading.Event) -> None:
         """Run rounds until the event is set; repairs that are under way then are finished.
 
-        A round that breaks off, because controller or ZooKeeper do not answer, is logged and counted; the
-        next one comes at its time.
+        A round that breaks off, because controller or ZooKeeper do not answer, is logged and counted, as is one
+        that had to leave a table out; the next one comes at its time.
         """
         while not stop.is_set():
             if not self._turn.held:
@@ -65,8 +65,7 @@ class Watch:
                 continue
             started_s = self._clock.monotonic()
             try:
-                self.round(stop)
-                well = True
+                well = self.round(stop)
             except (PinotPluginError, OSError) as error:
                 logger.error("this round of the watch was aborted: %s", error)
                 well = False
@@ -74,19 +73,24 @@ class Watch:
             self._metrics.round_ended(self._clock.now(), took_s, well=well)
             stop.wait(self._interval_s)
 
-    def round(self, stop: threading.Event) -> None:
-        """Audit, then repair."""
+    def round(self, stop: threading.Event) -> bool:
+        """Audit, then repair.
+
+        Returns:
+            Whether all tables were inspected; what is wrong with the others is in the log and the metrics.
+        """
         report = self._audit()
         self._metrics.audited(report)
         logger.info("%s", report.summary())
         if self._repairer is None:
-            return
+            return not report.failed
         for each in repair_all(
             self._repairer, report.faulty, parallel=self._parallel, stopped=lambda: self._is_over(stop)
         ):
             self._metrics.repaired(each)
             level = logging.INFO if each.outcome is not Outcome.FAILED else logging.WARNING
             logger.log(level, "%s of %s: %s %s", each.segment, each.table, each.outcome, each.message or "")
+        return not report.failed
 
     def _is_over(self, stop: threading.Event) -> bool:
         if stop.is_set():

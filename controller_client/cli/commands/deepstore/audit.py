@@ -34,8 +34,8 @@ def audit(
 ) -> None:
     """Find committed segments that lack copies (of all tables, unless some are named).
 
-    Exit code 1 when something is found, or a server did not report what it has, so that it can be run as a
-    check. Nothing is changed.
+    Exit code 1 when something is found, a server did not report what it has, or a table could not be
+    inspected, so that it can be run as a check. Nothing is changed.
     """
     opened_auditor = auditor(
         cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits
@@ -51,6 +51,8 @@ def audit(
     for each in report.tables:
         for server, why in each.silent:
             cli.out.note(f"{server} did not report its check sums of {each.table}: {why}")
+    for failure in report.failed:
+        cli.out.note(f"{failure.table} was not inspected: {failure.message}")
     for step in report.next_steps():
         cli.out.note("\n  ".join([step.text, *step.commands]))
     cli.out.note(f"{report.summary()} It took {report.took_s:.1f} s.")

@@ -13,11 +13,11 @@ import click
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext
 from controller_client.deepstore.audit import AuditOptions, Auditor
+from controller_client.deepstore.audit_tables import audit_tables
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.report import AuditReport
 from controller_client.deepstore.servers import ServerAdmins
-from controller_client.errors import NotFoundError
 from controller_client.segment_tar import TarLimits
 
 __all__ = [
@@ -155,19 +155,13 @@ def run_audit(cli: CliContext, segment_auditor: Auditor, table_names: Sequence[s
     clock = cli.client().clock
     started_ms, started_s = int(clock.now() * 1000), clock.monotonic()
     names = [table_with_type(cli.client(), name) for name in table_names]
-    audits = []
     with cli.out.progress("Auditing", unit="segments") as progress:
-        for name in names or segment_auditor.tables():
-            try:
-                audits.append(segment_auditor.audit(name, progress.advance))
-            except NotFoundError:
-                if names:
-                    raise
-                # It was dropped since the tables were listed.
+        found = audit_tables(segment_auditor, names, progress.advance)
     return AuditReport(
         segment_auditor.layout.root,
         segment_auditor.options.min_copies,
         started_ms,
         clock.monotonic() - started_s,
-        tuple(audits),
+        found.audits,
+        found.failed,
     )

@@ -81,7 +81,7 @@ def repair(
 
     Each is fetched from a server whose copy is proven to be the segment, by the metadata's check sum over
     its content, uploaded to where Pinot keeps it, and then its url is written. It may be killed and run
-    again, and run twice at once. Exit code 1 when a segment could not be repaired.
+    again, and run twice at once. Exit code 1 when a segment could not be repaired, or a table not be inspected.
     """
     settings = spark_conf(spark_master, spark_settings)
     looking = auditor(cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits)
@@ -118,7 +118,9 @@ def repair(
     cli.out.note(
         ", ".join(f"{count} {outcome.words}" for outcome, count in sorted(counts.items())) or "Nothing to do."
     )
-    if counts.keys() - _WELL:
+    for failure in report.failed:
+        cli.out.note(f"{failure.table} was not inspected: {failure.message}")
+    if counts.keys() - _WELL or report.failed:
         raise click.exceptions.Exit(1)
 
 

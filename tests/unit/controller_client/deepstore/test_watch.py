@@ -1,18 +1,23 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import requests
 from prometheus_client import CollectorRegistry, generate_latest
 
-from controller_client.deepstore.audit import TableAudit
-from controller_client.deepstore.judge import Replica
+from controller_client.common.names import TableName
+from controller_client.deepstore.audit import Auditor, TableAudit
+from controller_client.deepstore.audit_tables import audit_tables
+from controller_client.deepstore.judge import Judgement, Replica
 from controller_client.deepstore.metrics import MetricsServer, WatchMetrics
+from controller_client.deepstore.repair import Outcome, Repaired
+from controller_client.deepstore.repair_many import repair_all
 from controller_client.deepstore.report import AuditReport
 from controller_client.deepstore.watch import Watch
-from controller_client.errors import NotAppliedError, SetupError
+from controller_client.errors import NotAppliedError, NotFoundError, SetupError
 from tests.unit.controller_client.deepstore.samples import TABLE
 from tests.unit.controller_client.deepstore.world import World
 from tests.unit.fake_clock import FakeClock
@@ -147,3 +152,100 @@ def test_an_audit_with_a_silent_server_is_not_clean() -> None:
         "3 segments of 1 table: every segment has its copies. Not complete: a did"
     )
     assert AuditReport("s3://b/x", 2, 0, 1.5, (TableAudit(TABLE, 3, 0, (), ()),)).is_clean
+
+
+class Tables(Auditor):
+    """Tables of which some cannot be inspected."""
+
+    def __init__(self, errors: dict[str, Exception]) -> None:
+        self.errors = errors
+
+    def tables(self) -> list[TableName]:
+        return [TableName("a_REALTIME"), TableName("b_OFFLINE"), TableName("c_REALTIME")]
+
+    def audit(self, table: TableName, on_segments: Callable[[int], None] = lambda _count: None) -> TableAudit:
+        if table in self.errors:
+            raise self.errors[table]
+        on_segments(1)
+        return TableAudit(table, 1, 0, (), ())
+
+
+@pytest.mark.parametrize("error", [NotAppliedError("its config cannot be read"), ValueError("no number")])
+def test_a_table_that_fails_does_not_break_the_round(error: Exception, tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.client.close()
+    auditor = Tables({"b_OFFLINE": error})
+    stop = threading.Event()
+    reports: list[AuditReport] = []
+
+    def audit() -> AuditReport:
+        if reports:
+            auditor.errors = {}
+            stop.set()
+        found = audit_tables(auditor)
+        reports.append(AuditReport("s3://b/x", 2, 0, 0.0, found.audits, found.failed))
+        return reports[-1]
+
+    metrics = WatchMetrics()
+    watch = Watch(audit, world.repairer, metrics, FakeClock(), interval_s=1e-6, parallel=2)
+    assert not watch.round(stop)
+    found = samples(metrics)
+    seen = [found[f'pinot_deepstore_failed_tables{{table="{name}"}}'] for name in auditor.tables()]
+    assert seen == [0, 1, 0]
+    assert [each.table for each in reports[0].tables] == ["a_REALTIME", "c_REALTIME"]
+    assert not reports[0].is_clean
+    (failure,) = reports[0].failed
+    assert str(error) in failure.message
+    assert reports[0].to_json()["failed_tables"] == {"b_OFFLINE": failure.message}
+    assert "Not inspected: b_OFFLINE." in reports[0].summary()
+    assert watch.round(stop)
+    assert samples(metrics)['pinot_deepstore_failed_tables{table="b_OFFLINE"}'] == 0
+
+
+def test_a_round_with_a_table_left_out_is_counted_as_failed(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.client.close()
+    auditor = Tables({"c_REALTIME": NotAppliedError("away")})
+    stop = threading.Event()
+
+    def audit() -> AuditReport:
+        stop.set()
+        found = audit_tables(auditor)
+        return AuditReport("s3://b/x", 2, 0, 0.0, found.audits, found.failed)
+
+    metrics = WatchMetrics()
+    Watch(audit, None, metrics, FakeClock(), interval_s=1e-6, parallel=2).serve(stop)
+    assert (metrics.rounds, metrics.failed_rounds, metrics.last_success_s) == (1, 1, 0.0)
+
+
+def test_the_first_error_is_raised_where_no_table_can_be_inspected_and_for_a_name_that_is_none() -> None:
+    away = NotAppliedError("away")
+    with pytest.raises(NotAppliedError, match="away"):
+        audit_tables(Tables({name: away for name in ("a_REALTIME", "b_OFFLINE", "c_REALTIME")}))
+    dropped = Tables({"a_REALTIME": NotFoundError("no such table")})
+    assert [each.table for each in audit_tables(dropped).audits] == ["b_OFFLINE", "c_REALTIME"]
+    with pytest.raises(NotFoundError):
+        audit_tables(dropped, [TableName("a_REALTIME")])
+
+
+def test_a_repair_that_raises_what_nobody_expects_is_a_failed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+    for name in ("s", "other"):
+        world.add(name)
+        world.give("a", name=name)
+    judged = [world.judged(Replica("a", "ONLINE"), name=name) for name in ("s", "other")]
+    repair = world.repairer.repair
+
+    def breaking(each: Judgement, *, dry_run: bool = False) -> Repaired:
+        if each.record.segment == "s":
+            raise ValueError("no url")
+        return repair(each, dry_run=dry_run)
+
+    monkeypatch.setattr(world.repairer, "repair", breaking)
+    found = {each.segment: each for each in repair_all(world.repairer, judged, parallel=1)}
+    world.client.close()
+    assert found["s"].outcome is Outcome.FAILED
+    assert found["s"].message == "ValueError: no url"
+    assert found["other"].outcome is Outcome.REPAIRED
