@@ -101,7 +101,9 @@ class WatchMetrics(Collector):
         for table, count in sorted(self.silent.items()):
             silent.add_metric([table], count)
         yield silent
-        failed = _gauge("failed_tables", "1 for a table that the last round could not inspect, else 0.", "table")
+        failed = _gauge(
+            "failed_tables", "1 for a table that the last round could not inspect, else 0.", "table"
+        )
         for table, is_failed in sorted(self.failed_tables.items()):
             failed.add_metric([table], is_failed)
         yield failed

@@ -56,7 +56,7 @@ def _repaired(repairer: Repairer, judged: Judgement, *, dry_run: bool) -> Repair
     record = judged.record
     try:
         return repairer.repair(judged, dry_run=dry_run)
-    except Exception as error:  # noqa: BLE001  # a border: what one segment's record holds is nobody else's matter
+    except Exception as error:  # a border: what one segment's record holds is nobody else's matter
         logger.exception("the repair of %s of %s failed", record.segment, record.table)
         message = f"{type(error).__name__}: {error}"
         return Repaired(record.table, record.segment, Outcome.FAILED, message=message)

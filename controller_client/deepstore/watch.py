@@ -56,8 +56,8 @@ class Watch:
     def serve(self, stop: threading.Event) -> None:
         """Run rounds until the event is set; repairs that are under way then are finished.
 
-        A round that breaks off, because controller or ZooKeeper do not answer, is logged and counted, as is one
-        that had to leave a table out; the next one comes at its time.
+        A round that breaks off, because controller or ZooKeeper do not answer, is logged and counted, and so
+        is one that had to leave a table out; the next one comes at its time.
         """
         while not stop.is_set():
             if not self._turn.held:

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 from controller_client.clock import SystemClock
 from controller_client.common.redaction import mask_text
-from controller_client.errors import ConfigError
 from controller_client.zookeeper import PropertyStore
-from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView
+from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView, TickingThread
+from server_hooks.commit_upload.backlog import Backlog
+from server_hooks.commit_upload.kept_tars import KeptTars
+from server_hooks.commit_upload.late_uploads import LateUploads
+from server_hooks.commit_upload.outcomes import Outcome, OutcomeCounts
 from server_hooks.commit_upload.pinot_store import PinotStore
 from server_hooks.commit_upload.place import take_place
-from server_hooks.commit_upload.registering import LateRegistrar
-from server_hooks.commit_upload.uploads import CommitUploads, Outcome
+from server_hooks.commit_upload.settings import STORE_KEY, CommitUploadSettings
+from server_hooks.commit_upload.upload_state import BacklogLevel
+from server_hooks.commit_upload.uploads import CommitUploads
 
 __all__ = ["NAME", "CommitUploadHook"]
 
 logger = logging.getLogger(__name__)
 
 NAME = "commit-upload"
-_STORE_KEY = "pinot.server.instance.segment.store.uri"
-_DATA_KEY = "pinot.server.instance.dataDir"
-_WAIT_KEY = "pinotPlugins.commitUpload.waitMs"
-_DEFAULT_WAIT_MS = "5000"
+_TICK_S = 1.0
+_LATE_THREADS = 2
 
 
 class CommitUploadHook:
@@ -32,51 +35,95 @@ class CommitUploadHook:
 
     def __init__(self) -> None:
         self._uploads: CommitUploads | None = None
-        self._registrar: LateRegistrar | None = None
+        self._backlog: Backlog | None = None
+        self._late: LateUploads | None = None
+        self._late_pool = ThreadPoolExecutor(_LATE_THREADS, thread_name_prefix="commit-upload-late")
+        self._thread: TickingThread | None = None
+        self._counts = OutcomeCounts()
+
+    @property
+    def backlog_bytes(self) -> int:
+        """Size of the tars that wait for the store."""
+        return self._backlog.bytes if self._backlog else 0
+
+    @property
+    def backlog_segments(self) -> int:
+        """How many tars wait for the store."""
+        return self._backlog.segments if self._backlog else 0
+
+    @property
+    def oldest_age_s(self) -> float:
+        """Seconds since the oldest of them was built; 0 where none waits."""
+        return self._backlog.oldest_age_s if self._backlog else 0.0
+
+    @property
+    def backlog_level(self) -> BacklogLevel:
+        """Whether tars wait, and whether some are left to the repair."""
+        return self._backlog.level if self._backlog else BacklogLevel.EMPTY
 
     def before_start(self, server: HostedServerView) -> None:
         """Take the uploads of commits over, before Pinot loads the class that does them."""
-        store_uri = server.configuration.get(_STORE_KEY)
-        if not store_uri:
-            logger.info("%s: %s is not set, so commits upload nothing", NAME, _STORE_KEY)
+        settings = CommitUploadSettings.of(server.configuration)
+        if settings is None:
+            logger.info("%s: %s is not set, so commits upload nothing", NAME, STORE_KEY)
             return
-        store = PinotStore()
-        records = PropertyStore(server.zookeeper_address, server.cluster_name)
-        self._registrar = LateRegistrar(records, store, SystemClock())
-        self._uploads = CommitUploads(
+        store, kept = PinotStore(), KeptTars(settings.folder, settings.store_uri)
+        self._backlog = Backlog(SystemClock(), settings.limits, kept.free_bytes)
+        self._late = LateUploads(
+            self._backlog,
+            kept,
             store,
-            self._registrar.add,
-            store_uri=store_uri,
-            folder=Path(server.configuration[_DATA_KEY]) / "pythonCommitUploads",
-            wait_s=_wait_s(server.configuration.get(_WAIT_KEY, _DEFAULT_WAIT_MS)),
+            PropertyStore(server.zookeeper_address, server.cluster_name),
+            self._counts,
+            home_uri=settings.home_uri,
+            pool=self._late_pool,
+            threads=_LATE_THREADS,
+            wake=self._wake,
         )
-        take_place(server.starter.getConfig(), store_uri, partial(_guarded, server, self._uploads))
+        self._late.resume()
+        self._thread = TickingThread(
+            NAME, self._late.step, partial(server.errors.guard, NAME, "in its backlog"), pause_s=_TICK_S
+        )
+        self._uploads = CommitUploads(
+            store, kept, self._backlog, self._counts, wait_s=settings.wait_s, wake=self._wake
+        )
+        upload = partial(_guarded, server, self._uploads)
+        take_place(server.starter.getConfig(), settings.store_uri, upload)
 
     def dependents(self, role: HostedRoleView) -> Dependents:
         """The store, if there is one; see :class:`~jvm_bridge.role_host.KnowsDependents`."""
-        store_uri = role.configuration.get(_STORE_KEY)
+        store_uri = role.configuration.get(STORE_KEY)
         return Dependents(
-            (f"the segment store, {mask_text(store_uri)} ({_STORE_KEY})",) if store_uri else (),
+            (f"the segment store, {mask_text(store_uri)} ({STORE_KEY})",) if store_uri else (),
             way_out="name the hooks that are to run (`--hook`), without this one: commits then wait for the "
             "store as long as Pinot does",
-            later=f"It is needed once {_STORE_KEY} is set: the next start is refused then.",
+            later=f"It is needed once {STORE_KEY} is set: the next start is refused then.",
         )
 
     def started(self, server: HostedServerView) -> None:
-        """Publish the counters beside Pinot's metrics."""
+        """Work on the backlog from now on, and publish the numbers beside Pinot's metrics."""
         from jvm_bridge.role_host.metrics import gauge
 
-        if self._uploads is None:
+        if self._thread is None:
             return
-        metrics = server.starter.getServerInstance().getServerMetrics()
+        self._thread.start()
+        metrics = server.metrics()
         for outcome in Outcome:
-            gauge(metrics, f"pythonHook.{NAME}.{outcome}", partial(self._uploads.count, outcome))
+            gauge(metrics, f"pythonHook.{NAME}.{outcome}", partial(self._counts.get, outcome))
+        gauge(metrics, f"pythonHook.{NAME}.backlogBytes", lambda: self.backlog_bytes)
+        gauge(metrics, f"pythonHook.{NAME}.backlogSegments", lambda: self.backlog_segments)
+        gauge(metrics, f"pythonHook.{NAME}.oldestAgeSeconds", lambda: int(self.oldest_age_s))
 
     def stopping(self, server: HostedServerView) -> None:
-        """Start no further upload."""
-        if self._uploads and self._registrar:
+        """Start no further upload; the next start of the server resumes what waits."""
+        if self._uploads and self._thread:
             self._uploads.close()
-            self._registrar.close()
+            self._thread.stop(timeout_s=2 * _TICK_S)
+            self._late_pool.shutdown(wait=False, cancel_futures=True)
+
+    def _wake(self) -> None:
+        if self._thread is not None:
+            self._thread.wake()
 
 
 def _guarded(
@@ -86,13 +133,3 @@ def _guarded(
     with server.errors.guard(NAME, f"for {segment}"):
         return uploads.upload(file, table, segment, uri)
     return False
-
-
-def _wait_s(text: str) -> float:
-    try:
-        wait_ms = int(text)
-    except ValueError:
-        wait_ms = -1
-    if wait_ms < 0:
-        raise ConfigError(f"{_WAIT_KEY} is {text!r}", expected="milliseconds, e.g. 5000")
-    return wait_ms / 1000

@@ -15,7 +15,7 @@ __all__ = ["PinotStore"]
 
 
 class PinotStore:
-    """See :class:`~server_hooks.commit_upload.uploads.Store`; to be used once the server has started."""
+    """See :class:`~server_hooks.commit_upload.store.Store`; to be used once the server has started."""
 
     def put(self, file: Path, uri: str) -> None:
         """Copy a file to the store."""

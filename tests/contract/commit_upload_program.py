@@ -10,20 +10,25 @@ import logging
 import sys
 import time
 from pathlib import Path
-from queue import Queue
 from typing import Any
 
 import jpype
 
+from controller_client.clock import SystemClock
 from jvm_bridge.java import JavaSources, load_java
 from jvm_bridge.jvm import logging_options, start_jvm_with
+from server_hooks.commit_upload.backlog import Backlog, BacklogEntry, BacklogLimits
 from server_hooks.commit_upload.file_system_1_5 import have_plug_in_point
+from server_hooks.commit_upload.kept_tars import KeptTars
+from server_hooks.commit_upload.outcomes import Outcome, OutcomeCounts
 from server_hooks.commit_upload.pinot_store import PinotStore
 from server_hooks.commit_upload.place import take_place
-from server_hooks.commit_upload.uploads import CommitUploads, LateUpload, Outcome
+from server_hooks.commit_upload.upload_state import UploadState
+from server_hooks.commit_upload.uploads import CommitUploads
 from tests.support.java_options import QUICK_START
 
 WAIT_S = 1.0
+_LATE_S = 300.0
 
 _UPLOADER = "org.apache.pinot.core.data.manager.realtime.PinotFSSegmentUploader"
 _HELD = """package tests;
@@ -66,10 +71,9 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     start_jvm_with(["-Xmx256m", *QUICK_START.split(), *logging_options()])
     store_uri = f"{scheme}://{folder}/store"
-    late: Queue[LateUpload] = Queue()
-    uploads = CommitUploads(
-        PinotStore(), late.put, store_uri=store_uri, folder=folder / "kept", wait_s=WAIT_S
-    )
+    kept, counts = KeptTars(folder / "kept", store_uri), OutcomeCounts()
+    backlog = Backlog(SystemClock(), BacklogLimits(), kept.free_bytes)
+    uploads = CommitUploads(PinotStore(), kept, backlog, counts, wait_s=WAIT_S)
     configuration = _configuration(folder, scheme)
     take_place(configuration, store_uri, uploads.upload)
     factory = jpype.JClass("org.apache.pinot.spi.filesystem.PinotFSFactory")
@@ -89,10 +93,21 @@ def main() -> None:
             case "upload":
                 _say(_upload(store_uri, order))
             case "late":
-                told = late.get(timeout=300)
-                _say({"uri": told.uri, "home": told.home, "moved": PinotStore().move(told.uri, told.home)})
+                entry = _uploaded(backlog)
+                home = f"{store_uri}/{entry.tar.raw_table}/{entry.tar.segment}"
+                _say({"uri": entry.uri, "home": home, "moved": PinotStore().move(entry.uri, home)})
             case "count":
-                _say({outcome: uploads.count(outcome) for outcome in Outcome})
+                _say({outcome: counts.get(outcome) for outcome in Outcome})
+
+
+def _uploaded(backlog: Backlog) -> BacklogEntry:
+    """The first late upload, once it has ended."""
+    end_s = time.monotonic() + _LATE_S
+    while not (found := backlog.due(UploadState.UPLOADED)):
+        if time.monotonic() > end_s:
+            raise TimeoutError("no upload ends late")
+        time.sleep(0.05)
+    return found[0]
 
 
 def _configuration(folder: Path, scheme: str) -> Any:

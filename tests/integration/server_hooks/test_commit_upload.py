@@ -100,5 +100,24 @@ def test_the_store_takes_it_hangs_refuses_and_takes_it_late(table: TopicTable) -
     assert refuse.was_hit
     refuse.lift()
     assert _registered(table, _commit(table))
-    # Nobody has changed the one that the store refused: that is the repair's.
-    assert _record(table, refused.segment).url == ""
+    home = f"{COMMITS_FOLDER}/{table.name}/{refused.segment}"
+    assert _registered(table, refused) == f"s3://{DEEP_STORE_BUCKET}/{home}"
+    assert _keys(store, home) == [home]
+
+
+def test_what_waits_for_the_store_outlives_the_server(table: TopicTable) -> None:
+    store, pinot = _store(table), table.pinot
+    refuse = store.answer(403, "PUT", f"{DEEP_STORE_BUCKET}/{COMMITS_FOLDER}/{table.name}/*")
+    refused = [_commit(table) for _ in range(2)]
+    assert refuse.was_hit
+    for role in ("hosted_1", "hosted_2"):
+        pinot.kill(role)
+    refuse.lift()
+    for role in ("hosted_1", "hosted_2"):
+        pinot.start(role)
+    table.wait_served(replicas=2)
+    for each in refused:
+        home = f"{COMMITS_FOLDER}/{table.name}/{each.segment}"
+        assert _registered(table, each) == f"s3://{DEEP_STORE_BUCKET}/{home}"
+        assert _keys(store, home) == [home]
+    table.wait_seen(table.produced)

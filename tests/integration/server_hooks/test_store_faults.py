@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -48,13 +47,14 @@ def test_the_store_fails_every_fifth_call_then_is_full(
     fifth = store.answer(507, "*", objects_of(table), every=5)
     fill(table, 3, partitions=2)
     assert fifth.was_hit
-    assert 0 < len(_without(table)) < 6
     fifth.lift()
+    # Servers upload late what was refused.
+    wait_for(lambda: not _without(table), "all segments to be in the store", _TIMEOUT_S)
 
     full = store.answer(507, "PUT", objects_of(table))
     fill(table, 1, partitions=2)
     without = _without(table)
-    assert len(without) >= 3
+    assert len(without) == 2
     table.wait_served()  # a segment that no server has yet cannot be repaired
     before = urls(table)
     failed = _repair(run, table, code=1)
@@ -64,16 +64,13 @@ def test_the_store_fails_every_fifth_call_then_is_full(
     assert urls(table) == before
     full.lift()
 
-    # Each repair gets further, none spoils what another one did.
+    # Each repair gets further, none spoils what another one did, or a server that uploads late meanwhile.
     fifth = store.answer(403, "*", objects_of(table), every=5)
-    first = Counter(each["outcome"] for each in _repair(run, table, code=1).values())
-    assert first["repaired"] + first["failed"] == len(without)
-    assert len(_without(table)) == first["failed"]
     for _ in range(_MOST_REPAIRS):
         if not (left := _without(table)):
             break
         document = run("deepstore", "repair", table.full_name, "--yes", "--output", "json", code=None).stdout
-        assert {each["segment"] for each in json.loads(document)} == left
+        assert {each["segment"] for each in json.loads(document)} <= left
     assert not _without(table)
     fifth.lift()
     assert audit(table.full_name, "--read-tars") == {}

@@ -40,9 +40,10 @@ def test_consumption_goes_on_without_the_store_and_repair_fills_it(
 
     away.lift()
     fill(table, 1, partitions=2)
-    _wait_uploaded(table, expected_without=without)
-    assert set(audit(table.full_name)["no_url"]) == without
+    # What waits on the disk of the other server comes by itself; of what waited on the lost one, the repair
+    # makes a new copy. Both may be at the same segment.
     run("deepstore", "repair", table.name, "--yes")
+    _wait_uploaded(table, expected_without=set())
     assert audit(table.full_name, "--read-tars") == {}
     assert all(urls(table).values())
 

@@ -81,7 +81,8 @@ def repair(
 
     Each is fetched from a server whose copy is proven to be the segment, by the metadata's check sum over
     its content, uploaded to where Pinot keeps it, and then its url is written. It may be killed and run
-    again, and run twice at once. Exit code 1 when a segment could not be repaired, or a table not be inspected.
+    again, and run twice at once. Exit code 1 when a segment could not be repaired, or a table could not be
+    inspected.
     """
     settings = spark_conf(spark_master, spark_settings)
     looking = auditor(cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits)

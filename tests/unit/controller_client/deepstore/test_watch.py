@@ -221,7 +221,7 @@ def test_a_round_with_a_table_left_out_is_counted_as_failed(tmp_path: Path) -> N
 def test_the_first_error_is_raised_where_no_table_can_be_inspected_and_for_a_name_that_is_none() -> None:
     away = NotAppliedError("away")
     with pytest.raises(NotAppliedError, match="away"):
-        audit_tables(Tables({name: away for name in ("a_REALTIME", "b_OFFLINE", "c_REALTIME")}))
+        audit_tables(Tables(dict.fromkeys(("a_REALTIME", "b_OFFLINE", "c_REALTIME"), away)))
     dropped = Tables({"a_REALTIME": NotFoundError("no such table")})
     assert [each.table for each in audit_tables(dropped).audits] == ["b_OFFLINE", "c_REALTIME"]
     with pytest.raises(NotFoundError):

@@ -1,0 +1,60 @@
+"""A store in memory that hangs or refuses when it is told to, and a pool without threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any
+
+LONG_S = 60.0
+
+
+class FakeStore:
+    """Takes files, or does what it is told."""
+
+    def __init__(self) -> None:
+        self.taken: dict[str, bytes] = {}
+        self.open = threading.Event()
+        self.open.set()
+        self.error: OSError | None = None
+        self.calls: list[str] = []
+
+    def put(self, file: Path, uri: str) -> None:
+        self._begin("put")
+        self.taken[uri] = file.read_bytes()
+
+    def copy(self, source: str, target: str) -> None:
+        self._begin("copy")
+        if source not in self.taken:
+            raise OSError("no such object")
+        self.taken[target] = self.taken[source]
+
+    def move(self, source: str, target: str) -> bool:
+        self._begin("move")
+        if target in self.taken:
+            return False
+        if source not in self.taken:
+            raise OSError("no such object")
+        self.taken[target] = self.taken.pop(source)
+        return True
+
+    def delete(self, uri: str) -> None:
+        self._begin("delete")
+        del self.taken[uri]
+
+    def _begin(self, call: str) -> None:
+        self.calls.append(call)
+        assert self.open.wait(LONG_S)
+        if self.error:
+            raise self.error
+
+
+class InlineExecutor(Executor):
+    """Runs everything at once, in the caller's thread."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(function(*args, **kwargs))
+        return done
