@@ -12,10 +12,12 @@ from controller_client.common.names import TableName
 from controller_client.deepstore.judge import Fault, Judgement, Replica, Stored, judge
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.listing import OpenStore, StoreListing, deep_stores
+from controller_client.deepstore.policy import StorePolicy, policy_of
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.segment_record import SegmentRecord, read_records
 from controller_client.deepstore.servers import ServerAdmins
 from controller_client.errors import ConfigError, NotAppliedError
+from controller_client.helix.table_config import read_table_config
 from controller_client.rest.capabilities import Capability
 from controller_client.rest.client import RestClient
 from controller_client.segment_tar import TarLimits
@@ -57,6 +59,7 @@ class TableAudit:
         segments: Committed segments that were inspected.
         consuming: Segments that are not committed yet.
         committing: Those among them that are consumed to their end, and are being built.
+        policy: What was asked of their copies.
         faulty: Segments with findings, in the order of their names.
         silent: Servers that did not report their check sums, and why.
     """
@@ -67,6 +70,7 @@ class TableAudit:
     faulty: tuple[Judgement, ...]
     silent: tuple[tuple[str, str], ...]
     committing: int = 0
+    policy: StorePolicy = StorePolicy.STORE
 
 
 class Auditor:
@@ -117,8 +121,10 @@ class Auditor:
         Raises:
             NotFoundError: There is no such table.
             NotAppliedError: Controller or ZooKeeper do not answer.
+            ConfigError: The table's policy is none that is known.
         """
-        judged, silent = self.judge(table, on_segments=on_segments)
+        policy = self._policy(table)
+        judged, silent = self._judge(table, None, policy, on_segments)
         faulty = [each for each in judged if each.findings]
         return TableAudit(
             table,
@@ -127,15 +133,29 @@ class Auditor:
             faulty=tuple(self._still_so(table, faulty)),
             silent=tuple(sorted(silent.items())),
             committing=sum(each.record.committing for each in judged),
+            policy=policy,
         )
 
     def judge(
+        self, table: TableName, segments: Sequence[str] | None = None
+    ) -> tuple[list[Judgement], dict[str, str]]:
+        """Judge segments of a table (all, unless some are named), and list the servers that were silent.
+
+        Errors as of :meth:`audit`.
+        """
+        return self._judge(table, segments, self._policy(table))
+
+    def _policy(self, table: TableName) -> StorePolicy:
+        self._rate.wait()
+        return policy_of(read_table_config(self._store, table))
+
+    def _judge(
         self,
         table: TableName,
-        segments: Sequence[str] | None = None,
+        segments: Sequence[str] | None,
+        policy: StorePolicy,
         on_segments: Callable[[int], None] = lambda _count: None,
     ) -> tuple[list[Judgement], dict[str, str]]:
-        """Judge segments of a table (all, unless some are named), and list the servers that were silent."""
         records = self._records(table, segments)
         self._rate.wait()
         view = self._client.tables.external_view(table)
@@ -149,7 +169,7 @@ class Auditor:
                     for server, state in sorted(view.get(record.segment, {}).items())
                 )
                 stored = self._stored(record, listing, folder)
-                judged.append(judge(record, replicas, stored, self.options.min_copies))
+                judged.append(judge(record, replicas, stored, self.options.min_copies, policy))
                 on_segments(1)
         return judged, silent
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from controller_client.common.word_enum import WordEnum
+from controller_client.deepstore.policy import StorePolicy
 from controller_client.deepstore.segment_record import SegmentRecord
 
 __all__ = [
@@ -131,7 +132,11 @@ class Judgement:
 
 
 def judge(
-    record: SegmentRecord, replicas: tuple[Replica, ...], stored: Stored | None, min_copies: int
+    record: SegmentRecord,
+    replicas: tuple[Replica, ...],
+    stored: Stored | None,
+    min_copies: int,
+    policy: StorePolicy = StorePolicy.STORE,
 ) -> Judgement:
     """Judge a segment.
 
@@ -140,6 +145,7 @@ def judge(
         replicas: What servers have.
         stored: What the store has at the url; None where there is no url.
         min_copies: Good copies that there should be, on servers and in the store together.
+        policy: Whether one of them is to be in the store. If not, one that is there still counts.
     """
     if record.consuming:
         return Judgement(record, replicas, _build_fault(record, replicas), stored_well=False, copies=0)
@@ -148,6 +154,8 @@ def judge(
     good = [each.server for each in replicas if each.is_good(record)]
     unknown = [each.server for each in replicas if each.is_good(record) is None]
     copies = len(good) + stored_well
+    if policy is StorePolicy.SERVERS:
+        fault = None
     findings = [] if fault is None else [fault]
     findings += [
         Finding(Fault.REPLICA_CRC, f"{each.server} has crc {each.crc}, not {record.crc}")
@@ -158,8 +166,8 @@ def judge(
     store_may_have = fault is not None and fault.fault is Fault.NOT_CHECKED
     if copies + store_may_have < min_copies:
         where = ", ".join(good) or "no server"
-        store = "and the store" if stored_well else "not the store"
-        detail = f"{copies} of {min_copies}: {where}, {store}"
+        store = ", and the store" if stored_well else ", not the store" if fault is not None else ""
+        detail = f"{copies} of {min_copies}: {where}{store}"
         if copies + store_may_have + len(unknown) < min_copies:
             findings.append(Finding(Fault.FEW_COPIES, detail))
         else:

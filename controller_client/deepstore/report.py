@@ -141,6 +141,7 @@ class AuditReport:
 def _table_json(audit: TableAudit) -> dict[str, Any]:
     return {
         "table": audit.table,
+        "policy": audit.policy.value,
         "segments": audit.segments,
         "consuming": audit.consuming,
         "committing": audit.committing,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from controller_client.cli.commands.deepstore.audit import audit
+from controller_client.cli.commands.deepstore.disable import disable
 from controller_client.cli.commands.deepstore.enable import enable
 from controller_client.cli.commands.deepstore.repair import repair
 from controller_client.cli.commands.deepstore.safe_to_stop import safe_to_stop
@@ -18,5 +19,5 @@ def deepstore() -> None:  # noqa: D103  # help is the module's docstring
     pass
 
 
-for _command in (audit, enable, repair, safe_to_stop, watch):
+for _command in (audit, disable, enable, repair, safe_to_stop, watch):
     deepstore.add_command(_command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,13 +10,15 @@ import pytest
 
 from controller_client.deepstore.audit import AuditOptions, Auditor, TableAudit
 from controller_client.deepstore.judge import Fault
+from controller_client.deepstore.policy import StorePolicy
 from controller_client.deepstore.rate import RateLimit
 from controller_client.errors import SourceError, UnreachableError
 from controller_client.filestore import FileInfo
 from controller_client.filestore.local import LocalStore
+from controller_client.helix.table_config import table_config_path
 from controller_client.rest.capabilities import PinotVersion
 from controller_client.rest.tables import SegmentStates
-from controller_client.zookeeper import segment_path
+from controller_client.zookeeper import ZNRecord, segment_path
 from tests.unit.controller_client.deepstore.samples import TABLE, crc_of, write_tar, znode
 from tests.unit.controller_client.deepstore.world import World
 from tests.unit.fake_clock import FakeClock
@@ -116,3 +119,17 @@ def test_a_store_that_cannot_be_listed_loses_nothing(world: World) -> None:
 
     found = faults(audit(world, Refusing()))
     assert {Fault.NOT_CHECKED} == found["good"] == found["gone"] == found["small"]
+
+
+def test_a_table_without_a_store_is_asked_for_copies_on_servers_alone(world: World) -> None:
+    fields = {
+        "tableName": str(TABLE),
+        "tableType": "REALTIME",
+        "metadata": json.dumps({"customConfigs": {"pinotPlugins.deepStore": "servers"}}),
+    }
+    world.properties.create(table_config_path(TABLE), ZNRecord(TABLE, simple_fields=fields))
+    found = audit(world)
+    assert found.policy is StorePolicy.SERVERS
+    few = {Fault.COPIES_UNKNOWN}
+    # One of the two servers is silent; what lies in the store still counts.
+    assert faults(found) == {"gone": few, "small": few, "bare": {Fault.REPLICA_CRC, Fault.FEW_COPIES}}

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller_client.deepstore.enable import Check, Verdict, check_controller, check_server, check_table
+from controller_client.deepstore.checks import Check, Verdict, check_controller, check_server, check_table
 from controller_client.deepstore.judge import Replica, Stored, StoredState, judge
+from controller_client.deepstore.policy import StorePolicy
 from controller_client.deepstore.safe_to_stop import Safety, SegmentState, judge_server
 from controller_client.models import TableConfig
 from controller_client.rest.capabilities import PinotVersion
@@ -11,6 +12,7 @@ from tests.unit.controller_client.deepstore.samples import record
 
 URL = "s3://b/t/s"
 ROOT = "s3://b/segments"
+STORE = StorePolicy.STORE
 
 
 @pytest.mark.parametrize(
@@ -87,28 +89,28 @@ GOOD = {
 )
 def test_a_server(change: dict[str, str | None], word: str) -> None:
     config = {key: value for key, value in {**GOOD, **change}.items() if value is not None}
-    wrong = texts(check_server("a", config, ROOT, "http"), Verdict.WRONG)
+    wrong = texts(check_server("a", config, ROOT, "http", STORE), Verdict.WRONG)
     assert bool(wrong) == bool(word)
     assert word in wrong
 
 
 def test_https_needs_a_fetcher() -> None:
-    assert "lacks https" in texts(check_server("a", GOOD, ROOT, "https"), Verdict.WRONG)
+    assert "lacks https" in texts(check_server("a", GOOD, ROOT, "https", STORE), Verdict.WRONG)
     config = {**GOOD, "pinot.server.segment.fetcher.protocols": "file,https"}
-    assert not texts(check_server("a", config, ROOT, "https"), Verdict.WRONG)
+    assert not texts(check_server("a", config, ROOT, "https", STORE), Verdict.WRONG)
 
 
 def test_a_controller() -> None:
     old, new = PinotVersion(0, 11), PinotVersion(1, 3)
-    checks = check_controller({"controller.data.dir": ROOT}, old)
+    checks = check_controller({"controller.data.dir": ROOT}, old, STORE)
     assert not texts(checks, Verdict.WRONG)
     assert "up to 10 s" in texts(checks, Verdict.NOTE)
-    assert "up to 300 s" in texts(check_controller({"controller.data.dir": ROOT}, new), Verdict.NOTE)
+    assert "up to 300 s" in texts(check_controller({"controller.data.dir": ROOT}, new, STORE), Verdict.NOTE)
     assert "folder of the controller" in texts(
-        check_controller({"controller.data.dir": "/d"}, old), Verdict.WRONG
+        check_controller({"controller.data.dir": "/d"}, old, STORE), Verdict.WRONG
     )
     config = {"controller.data.dir": ROOT, "controller.enable.split.commit": "false"}
-    assert "split.commit" in texts(check_controller(config, old), Verdict.WRONG)
+    assert "split.commit" in texts(check_controller(config, old, STORE), Verdict.WRONG)
 
 
 def test_a_table() -> None:
@@ -116,6 +118,6 @@ def test_a_table() -> None:
         segments = {"replicasPerPartition": replicas}
         return TableConfig.from_json({"tableName": "t", "tableType": kind, "segmentsConfig": segments})
 
-    assert "REALTIME" in texts(check_table(config("OFFLINE", "2")), Verdict.WRONG)
-    assert "only copy" in texts(check_table(config("REALTIME", "1")), Verdict.NOTE)
-    assert texts(check_table(config("REALTIME", "2")), Verdict.OK) == "2 replicas"
+    assert "REALTIME" in texts(check_table(config("OFFLINE", "2"), STORE, 2), Verdict.WRONG)
+    assert "only copy" in texts(check_table(config("REALTIME", "1"), STORE, 2), Verdict.NOTE)
+    assert texts(check_table(config("REALTIME", "2"), STORE, 2), Verdict.OK) == "2 replicas"

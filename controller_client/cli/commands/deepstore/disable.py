@@ -1,0 +1,47 @@
+"""``pinotctl deepstore disable``."""
+
+from __future__ import annotations
+
+import click
+
+from controller_client.cli.arguments import table_with_type
+from controller_client.cli.commands.deepstore.options import auditor, inspect_options
+from controller_client.cli.commands.deepstore.planned import finish
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.named_arguments import table_argument
+from controller_client.cli.options import dry_run_option, output_option, yes_option
+from controller_client.deepstore.disable import plan_disable
+from controller_client.segment_tar import TarLimits
+
+__all__ = ["disable"]
+
+
+@click.command()
+@table_argument()
+@inspect_options
+@dry_run_option
+@yes_option
+@output_option()
+@pass_cli
+def disable(
+    cli: CliContext,
+    table_name: str,
+    store_uri: str | None,
+    read_tars: bool,
+    rate: float,
+    limits: TarLimits,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Let a realtime table commit through the deep store again.
+
+    Undoes enable. Without peer download a server gets a segment from the store alone: it is refused, with
+    exit code 1, while a committed segment has no good copy there, or a server could not fetch it.
+    """
+    client = cli.client()
+    table = table_with_type(client, table_name)
+    opened = auditor(cli, store_uri, read_tars=read_tars, rate=rate, limits=limits)
+    with opened as (segment_auditor, servers):
+        planned = plan_disable(client, servers, segment_auditor, table)
+    after = "Changed. Segments that start consuming from now on are committed through the store."
+    finish(cli, planned, after, dry_run=dry_run, yes=yes)

@@ -1,0 +1,176 @@
+"""What must agree before a realtime table can commit without the deep store. Pure: no IO."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from controller_client.common.names import TableType
+from controller_client.deepstore.policy import StorePolicy
+from controller_client.filestore import scheme_of
+from controller_client.models import TableConfig
+from controller_client.rest.capabilities import PinotVersion
+
+__all__ = [
+    "Check",
+    "Verdict",
+    "check_controller",
+    "check_fetching",
+    "check_server",
+    "check_table",
+]
+
+_STORE_URI = "pinot.server.instance.segment.store.uri"
+_DATA_DIR = "pinotPlugins.commitUpload.dataDir"
+_RETRY = "controller.realtime.segment.deepStoreUploadRetryEnabled"
+_PROTOCOLS = "pinot.server.segment.fetcher.protocols"
+_FILE_SYSTEM = "pinot.server.storage.factory.class"
+_WAIT_BEFORE_1_0_S = 10
+_WAIT_S = 300
+
+
+class Verdict(StrEnum):
+    """The outcome of a check."""
+
+    OK = "ok"
+    NOTE = "note"
+    WRONG = "wrong"
+    """As things are, the table would not commit, or lose copies that it needs."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was inspected.
+
+    Attributes:
+        where: The table, ``controller``, or a server's name.
+        verdict: Its outcome.
+        text: In words: what was found, and what to do.
+    """
+
+    where: str
+    verdict: Verdict
+    text: str
+
+
+def check_table(config: TableConfig, policy: StorePolicy, servers: int) -> list[Check]:
+    """Judge a table's config.
+
+    Args:
+        config: The table's.
+        policy: What is to be asked of its segments' copies.
+        servers: How many its tenant has.
+    """
+    name = config.name_with_type
+    if config.table_type is not TableType.REALTIME:
+        return [Check(name, Verdict.WRONG, "only servers of a REALTIME table commit segments")]
+    replicas = config.replicas
+    if policy is StorePolicy.STORE:
+        if replicas > 1:
+            return [Check(name, Verdict.OK, f"{replicas} replicas")]
+        text = "one replica: until a repair, its server has the only copy of a segment that the store refused"
+        return [Check(name, Verdict.NOTE, text)]
+    if replicas < 2:
+        text = (
+            f"{replicas} replica: without a store its server would have the only copy; at least 2 are needed"
+        )
+        return [Check(name, Verdict.WRONG, text)]
+    if servers < replicas:
+        text = f"{replicas} replicas, but {servers} servers in its tenant: segments would have fewer copies"
+        return [Check(name, Verdict.WRONG, text)]
+    checks = [Check(name, Verdict.OK, f"{replicas} replicas on {servers} servers")]
+    segments = config.to_json().get("segmentsConfig") or {}
+    if ((segments.get("completionConfig") or {}).get("completionMode") or "").upper() == "DOWNLOAD":
+        text = "completionMode is DOWNLOAD: the committer has the only copy until the others have fetched it"
+        checks.append(Check(name, Verdict.NOTE, text))
+    text = (
+        "rows are lost when all servers of a segment lose their disks: there is no other copy, no backup, "
+        "and nothing to fill a new cluster from"
+    )
+    return [*checks, Check(name, Verdict.NOTE, text)]
+
+
+def check_controller(config: Mapping[str, str], version: PinotVersion, policy: StorePolicy) -> list[Check]:
+    """Judge a controller's configuration."""
+    where = "controller"
+    root = config.get("controller.data.dir", "")
+    retries = config.get(_RETRY, "false").lower() == "true"
+    checks = []
+    if config.get("controller.enable.split.commit", "true").lower() == "false":
+        checks.append(Check(where, Verdict.WRONG, "controller.enable.split.commit is false"))
+    if policy is StorePolicy.SERVERS:
+        if retries:
+            text = f"{_RETRY} is true: it asks servers for uploads that they cannot make"
+            checks.append(Check(where, Verdict.NOTE, text))
+        return checks
+    if scheme_of(root) == "file":
+        text = (
+            f"controller.data.dir is a folder of the controller ({root}): servers cannot upload to it; for a "
+            "cluster without a store there is `--policy servers`"
+        )
+        checks.append(Check(where, Verdict.WRONG, text))
+    else:
+        checks.append(Check(where, Verdict.OK, f"the deep store is {root}"))
+    if not retries:
+        text = (
+            f"{_RETRY} is not set: segments stay without a copy until `pinotctl deepstore repair` or `watch`"
+        )
+        checks.append(Check(where, Verdict.NOTE, text))
+    wait_s = _WAIT_BEFORE_1_0_S if version < PinotVersion(1, 0) else _WAIT_S
+    text = f"a stock server of this version waits up to {wait_s} s for the store at each commit"
+    return [*checks, Check(where, Verdict.NOTE, text)]
+
+
+def check_server(
+    name: str, config: Mapping[str, str], root: str, scheme: str, policy: StorePolicy
+) -> list[Check]:
+    """Judge a server's configuration.
+
+    Args:
+        name: Of the server.
+        config: Its configuration.
+        root: The controller's deep store.
+        scheme: By which it is to fetch from other servers.
+        policy: What is to be asked of its segments' copies.
+    """
+    uri = config.get(_STORE_URI, "").rstrip("/")
+    if policy is StorePolicy.STORE:
+        checks = _check_upload(name, config, uri, root)
+    elif uri:
+        checks = [Check(name, Verdict.NOTE, f"it still uploads to {uri}: take {_STORE_URI} out")]
+    else:
+        checks = [Check(name, Verdict.OK, "uploads nothing")]
+    if config.get("pinot.server.instance.enable.split.commit", "true").lower() == "false":
+        checks.append(Check(name, Verdict.WRONG, "pinot.server.instance.enable.split.commit is false"))
+    return checks + check_fetching(name, config, {scheme})
+
+
+def check_fetching(name: str, config: Mapping[str, str], schemes: Collection[str]) -> list[Check]:
+    """Judge whether a server can fetch segments by the schemes of their urls; empty: it can."""
+    checks = []
+    for scheme in sorted(schemes):
+        protocols = config.get(_PROTOCOLS, "")
+        if scheme == "https" and "https" not in protocols.split(","):
+            text = f"{_PROTOCOLS} ({protocols or 'not set'}) lacks https"
+            checks.append(Check(name, Verdict.WRONG, text))
+        elif scheme not in ("http", "https", "file") and f"{_FILE_SYSTEM}.{scheme}" not in config:
+            text = f"{_FILE_SYSTEM}.{scheme} is not set: it cannot reach the store"
+            checks.append(Check(name, Verdict.WRONG, text))
+    return checks
+
+
+def _check_upload(name: str, config: Mapping[str, str], uri: str, root: str) -> list[Check]:
+    if not uri:
+        text = f"{_STORE_URI} is not set (to {root}): it would never upload"
+        return [Check(name, Verdict.WRONG, text)]
+    if scheme_of(uri) != scheme_of(root):
+        text = (
+            f"{_STORE_URI} is {uri}, the controller's store is {root}: it cannot move segments between them"
+        )
+        return [Check(name, Verdict.WRONG, text)]
+    checks = [Check(name, Verdict.OK, f"uploads to {uri}")]
+    if config.get(_DATA_DIR, uri).rstrip("/") != root.rstrip("/"):
+        text = f"it uploads elsewhere than {root}: on a server hosted in Python, set {_DATA_DIR} to that"
+        checks.append(Check(name, Verdict.NOTE, text))
+    return checks + check_fetching(name, config, {scheme_of(uri)})

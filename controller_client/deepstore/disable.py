@@ -1,0 +1,110 @@
+"""Takes a realtime table back to commits through the deep store: checks that nothing needs peers any more.
+
+Without peer download a server gets a segment by its url alone. So each committed segment must have a good
+copy in the store, and each server must be able to fetch it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from controller_client.common.counted_text import counted_text
+from controller_client.common.names import TableName, TableType
+from controller_client.deepstore.audit import Auditor
+from controller_client.deepstore.checks import Check, Verdict, check_fetching
+from controller_client.deepstore.judge import Judgement
+from controller_client.deepstore.policy import StorePolicy
+from controller_client.deepstore.servers import ServerAdmins
+from controller_client.deepstore.table_plan import PeerSettings, TablePlan, server_configs
+from controller_client.filestore import scheme_of
+from controller_client.models import TableConfig
+from controller_client.rest.client import RestClient
+
+__all__ = ["check_copies", "check_no_peers", "check_servers", "plan_disable"]
+
+_NAMED = 3
+
+
+def plan_disable(client: RestClient, servers: ServerAdmins, auditor: Auditor, table: TableName) -> TablePlan:
+    """Look at the table's config, all of its segments, and its servers; nothing is changed.
+
+    Args:
+        client: Client of the cluster.
+        servers: Reaches servers.
+        auditor: Looks at copies.
+        table: Name with type.
+
+    Raises:
+        NotFoundError: There is no such table.
+        NotAppliedError: Controller or ZooKeeper do not answer.
+    """
+    config = client.tables.get(table)
+    before = PeerSettings.of(config)
+    checks = check_no_peers(config)
+    if config.table_type is TableType.REALTIME:
+        judged, _ = auditor.judge(table)
+        checks += check_copies(table, judged, before.policy)
+        urls = [each.record.url for each in judged if each.record.url]
+        # The next ones are committed through the controller, which keeps them in its store.
+        schemes = {scheme_of(url) for url in (*urls, auditor.layout.url(table, "next"))}
+        checks += check_servers(server_configs(client, servers, config), schemes)
+    return TablePlan(table, before, PeerSettings(None, StorePolicy.STORE), tuple(checks))
+
+
+def check_no_peers(config: TableConfig) -> list[Check]:
+    """Judge whether a table's config allows for no peer download. Pure."""
+    name = config.name_with_type
+    if config.table_type is not TableType.REALTIME:
+        return [Check(name, Verdict.WRONG, "only servers of a REALTIME table commit segments")]
+    ingestion: dict[str, Any] = config.to_json().get("ingestionConfig") or {}
+    if (ingestion.get("streamIngestionConfig") or {}).get("pauselessConsumptionEnabled") is True:
+        text = "pauselessConsumptionEnabled is true, which needs peer download: turn it off first"
+        return [Check(name, Verdict.WRONG, text)]
+    text = "from now on commits wait for the store, and consumption stops while it is away"
+    return [Check(name, Verdict.NOTE, text)]
+
+
+def check_copies(table: TableName, judged: Sequence[Judgement], policy: StorePolicy) -> list[Check]:
+    """Judge whether all committed segments can be had from the store. Pure."""
+    checks = []
+    lacking = [each.record.segment for each in judged if not (each.record.consuming or each.stored_well)]
+    if lacking:
+        first = ", ".join(lacking[:_NAMED]) + (", ..." if len(lacking) > _NAMED else "")
+        before = ""
+        if policy is StorePolicy.SERVERS:
+            before = f"`pinotctl deepstore enable {table} --policy store`, then "
+        text = (
+            f"{counted_text(len(lacking), 'segment')} without a copy in the store that is known to be good "
+            f"({first}): servers alone have them; first {before}`pinotctl deepstore repair {table}`"
+        )
+        checks.append(Check(table, Verdict.WRONG, text))
+    else:
+        committed = sum(not each.record.consuming for each in judged)
+        text = f"the store has a copy of {counted_text(committed, 'committed segment')}"
+        checks.append(Check(table, Verdict.OK, text))
+    if consuming := sum(each.record.consuming for each in judged):
+        text = (
+            f"{counted_text(consuming, 'segment')} consumed now were begun with peer download, and may be "
+            f"committed without the store once more: then run `pinotctl deepstore repair {table}`"
+        )
+        checks.append(Check(table, Verdict.NOTE, text))
+    return checks
+
+
+def check_servers(configs: Mapping[str, dict[str, str] | str], schemes: Collection[str]) -> list[Check]:
+    """Judge whether each server can fetch segments by their urls. Pure.
+
+    Args:
+        configs: Their configurations; of one that does not answer the reason.
+        schemes: Of the urls.
+    """
+    checks = []
+    for name, found in configs.items():
+        if isinstance(found, str):
+            text = f"its configuration cannot be read, so it may be unable to fetch from the store: {found}"
+            checks.append(Check(name, Verdict.WRONG, text))
+        else:
+            wrong = check_fetching(name, found, schemes)
+            checks += wrong or [Check(name, Verdict.OK, f"fetches by {', '.join(sorted(schemes))}")]
+    return checks

@@ -1,0 +1,53 @@
+"""A table without a store, the way to one, and back to commits through the controller."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.integration.deepstore.conftest import Audit, MakeTable, Run
+from tests.integration.deepstore.peer_table import PeerTable
+from tests.support.wait import wait_for
+
+_SCHEME = "peerSegmentDownloadScheme"
+
+
+def _config(table: PeerTable) -> dict[str, Any]:
+    return table.client.tables.get(table.table).to_json()
+
+
+def test_servers_alone_then_a_store_then_no_peers(make_table: MakeTable, run: Run, audit: Audit) -> None:
+    table = make_table(partitions=1)
+    table.fill(2)
+    segments = set(table.committed())
+    assert audit(table.table) == {"no_url": segments}
+
+    run("deepstore", "enable", table.name, "--policy", "servers", "--yes")
+    assert _config(table)["metadata"]["customConfigs"]["pinotPlugins.deepStore"] == "servers"
+    assert audit(table.table) == {}
+    assert audit(table.table, "--min-copies", "3") == {"few_copies": segments}
+    assert "Nothing to do" in run("deepstore", "repair", table.name, "--yes").output
+    table.fill(1)
+    assert audit(table.table) == {}
+
+    # Peers are all there is: to do without them would lose what servers alone have.
+    refused = run("deepstore", "disable", table.name, "--yes", "--output", "json", code=1)
+    findings = json.loads(refused.stdout)
+    assert any(each["verdict"] == "wrong" and "--policy store" in each["finding"] for each in findings)
+    assert _config(table)["segmentsConfig"][_SCHEME] == "http"
+
+    table.open_store()
+    run("deepstore", "enable", table.name, "--policy", "store", "--yes")
+    assert set(audit(table.table)) == {"no_url"}
+    run("deepstore", "repair", table.name, "--yes")
+    assert audit(table.table) == {}
+    run("deepstore", "disable", table.name, "--dry-run")
+    assert _config(table)["segmentsConfig"][_SCHEME] == "http"
+    run("deepstore", "disable", table.name, "--yes")
+    assert _SCHEME not in _config(table)["segmentsConfig"]
+    assert "set already" in run("deepstore", "disable", table.name, "--yes").output
+
+    # The segment that was begun before, and the one after it.
+    table.fill(2)
+    run("deepstore", "repair", table.name, "--yes")
+    wait_for(lambda: audit(table.table) == {}, f"all segments of {table.name} to be in the store")

@@ -1,0 +1,224 @@
+"""Tables without a deep store: what is checked, what the audit asks, and the way back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.common.names import TableName
+from controller_client.deepstore.checks import Check, Verdict, check_controller, check_server, check_table
+from controller_client.deepstore.disable import check_copies, check_no_peers, check_servers
+from controller_client.deepstore.judge import Fault, Replica, Stored, StoredState, judge
+from controller_client.deepstore.policy import POLICY_KEY, StorePolicy, policy_of, set_policy
+from controller_client.deepstore.safe_to_stop import judge_server
+from controller_client.deepstore.table_plan import PeerSettings, TablePlan, apply
+from controller_client.errors import ConfigError, ConflictError, RejectedError
+from controller_client.models import TableConfig
+from controller_client.rest.capabilities import PinotVersion
+from tests.unit.controller_client.deepstore.samples import TABLE, record
+from tests.unit.controller_client.deepstore.world import World
+
+SERVERS, STORE = StorePolicy.SERVERS, StorePolicy.STORE
+VERSION = PinotVersion(1, 5)
+
+
+def config(replicas: int = 2, kind: str = "REALTIME", **more: Any) -> TableConfig:
+    segments = {"replicasPerPartition": str(replicas), **more.pop("segments", {})}
+    return TableConfig.from_json({"tableName": "t", "tableType": kind, "segmentsConfig": segments, **more})
+
+
+def wrong(checks: list[Check]) -> str:
+    return "; ".join(check.text for check in checks if check.verdict is Verdict.WRONG)
+
+
+def test_the_policy_stands_in_the_config_and_other_entries_stay() -> None:
+    document = config(metadata={"customConfigs": {"owner": "me"}}).to_json()
+    set_policy(document, SERVERS)
+    assert document["metadata"]["customConfigs"] == {"owner": "me", POLICY_KEY: "servers"}
+    assert policy_of(TableConfig.from_json(document)) is SERVERS
+    set_policy(document, STORE)
+    assert document["metadata"]["customConfigs"] == {"owner": "me"}
+    assert policy_of(TableConfig.from_json(document)) is STORE
+    untouched = config().to_json()
+    set_policy(untouched, STORE)
+    assert untouched == config().to_json()
+    assert policy_of(None) is STORE
+
+
+def test_a_policy_of_a_later_release_is_refused() -> None:
+    with pytest.raises(ConfigError, match="'both'"):
+        policy_of(config(metadata={"customConfigs": {POLICY_KEY: "both"}}))
+
+
+@pytest.mark.parametrize(
+    ("replicas", "servers", "word"),
+    [(2, 2, ""), (3, 4, ""), (1, 4, "the only copy"), (3, 2, "3 replicas, but 2")],
+)
+def test_without_a_store_a_table_needs_replicas_and_servers_for_them(
+    replicas: int, servers: int, word: str
+) -> None:
+    found = wrong(check_table(config(replicas), SERVERS, servers))
+    assert bool(found) == bool(word)
+    assert word in found
+
+
+def test_without_a_store_a_folder_of_the_controller_will_do() -> None:
+    folder = {"controller.data.dir": "/data"}
+    assert not wrong(check_controller(folder, VERSION, SERVERS))
+    assert "--policy servers" in wrong(check_controller(folder, VERSION, STORE))
+    split = {**folder, "controller.enable.split.commit": "false"}
+    assert "split.commit" in wrong(check_controller(split, VERSION, SERVERS))
+
+
+def test_without_a_store_a_server_needs_no_way_to_it_but_to_its_peers() -> None:
+    assert not wrong(check_server("a", {}, "/data", "http", SERVERS))
+    assert "lacks https" in wrong(check_server("a", {}, "/data", "https", SERVERS))
+    (check,) = check_server(
+        "a", {"pinot.server.instance.segment.store.uri": "s3://b"}, "/data", "http", SERVERS
+    )
+    assert check.verdict is Verdict.NOTE
+
+
+def test_a_server_that_uploads_elsewhere_is_told_where_late_uploads_belong() -> None:
+    server = {
+        "pinot.server.instance.segment.store.uri": "s3://b/commits",
+        "pinot.server.storage.factory.class.s3": "S3PinotFS",
+    }
+    found = check_server("a", server, "s3://b/segments", "http", STORE)
+    assert [check.verdict for check in found] == [Verdict.OK, Verdict.NOTE]
+    server["pinotPlugins.commitUpload.dataDir"] = "s3://b/segments/"
+    assert [check.verdict for check in check_server("a", server, "s3://b/segments", "http", STORE)] == [
+        Verdict.OK
+    ]
+
+
+REPLICAS = st.lists(
+    st.tuples(st.sampled_from(["ONLINE", "ERROR", "OFFLINE"]), st.sampled_from([None, 7, 8])), max_size=4
+)
+
+
+@given(
+    replicas=REPLICAS,
+    stored=st.none() | st.builds(Stored, st.sampled_from(StoredState), st.sampled_from([None, 0, 5])),
+    least=st.integers(1, 4),
+)
+def test_without_a_store_copies_on_servers_are_what_is_asked_and_the_store_has_no_faults(
+    replicas: list[tuple[str, int | None]], stored: Stored | None, least: int
+) -> None:
+    servers = tuple(Replica(f"s{number}", state, crc) for number, (state, crc) in enumerate(replicas))
+    segment = record(crc=7, url="s3://b/t/s" if stored else "")
+    found = judge(segment, servers, stored, least, SERVERS)
+    faults = {finding.fault for finding in found.findings}
+    assert faults <= {Fault.FEW_COPIES, Fault.COPIES_UNKNOWN, Fault.REPLICA_CRC}
+    good = sum(state == "ONLINE" and crc == 7 for state, crc in replicas)
+    assert (Fault.FEW_COPIES in faults or Fault.COPIES_UNKNOWN in faults) == (
+        good + found.stored_well < least
+    )
+    assert not found.repairable
+    # Whether the store is asked for changes nothing about what is there.
+    with_store = judge(segment, servers, stored, least)
+    assert (with_store.copies, with_store.stored_well) == (found.copies, found.stored_well)
+
+
+def test_the_last_server_with_a_segment_may_not_stop() -> None:
+    both = (Replica("a", "ONLINE", 7), Replica("b", "ONLINE", 7))
+    assert judge_server(judge(record(crc=7), both, None, 2, SERVERS), "a") is None
+    assert judge_server(judge(record(crc=7), both[:1], None, 2, SERVERS), "a") is not None
+
+
+ONLINE = (Replica("a", "ONLINE", 7), Replica("b", "ONLINE", 7))
+PRESENT = Stored(StoredState.PRESENT, 5)
+
+
+@pytest.mark.parametrize(
+    ("stored", "is_wrong"),
+    [
+        (None, True),
+        (PRESENT, False),
+        (Stored(StoredState.ABSENT), True),
+        (Stored(StoredState.PRESENT, 0), True),
+        (Stored(StoredState.UNKNOWN, why="no rights"), True),
+    ],
+)
+def test_peers_are_needed_while_the_store_lacks_a_copy(stored: Stored | None, is_wrong: bool) -> None:
+    judged = [
+        judge(record("s0", crc=7, url="s3://b/t/s0"), ONLINE, PRESENT, 2),
+        judge(record("s1", crc=7, url="s3://b/t/s1" if stored else ""), ONLINE, stored, 2),
+        judge(record("s2", status="IN_PROGRESS"), ONLINE, None, 2),
+    ]
+    found = check_copies(TABLE, judged, STORE)
+    assert bool(wrong(found)) == is_wrong
+    if is_wrong:
+        assert "(s1)" in wrong(found)
+        assert "--policy store" not in wrong(found)
+        assert "--policy store" in wrong(check_copies(TABLE, judged, SERVERS))
+    (note,) = (check.text for check in found if check.verdict is Verdict.NOTE)
+    assert note.startswith("1 segment consumed now")
+
+
+def test_peers_are_needed_by_pauseless_tables() -> None:
+    pauseless = {"streamIngestionConfig": {"pauselessConsumptionEnabled": True}}
+    assert "pauseless" in wrong(check_no_peers(config(ingestionConfig=pauseless)))
+    assert not wrong(check_no_peers(config()))
+    assert "REALTIME" in wrong(check_no_peers(config(kind="OFFLINE")))
+
+
+def test_peers_are_needed_by_servers_that_do_not_reach_the_store_or_do_not_answer() -> None:
+    good = {"pinot.server.storage.factory.class.s3": "S3PinotFS"}
+    assert not wrong(check_servers({"a": good, "b": good}, {"s3"}))
+    assert not wrong(check_servers({"a": {}}, {"http"}))
+    assert "cannot reach the store" in wrong(check_servers({"a": good, "b": {}}, {"s3"}))
+    assert "it is down" in wrong(check_servers({"a": good, "b": "it is down"}, {"s3"}))
+
+
+@pytest.fixture
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A client whose one table's config is kept in memory; ``meanwhile`` changes it after each update."""
+    world = World(tmp_path)
+    kept = [config(metadata={"customConfigs": {"owner": "me"}})]
+    meanwhile: list[TableConfig] = []
+
+    def update(after: TableConfig, *, skip_task_validation: bool = False) -> None:
+        assert skip_task_validation
+        kept[:] = [after]
+        kept.extend(meanwhile)
+
+    monkeypatch.setattr(world.client.tables, "get", lambda _table: kept[-1])
+    monkeypatch.setattr(world.client.tables, "update", update)
+    yield world.client, kept, meanwhile
+    world.client.close()
+
+
+OFF, ON = PeerSettings(None, STORE), PeerSettings("http", SERVERS)
+
+
+def test_enable_and_disable_are_each_others_opposite(tables: Any) -> None:
+    client, kept, _ = tables
+    first = kept[-1].to_json()
+    there = TablePlan(TableName("t_REALTIME"), OFF, ON, ())
+    assert there.changes() == [
+        "t_REALTIME: segmentsConfig.peerSegmentDownloadScheme: (none) -> http",
+        f"t_REALTIME: metadata.customConfigs.{POLICY_KEY}: store -> servers",
+    ]
+    apply(client, there)
+    assert PeerSettings.of(kept[-1]) == ON
+    assert kept[-1].to_json()["metadata"]["customConfigs"]["owner"] == "me"
+    apply(client, TablePlan(TableName("t_REALTIME"), ON, OFF, ()))
+    assert kept[-1].to_json() == first
+
+
+def test_nothing_is_changed_against_a_check_or_what_somebody_else_has_changed(tables: Any) -> None:
+    client, kept, meanwhile = tables
+    speaks = Check("a", Verdict.WRONG, "it is down")
+    with pytest.raises(RejectedError, match="a: it is down"):
+        apply(client, TablePlan(TableName("t_REALTIME"), OFF, ON, (speaks,)))
+    with pytest.raises(ConflictError, match="meanwhile"):
+        apply(client, TablePlan(TableName("t_REALTIME"), ON, OFF, ()))
+    assert PeerSettings.of(kept[-1]) == OFF
+    meanwhile.append(config(3))
+    with pytest.raises(ConflictError, match="at the same time"):
+        apply(client, TablePlan(TableName("t_REALTIME"), OFF, ON, ()))
