@@ -32,6 +32,7 @@ class WatchMetrics(Collector):
     faulty: dict[tuple[str, str], int] = field(default_factory=dict)
     failed_tables: dict[str, int] = field(default_factory=dict)
     outcomes: dict[str, int] = field(default_factory=lambda: {each.value: 0 for each in Outcome})
+    swept_objects: int = 0
     rounds: int = 0
     failed_rounds: int = 0
     last_round_s: float = 0.0
@@ -57,6 +58,11 @@ class WatchMetrics(Collector):
         """Count one repair."""
         with self._lock:
             self.outcomes[each.outcome.value] += 1
+
+    def swept(self, count: int) -> None:
+        """Count leftovers that were deleted."""
+        with self._lock:
+            self.swept_objects += count
 
     def round_ended(self, now_s: float, took_s: float, *, well: bool) -> None:
         """Count one round.
@@ -111,6 +117,8 @@ class WatchMetrics(Collector):
         for outcome, count in sorted(self.outcomes.items()):
             repairs.add_metric([outcome], count)
         yield repairs
+        swept = "Leftovers in the store that were deleted."
+        yield CounterMetricFamily(_full("swept_objects"), swept, value=self.swept_objects)
         yield CounterMetricFamily(_full("rounds"), "Rounds of audit and repair.", value=self.rounds)
         yield CounterMetricFamily(
             _full("failed_rounds"), "Rounds that were aborted, or left a table out.", value=self.failed_rounds

@@ -32,6 +32,8 @@ class Watch:
         interval_s: Seconds from the end of a round to the start of the next.
         parallel: Segments that are repaired at a time.
         turn: Whether this watch has rounds. Given up when it stops, before the repairs that go on have ended.
+        sweep: Deletes leftovers in the store, asks before each whether to stop, and returns how many it has
+            deleted; runs after the repairs, in the thread of :meth:`serve`. None: nothing is swept.
     """
 
     def __init__(
@@ -44,7 +46,9 @@ class Watch:
         interval_s: float,
         parallel: int,
         turn: Turn | None = None,
+        sweep: Callable[[Callable[[], bool]], int] | None = None,
     ) -> None:
+        self._sweep = sweep
         self._audit = audit
         self._repairer = repairer
         self._metrics = metrics
@@ -74,7 +78,7 @@ class Watch:
             stop.wait(self._interval_s)
 
     def round(self, stop: threading.Event) -> bool:
-        """Audit, then repair.
+        """Audit, repair, then sweep.
 
         Returns:
             Whether all tables were inspected; what is wrong with the others is in the log and the metrics.
@@ -82,15 +86,20 @@ class Watch:
         report = self._audit()
         self._metrics.audited(report)
         logger.info("%s", report.summary())
-        if self._repairer is None:
-            return not report.failed
+        if self._repairer is not None:
+            self._repair(self._repairer, report, stop)
+        if self._sweep is not None and (deleted := self._sweep(lambda: self._is_over(stop))):
+            self._metrics.swept(deleted)
+            logger.info("%d leftovers in the store were deleted", deleted)
+        return not report.failed
+
+    def _repair(self, repairer: Repairer, report: AuditReport, stop: threading.Event) -> None:
         for each in repair_all(
-            self._repairer, report.faulty, parallel=self._parallel, stopped=lambda: self._is_over(stop)
+            repairer, report.faulty, parallel=self._parallel, stopped=lambda: self._is_over(stop)
         ):
             self._metrics.repaired(each)
             level = logging.INFO if each.outcome is not Outcome.FAILED else logging.WARNING
             logger.log(level, "%s of %s: %s %s", each.segment, each.table, each.outcome, each.message or "")
-        return not report.failed
 
     def _is_over(self, stop: threading.Event) -> bool:
         if stop.is_set():

@@ -117,7 +117,7 @@ class LateUploads:
                 return
             self._store.put(entry.tar.file, entry.uri)
         except DataError as error:
-            logger.warning("%s: its tar is damaged, left to the repair: %s", entry.tar.segment, error)
+            logger.warning("%s: its tar is of no use, left to the repair: %s", entry.tar.segment, error)
             self._finish(entry, UploadState.GIVEN_UP, in_store=False)
         except Exception as error:  # noqa: BLE001  # whatever the file system raises
             self._store_answers = False
@@ -142,7 +142,7 @@ class LateUploads:
             if outcome is Registered.DONE:
                 outcome = register(self._records, late)
         except DataError as error:
-            logger.warning("%s: its tar is damaged, left to the repair: %s", entry.tar.segment, error)
+            logger.warning("%s: its tar is of no use, left to the repair: %s", entry.tar.segment, error)
             self._finish(entry, UploadState.GIVEN_UP, in_store=self._is_temporary(entry))
         except OSError as error:
             # The store is away again; or the object is gone, since the controller clears temporary names.
@@ -183,6 +183,9 @@ class LateUploads:
 
     def _late(self, entry: BacklogEntry) -> LateUpload:
         tar = entry.tar
+        is_read = entry.crc is None or entry.state is not UploadState.UPLOADED
+        if is_read and not tar.file.exists():
+            raise DataError(f"{tar.file} is gone")
         crc = content_crc(tar.file, _ANY_SIZE) if entry.crc is None else entry.crc
         return LateUpload(tar.raw_table, tar.segment, entry.uri, self._home(entry), tar.size_bytes, crc)
 

@@ -102,7 +102,9 @@ class CommitUploads:
             self._leave(upload)
             return False
         self._counts.add(Outcome.OK)
-        self._kept.discard(upload.tar)
+        present = self._backlog.find(upload.tar)
+        if present is None or present.tar.file != upload.tar.file:
+            self._kept.discard(upload.tar)
         return True
 
     def close(self) -> None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.integration.deepstore.conftest import Audit, MakeTable, Run
 from tests.integration.deepstore.peer_table import PeerTable
 from tests.support.wait import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
 
 _SCHEME = "peerSegmentDownloadScheme"
 

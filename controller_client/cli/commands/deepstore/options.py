@@ -15,9 +15,11 @@ from controller_client.cli.context import CliContext
 from controller_client.deepstore.audit import AuditOptions, Auditor
 from controller_client.deepstore.audit_tables import audit_tables
 from controller_client.deepstore.layout import StoreLayout
+from controller_client.deepstore.listing import deep_stores
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.report import AuditReport
 from controller_client.deepstore.servers import ServerAdmins
+from controller_client.deepstore.sweep import Sweeper
 from controller_client.segment_tar import TarLimits
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "repair_options",
     "run_audit",
     "store_option",
+    "sweeper",
 ]
 
 _GIB = 1 << 30
@@ -148,6 +151,19 @@ def auditor(
     options = AuditOptions(min_copies=min_copies, read_tars=read_tars, limits=limits or TarLimits())
     with ServerAdmins(client, limit) as servers:
         yield Auditor(client, cli.property_store(), layout, servers, limit, options), servers
+
+
+def sweeper(cli: CliContext, store_uri: str | None, min_age_h: float, rate: float = 50.0) -> Sweeper:
+    """Make what finds and deletes leftovers in the store."""
+    client = cli.client()
+    return Sweeper(
+        cli.property_store(),
+        StoreLayout.of(client, store_uri),
+        deep_stores(),
+        RateLimit(rate),
+        client.clock,
+        min_age_s=min_age_h * 3600,
+    )
 
 
 def run_audit(cli: CliContext, segment_auditor: Auditor, table_names: Sequence[str]) -> AuditReport:

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
 import click
 
-from controller_client.cli.commands.deepstore.options import audit_options, auditor, repair_options, run_audit
+from controller_client.cli.arguments import table_with_type
+from controller_client.cli.commands.deepstore.options import (
+    audit_options,
+    auditor,
+    repair_options,
+    run_audit,
+    sweeper,
+)
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import session_timeout_option
 from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.metrics import MetricsServer, WatchMetrics
 from controller_client.deepstore.repair import Repairer
+from controller_client.deepstore.sweep import Sweeper
 from controller_client.deepstore.watch import Watch
+from controller_client.errors import PinotPluginError
 from controller_client.rest.capabilities import Capability
 from controller_client.segment_tar import TarLimits
 from controller_client.zookeeper import Lease, process_name
 
 __all__ = ["watch"]
+
+logger = logging.getLogger(__name__)
 
 
 @click.command()
@@ -38,7 +51,14 @@ __all__ = ["watch"]
     show_default=True,
     help="Seconds from the end of a round to the next.",
 )
-@click.option("--look-only", is_flag=True, help="Repair nothing.")
+@click.option("--look-only", is_flag=True, help="Repair and sweep nothing.")
+@click.option(
+    "--sweep-after",
+    "sweep_after_h",
+    metavar="HOURS",
+    type=click.FloatRange(min=0),
+    help="Also delete what `deepstore sweep` would, when it is so old; default: sweep nothing.",
+)
 @click.option(
     "--metrics-port", type=click.IntRange(0, 65535), help="Serve Prometheus metrics at /metrics on this port."
 )
@@ -63,6 +83,7 @@ def watch(
     accept_agreeing: bool,
     interval_s: float,
     look_only: bool,
+    sweep_after_h: float | None,
     metrics_port: int | None,
     metrics_host: str,
     session_timeout_s: float,
@@ -95,6 +116,7 @@ def watch(
         repairer = Repairer(
             cli.property_store(), segment_auditor.layout, fetcher, Path(folder), folder_sizes=folder_sizes
         )
+        looker = sweeper(cli, store_uri, sweep_after_h or 0.0, rate)
         service = Watch(
             lambda: run_audit(cli, segment_auditor, table_names),
             None if look_only else repairer,
@@ -103,6 +125,7 @@ def watch(
             interval_s=interval_s,
             parallel=parallel,
             turn=lease,
+            sweep=None if look_only or sweep_after_h is None else partial(_sweep, cli, table_names, looker),
         )
         if metrics_port is None:
             cli.out.note("The watch runs; it stops with Ctrl-C, after the repairs that are under way.")
@@ -118,3 +141,15 @@ def _lease_name(table_names: Sequence[str], *, look_only: bool) -> str:
     """Watches that do the same have the same lease."""
     kind = "deepstore-watch-look-only" if look_only else "deepstore-watch"
     return ",".join([kind, *sorted(table_names)])
+
+
+def _sweep(cli: CliContext, table_names: Sequence[str], looker: Sweeper, stopped: Callable[[], bool]) -> int:
+    """Delete the leftovers of the tables that are watched; a table that fails does not keep the others."""
+    deleted = 0
+    names = [table_with_type(cli.client(), name) for name in table_names]
+    for table in names or cli.client().tables.list_typed():
+        try:
+            deleted += sum(1 for _ in looker.delete(list(looker.find([table])), stopped))
+        except PinotPluginError as error:
+            logger.error("the folder of %s in the store was not swept: %s", table, error)
+    return deleted

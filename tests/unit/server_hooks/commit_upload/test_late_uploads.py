@@ -231,3 +231,17 @@ def test_while_the_store_is_away_one_tar_at_a_time_is_tried_and_all_follow_when_
     server.steps(62)
     assert [url(records, name) for name in names] == [f"s3://b/data/t/{name}" for name in names]
     assert sorted(server.store.taken) == sorted(f"s3://b/data/t/{name}" for name in names)
+
+
+@pytest.mark.parametrize("state", [UploadState.WAITING, UploadState.UPLOADED])
+def test_a_tar_that_somebody_has_deleted_is_left_to_the_repair(
+    server: Server, records: PropertyStore, source: Path, state: UploadState
+) -> None:
+    commit(records)
+    server.store.taken[TEMPORARY] = source.read_bytes()
+    server.leave(source, state)
+    (file,) = server.files()
+    file.unlink()
+    server.steps(10)
+    assert (server.backlog.segments, server.counts.get(Outcome.GIVEN_UP)) == (0, 1)
+    assert list(server.store.taken) == ([] if state is UploadState.UPLOADED else [TEMPORARY])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -239,3 +240,16 @@ def test_by_default_a_commit_waits_five_seconds_for_the_store_and_not_much_longe
     waited_s = time.monotonic() - started
     store.open.set()
     assert 5.0 <= waited_s < 30.0
+
+
+def test_a_retry_that_meets_the_end_of_its_upload_leaves_the_tar_that_the_backlog_has(
+    make_uploads: Callable[..., CommitUploads], store: FakeStore, backlog: Backlog, tar: Path
+) -> None:
+    hasty, patient = make_uploads(wait_s=0.01), make_uploads()
+    store.open.clear()
+    assert not hasty.upload(tar, "t", NAME, FIRST)
+    patient._uploads = hasty._uploads  # the same server, whose second commit waits longer
+    threading.Timer(0.2, store.open.set).start()
+    assert patient.upload(tar, "t", NAME, SECOND)
+    assert sorted(store.taken) == [FIRST, SECOND]
+    assert _entry(backlog, UploadState.UPLOADED).tar.file.exists()

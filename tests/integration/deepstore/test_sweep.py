@@ -1,0 +1,37 @@
+"""Leftovers of commits in the store: found, and deleted; what segments need stays."""
+
+from __future__ import annotations
+
+import json
+import uuid
+
+import pytest
+
+from tests.integration.deepstore.conftest import Audit, MakeTable, Run
+from tests.support.pinot_services import DEEP_STORE_BUCKET
+
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
+
+
+def test_leftovers_go_and_segments_stay(make_table: MakeTable, run: Run, audit: Audit) -> None:
+    table = make_table(partitions=1, closed=False)
+    table.fill(2)
+    run("deepstore", "repair", table.name, "--yes")
+    segment = min(table.committed())
+    gone = f"{table.name}__0__99__20200101T0000Z"
+    left = {f"{table.folder_key}/{segment}.tmp.{uuid.uuid4()}", f"{table.folder_key}/{gone}"}
+    kept = f"{table.folder_key}/notes.txt"
+    for key in (*left, kept):
+        table.s3.put_object(Bucket=DEEP_STORE_BUCKET, Key=key, Body=b"left over")
+
+    def sweep(*options: str) -> set[str]:
+        found = json.loads(run("deepstore", "sweep", table.name, "--output", "json", *options).stdout)
+        return {each["uri"].partition(f"{DEEP_STORE_BUCKET}/")[2] for each in found}
+
+    assert sweep("--dry-run") == set()  # they are young
+    assert sweep("--dry-run", "--min-age", "0") == left
+    assert sweep("--yes", "--min-age", "0") == left
+    assert sweep("--dry-run", "--min-age", "0") == set()
+    table.s3.head_object(Bucket=DEEP_STORE_BUCKET, Key=kept)
+    assert audit(table.table, "--read-tars") == {}
+    table.wait_rows()
