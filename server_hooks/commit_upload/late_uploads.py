@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote_plus
 
 from controller_client.common.redaction import mask_text
-from controller_client.errors import DataError
+from controller_client.errors import DataError, PinotPluginError
 from controller_client.segment_tar import TarLimits, content_crc
 from controller_client.zookeeper import PropertyStore
 from server_hooks.commit_upload.backlog import Backlog, BacklogEntry
@@ -119,6 +119,9 @@ class LateUploads:
         except DataError as error:
             logger.warning("%s: its tar is of no use, left to the repair: %s", entry.tar.segment, error)
             self._finish(entry, UploadState.GIVEN_UP, in_store=False)
+        except PinotPluginError as error:
+            logger.warning("%s: its record cannot be read now: %s", entry.tar.segment, error)
+            self._backlog.change(entry, UploadState.WAITING, crc=crc)
         except Exception as error:  # noqa: BLE001  # whatever the file system raises
             self._store_answers = False
             self._counts.add(Outcome.FAILED)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from controller_client.common.names import TableName
+from controller_client.errors import UnreachableError
 from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
 from server_hooks.commit_upload.backlog import Backlog, BacklogLimits
 from server_hooks.commit_upload.kept_tars import KeptTars
@@ -245,3 +246,20 @@ def test_a_tar_that_somebody_has_deleted_is_left_to_the_repair(
     server.steps(10)
     assert (server.backlog.segments, server.counts.get(Outcome.GIVEN_UP)) == (0, 1)
     assert list(server.store.taken) == ([] if state is UploadState.UPLOADED else [TEMPORARY])
+
+
+def test_while_zookeeper_is_away_nothing_is_uploaded_or_given_up(
+    server: Server, records: PropertyStore, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(records)
+    server.leave(source, UploadState.WAITING)
+    with monkeypatch.context() as away:
+
+        def unreachable(_path: str) -> None:
+            raise UnreachableError("ZooKeeper is away")
+
+        away.setattr(records, "get", unreachable)
+        server.steps(300)
+        assert (server.store.calls, server.backlog.segments, server.counts.get(Outcome.FAILED)) == ([], 1, 0)
+    server.steps(62)
+    assert url(records) == HOME
