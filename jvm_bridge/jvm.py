@@ -52,6 +52,7 @@ def start_jvm(
     max_heap_mb: int | None = None,
     system_properties: Mapping[str, str] | None = None,
     log_dir: Path | None = None,
+    options: Sequence[str] = (),
     is_short_lived: bool = False,
 ) -> None:
     """Start this process' JVM; does nothing where it runs already (its flags cannot be changed any more).
@@ -66,6 +67,7 @@ def start_jvm(
         max_heap_mb: Largest heap, MiB; 1024 by default.
         system_properties: Java system properties.
         log_dir: Folder for the JVM's log file ``jvm.log``; without it the log goes to stderr, warnings only.
+        options: Further options; one that is above too, as the heap, wins.
         is_short_lived: Whether this process ends soon. It then takes only the quicker of Java's two
             compilers: some two seconds less at the start, up to half as much time again for what is compiled.
             That pays below some 75 million rows.
@@ -87,6 +89,7 @@ def start_jvm(
             *archive_options(java, jars),
             *logging_options(log_dir / "jvm.log" if log_dir else None),
             *(f"-D{name}={value}" for name, value in (system_properties or {}).items()),
+            *options,
             *options_of_environment(),
         ]
 

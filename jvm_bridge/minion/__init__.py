@@ -8,6 +8,7 @@ from jvm_bridge.minion.executors import (
     load_executors,
 )
 from jvm_bridge.minion.host import DEFAULT_TAG, HostedMinion, MinionSettings, host_minion
+from jvm_bridge.minion.stock import StockMinion, read_stock_minion
 
 __all__ = [
     "DEFAULT_TAG",
@@ -16,7 +17,9 @@ __all__ = [
     "MinionContext",
     "MinionSettings",
     "MinionTask",
+    "StockMinion",
     "TaskExecutor",
     "host_minion",
     "load_executors",
+    "read_stock_minion",
 ]

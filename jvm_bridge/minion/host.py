@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from controller_client.common.folders import FolderLock
 from controller_client.common.redaction import mask_text
 from controller_client.config import ControllerConfig
 from controller_client.errors import PinotPluginError, SetupError
+from controller_client.helix.instance_config import take_no_more_subtasks
+from controller_client.zookeeper import PropertyStore
 from controller_client.zookeeper_access import ZooKeeperAccess
 from jvm_bridge.free_ports import check_free
 from jvm_bridge.jvm import start_jvm
@@ -51,6 +53,9 @@ class MinionSettings:
         concurrency: How many subtasks it runs at once.
         max_heap_mb: Largest Java heap, MiB.
         system_properties: Java system properties.
+        java_options: Further options of Java.
+        properties: Further properties of Pinot's minion.
+        drain_s: How long its subtasks may go on when it is to stop; then they are handed over.
         log_dir: Folder of the JVM's log; None logs to stderr.
         executors: Executors by task type; None takes those that installed packages register.
         zookeeper_access: How Python comes into ZooKeeper; None: as the environment says.
@@ -66,6 +71,9 @@ class MinionSettings:
     concurrency: int = 2
     max_heap_mb: int = 512
     system_properties: Mapping[str, str] = field(default_factory=dict)
+    java_options: Sequence[str] = ()
+    properties: Mapping[str, object] = field(default_factory=dict, repr=False)
+    drain_s: float = 0.0
     log_dir: Path | None = None
     executors: Mapping[str, ExecutorFactory] | None = None
     zookeeper_access: ZooKeeperAccess | None = None
@@ -139,6 +147,7 @@ class HostedMinion:
             max_heap_mb=settings.max_heap_mb,
             system_properties=settings.system_properties,
             log_dir=settings.log_dir,
+            options=settings.java_options,
         )
         tell_java(settings.zookeeper_access or ZooKeeperAccess.from_env())
         import jpype
@@ -171,6 +180,21 @@ class HostedMinion:
         # Beside the first work, if there is some already.
         self._loading.start()
         logger.info("%s runs %s", settings.instance_id, ", ".join(sorted(executors)))
+
+    def drain(self) -> None:
+        """Take no further subtask, and let those that run end, within the settings' ``drain_s``."""
+        settings = self._settings
+        if not settings.drain_s:
+            return
+        try:
+            with PropertyStore(
+                settings.zookeeper_address, settings.cluster_name, access=settings.zookeeper_access
+            ) as store:
+                take_no_more_subtasks(store, settings.instance_id)
+        except PinotPluginError as error:
+            logger.warning("%s may be given further subtasks while it drains: %s", self.instance_id, error)
+        if not self._running.wait_until_none(settings.drain_s):
+            logger.warning("subtasks still run after %.0f s: other minions get them", settings.drain_s)
 
     def stop(self) -> None:
         """Leave the cluster; running subtasks are asked to end, and Helix gives them to other minions."""
@@ -222,12 +246,13 @@ def host_minion(
     Raises:
         SetupError: See :meth:`HostedMinion.start`.
     """
-    with HostedMinion(settings):
+    with HostedMinion(settings) as minion:
         on_start()
         # With a time-out, so that a signal is seen: a wait without one is not interrupted by handlers
         # everywhere.
         while not stop.wait(timeout=1.0):
             pass
+        minion.drain()
 
 
 def _configuration(settings: MinionSettings) -> Any:
@@ -235,6 +260,7 @@ def _configuration(settings: MinionSettings) -> Any:
 
     properties = jpype.JClass("java.util.HashMap")()
     for key, value in {
+        **settings.properties,
         "pinot.zk.server": settings.zookeeper_address,
         "pinot.cluster.name": settings.cluster_name,
         "pinot.minion.host": settings.host,

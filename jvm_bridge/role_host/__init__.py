@@ -13,12 +13,13 @@ from jvm_bridge.role_host.hooks import (
     load_hooks,
 )
 from jvm_bridge.role_host.host import HostedRole
-from jvm_bridge.role_host.kinds import BROKER, SERVER, RoleKind
-from jvm_bridge.role_host.options import java_options
+from jvm_bridge.role_host.kinds import BROKER, MINION, SERVER, RoleKind, StockCommand
+from jvm_bridge.role_host.options import java_options, java_options_but_log
 from jvm_bridge.role_host.ticking import TickingHook, TickingThread
 
 __all__ = [
     "BROKER",
+    "MINION",
     "SERVER",
     "BrokerHook",
     "Dependents",
@@ -31,8 +32,10 @@ __all__ = [
     "NeedsStarter",
     "RoleKind",
     "ServerHook",
+    "StockCommand",
     "TickingHook",
     "TickingThread",
     "java_options",
+    "java_options_but_log",
     "load_hooks",
 ]

@@ -10,7 +10,7 @@ import jpype
 
 from controller_client.common.redaction import mask_text
 from controller_client.errors import ConfigError
-from jvm_bridge.role_host.kinds import RoleKind
+from jvm_bridge.role_host.kinds import StockCommand
 
 __all__ = ["read_configuration"]
 
@@ -19,7 +19,7 @@ _CLUSTER = "pinot.cluster.name"
 _SERVICE_ROLE = "pinot.service.role"
 
 
-def read_configuration(kind: RoleKind, arguments: Sequence[str]) -> dict[str, Any]:
+def read_configuration(kind: StockCommand, arguments: Sequence[str]) -> dict[str, Any]:
     """Return the role's properties, as Java objects by key; the JVM must run.
 
     As in ``PinotServiceManager``, the arguments' ZooKeeper address and cluster name are put in where the

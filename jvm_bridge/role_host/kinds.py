@@ -1,4 +1,4 @@
-"""Which roles can be hosted, and the classes of Pinot that start them."""
+"""Which roles can be hosted, and the classes of Pinot that start them and read their configuration."""
 
 from __future__ import annotations
 
@@ -6,18 +6,31 @@ from dataclasses import dataclass
 
 from jvm_bridge.role_host.hooks import HostedBrokerView, HostedRoleView, HostedServerView
 
-__all__ = ["BROKER", "SERVER", "RoleKind"]
+__all__ = ["BROKER", "MINION", "SERVER", "RoleKind", "StockCommand"]
 
 
 @dataclass(frozen=True)
-class RoleKind:
-    """A role of Pinot.
+class StockCommand:
+    """The command of ``pinot-admin.sh`` that starts a role, and reads its arguments and configuration file.
 
     Attributes:
-        name: As people call it.
+        name: The role, as people call it.
         service_role: As Pinot's ``ServiceRole`` calls it.
-        command: Class of ``pinot-admin.sh``'s command, which reads the arguments and the configuration file.
+        command: The command's class.
         configuration_method: Its method that returns the configuration; protected there.
+    """
+
+    name: str
+    service_role: str
+    command: str
+    configuration_method: str
+
+
+@dataclass(frozen=True)
+class RoleKind(StockCommand):
+    """A role of Pinot that runs with hooks.
+
+    Attributes:
         starter_key: Property that may name another starter (``PinotServiceManager.startRole``).
         starter: The starter's class without that property.
         base_starter: The class that both extend; it keeps the connection to Helix.
@@ -28,10 +41,6 @@ class RoleKind:
             answers would be wrong.
     """
 
-    name: str
-    service_role: str
-    command: str
-    configuration_method: str
     starter_key: str
     starter: str
     base_starter: str
@@ -40,6 +49,13 @@ class RoleKind:
     hook_group: str
     needs_hooks: bool
 
+
+MINION = StockCommand(
+    name="minion",
+    service_role="MINION",
+    command="org.apache.pinot.tools.admin.command.StartMinionCommand",
+    configuration_method="getMinionConf",
+)
 
 SERVER = RoleKind(
     name="server",

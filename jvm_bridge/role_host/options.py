@@ -9,7 +9,7 @@ from pathlib import Path
 from controller_client.errors import ConfigError
 from jvm_bridge.jvm import logging_options
 
-__all__ = ["java_options"]
+__all__ = ["java_options", "java_options_but_log"]
 
 _LOG_PROPERTIES = ("-Dlog4j2.configurationFile=", "-Dlog4j.configurationFile=")
 _PLUGINS_DIR, _PLUGINS_INCLUDE = "-Dplugins.dir=", "-Dplugins.include="
@@ -42,12 +42,25 @@ def java_options(env: Mapping[str, str], log_level: str) -> list[str]:
         ConfigError: The quotes in JDK_JAVA_OPTIONS do not match, a file cannot be read, or a value is
             missing.
     """
+    options = _given(env)
+    return [*options, *_plugin_options(options, env), *_log_options(options, env, log_level)]
+
+
+def java_options_but_log(env: Mapping[str, str]) -> list[str]:
+    """Return what ``JDK_JAVA_OPTIONS`` and ``JAVA_OPTS`` have, without a configuration of the log.
+
+    Raises:
+        ConfigError: See :func:`java_options`.
+    """
+    return [option for option in _given(env) if not option.startswith(_LOG_PROPERTIES)]
+
+
+def _given(env: Mapping[str, str]) -> list[str]:
     words = [
         *_quoted(env.get("JDK_JAVA_OPTIONS", ""), "JDK_JAVA_OPTIONS"),
         *env.get("JAVA_OPTS", "").split(),
     ]
-    options = list(_for_jvm(_expanded(words)))
-    return [*options, *_plugin_options(options, env), *_log_options(options, env, log_level)]
+    return list(_for_jvm(_expanded(words)))
 
 
 def _expanded(words: Iterable[str]) -> Iterator[str]:

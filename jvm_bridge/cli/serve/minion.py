@@ -8,45 +8,107 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.signals import StopSignal, end_at_once_on_interrupt
-from controller_client.clock import SystemClock
-from controller_client.config import ControllerConfig
-from controller_client.errors import NotFoundError, UnreachableError
 from jvm_bridge.cli.jar_progress import jar_progress
+from jvm_bridge.cli.serve.joining import controllers_in_zookeeper, joined_cluster
 from jvm_bridge.jars import pinot_jars
-from jvm_bridge.jvm import check_jars_fit
-from jvm_bridge.minion import DEFAULT_TAG, MinionSettings, host_minion, load_executors
+from jvm_bridge.jvm import start_jvm
+from jvm_bridge.minion import (
+    DEFAULT_TAG,
+    MinionSettings,
+    StockMinion,
+    host_minion,
+    load_executors,
+    read_stock_minion,
+)
+from jvm_bridge.role_host import java_options_but_log
 
 __all__ = ["minion"]
 
-_POLL_INTERVAL_S = 0.5
+_FILE_OPTIONS = ("-configFileName", "-config", "-configFile", "-minionConfig", "-minionConf")
 
 
 @click.command()
 @click.option("--controller", metavar="URL", help="URL of the controller; as the global option.")
-@click.option("--zookeeper", metavar="ADDRESS", help="ZooKeeper; without it the controller is asked.")
-@click.option("--cluster-name", help="Helix' name of the cluster; without it the controller is asked.")
+@click.option(
+    "--zookeeper",
+    "-zkAddress",
+    "zookeeper",
+    metavar="ADDRESS",
+    help="ZooKeeper; without it the controller is asked.",
+)
+@click.option(
+    "--cluster-name",
+    "-clusterName",
+    "cluster_name",
+    help="Helix' name of the cluster; without it the controller is asked.",
+)
+@click.option(
+    *_FILE_OPTIONS,
+    "config_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Configuration file of a stock minion, in whose place this one is; it has host and port.",
+)
 @click.option(
     "--dir",
     "folder",
     type=click.Path(path_type=Path),
     default=Path("minion"),
     show_default=True,
-    help="A folder of its own for work files; its subfolders 'work' and 'pinot-data' are emptied.",
+    help="A folder of its own for work files; its subfolders 'work' and 'pinot-data' are emptied. dataDir of"
+    " a configuration file wins.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Host to advertise in the cluster.")
-@click.option("--port", default=9514, show_default=True, help="Port of its admin API; part of its name.")
-@click.option("--tag", default=DEFAULT_TAG, show_default=True, help="Helix tag; tasks name it.")
+@click.option(
+    "--host",
+    "-minionHost",
+    "host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Host to advertise in the cluster.",
+)
+@click.option(
+    "--port",
+    "-minionPort",
+    "port",
+    type=int,
+    default=9514,
+    show_default=True,
+    help="Port of its admin API; part of its name.",
+)
+@click.option(
+    "--tag",
+    default=DEFAULT_TAG,
+    show_default=True,
+    envvar="PINOT_MINION_TAG",
+    show_envvar=True,
+    help="Helix tag; tasks name it.",
+)
 @click.option(
     "--concurrency",
     type=click.IntRange(min=1),
-    default=max(os.cpu_count() or 1, 1),
     show_default="number of cores",
     help="Subtasks it runs at once.",
 )
-@click.option("--max-heap-mb", type=click.IntRange(min=64), default=512, show_default=True)
+@click.option(
+    "--drain",
+    "drain_s",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    envvar="PINOT_MINION_DRAIN_S",
+    show_envvar=True,
+    help="Seconds that running subtasks have to end when it is stopped; then other minions get them.",
+)
+@click.option(
+    "--max-heap-mb",
+    type=click.IntRange(min=64),
+    default=512,
+    show_default=True,
+    help="Largest heap of Java, MiB; -Xmx in JAVA_OPTS wins.",
+)
 @click.option(
     "--wait",
     "wait_s",
@@ -68,30 +130,46 @@ def minion(
     controller: str | None,
     zookeeper: str | None,
     cluster_name: str | None,
+    config_file: Path | None,
     folder: Path,
     host: str,
     port: int,
     tag: str,
-    concurrency: int,
+    concurrency: int | None,
+    drain_s: float,
     max_heap_mb: int,
     wait_s: float,
     zookeeper_session_timeout_ms: int,
 ) -> None:
-    """Run a minion whose task executors are Python, until SIGTERM or Ctrl-C."""
+    """Run a minion whose task executors are Python, until SIGTERM or Ctrl-C.
+
+    It takes the arguments of `pinot-admin.sh StartMinion` too, e.g. -configFileName minion.conf -zkAddress
+    localhost:2181, and JAVA_OPTS. Where no controller is named, those that are live in the ZooKeeper that is
+    named are asked.
+    """
+    _check_one_place(config_file)
     executors = load_executors()
     config = cli.controller_config()
     if controller:
         config = replace(config, url=controller)
     with jar_progress(cli.out) as progress:
         jars = pinot_jars(progress)
-    zookeeper, cluster_name = _cluster_of(
-        config,
-        zookeeper or cli.settings.value("zookeeper"),
-        cluster_name or cli.settings.value("cluster_name"),
-        jars.version,
-        wait_s,
-    )
+    zookeeper = zookeeper or cli.settings.value("zookeeper")
+    cluster_name = cluster_name or cli.settings.value("cluster_name")
     level = {0: "warn", 1: "info"}.get(cli.verbose, "debug")
+    properties = {
+        "zk.session.timeout": str(zookeeper_session_timeout_ms),
+        "pinotPlugins.log.level": level,
+    }
+    options = java_options_but_log(os.environ)
+    stock: StockMinion | None = None
+    if config_file:
+        start_jvm(max_heap_mb=max_heap_mb, system_properties=properties, options=options)
+        stock = read_stock_minion(_stock_arguments(config_file, zookeeper, cluster_name))
+        zookeeper, cluster_name = stock.zookeeper_address, stock.cluster_name
+    if zookeeper and cluster_name and not controller and not cli.settings["controller"].rank:
+        config = controllers_in_zookeeper(config, zookeeper, cluster_name, cli.zookeeper_access(), wait_s)
+    zookeeper, cluster_name = joined_cluster(config, zookeeper, cluster_name, jars.version, wait_s)
     settings = MinionSettings(
         controller=config,
         zookeeper_address=zookeeper,
@@ -100,15 +178,16 @@ def minion(
         port=port,
         folder=folder.absolute(),
         tag=tag,
-        concurrency=concurrency,
+        concurrency=concurrency or max(os.cpu_count() or 1, 1),
         max_heap_mb=max_heap_mb,
-        system_properties={
-            "zk.session.timeout": str(zookeeper_session_timeout_ms),
-            "pinotPlugins.log.level": level,
-        },
+        system_properties=properties,
+        java_options=options,
+        drain_s=drain_s,
         executors=executors,
         zookeeper_access=cli.zookeeper_access(),
     )
+    if stock:
+        settings = stock.applied_to(settings, concurrency)
     cli.out.note(f"{settings.instance_id} joins {cluster_name} ({zookeeper}); stop it with Ctrl-C")
     end_at_once_on_interrupt()
     stop = StopSignal()
@@ -120,33 +199,23 @@ def minion(
     exit_process(0)
 
 
-def _cluster_of(
-    config: ControllerConfig,
-    zookeeper: str | None,
-    cluster_name: str | None,
-    jars_version: str,
-    wait_s: float,
-) -> tuple[str, str]:
-    """ZooKeeper's address and the cluster's name, asking the controller; checks that the jars fit."""
-    from controller_client.client import ControllerClient
+def _check_one_place(config_file: Path | None) -> None:
+    """Refuse host and port beside a file: stock minions take those of the file, and say nothing."""
+    context = click.get_current_context()
+    given = [
+        name for name in ("host", "port") if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    if config_file and given:
+        raise click.UsageError(
+            f"{' and '.join(given)} of a minion with a configuration file are in the file, as"
+            " pinot.minion.host and pinot.minion.port"
+        )
 
-    clock = SystemClock()
-    deadline = clock.monotonic() + wait_s
-    with ControllerClient(config) as client:
-        while not client.cluster.healthy():
-            if clock.monotonic() > deadline:
-                raise UnreachableError(
-                    f"The controller did not answer for {wait_s:.0f} s",
-                    where=config.url,
-                    remedy="Check --controller, or wait longer with --wait.",
-                )
-            clock.sleep(_POLL_INTERVAL_S)
-        check_jars_fit(jars_version, client.cluster.version().text)
-        address = zookeeper or client.cluster.zookeeper_address()
-        if address is None:
-            raise NotFoundError(
-                "The controller does not tell the address of its ZooKeeper",
-                where=config.url,
-                remedy="Pass --zookeeper host:port[/chroot].",
-            )
-        return address, cluster_name or client.cluster.name()
+
+def _stock_arguments(config_file: Path, zookeeper: str | None, cluster_name: str | None) -> list[str]:
+    arguments = ["-configFileName", str(config_file)]
+    if zookeeper:
+        arguments += ["-zkAddress", zookeeper]
+    if cluster_name:
+        arguments += ["-clusterName", cluster_name]
+    return arguments

@@ -1,0 +1,105 @@
+"""Which cluster a minion joins: what it is not told, it asks the controller or ZooKeeper for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from controller_client.clock import Clock, SystemClock
+from controller_client.config import ControllerConfig
+from controller_client.errors import NotFoundError, PinotPluginError, UnreachableError
+from controller_client.helix.instance_config import live_controllers
+from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper_access import ZooKeeperAccess
+from jvm_bridge.jvm import check_jars_fit
+
+__all__ = ["controllers_in_zookeeper", "joined_cluster"]
+
+_POLL_INTERVAL_S = 0.5
+_ZOOKEEPER_INTERVAL_S = 2.0
+
+
+def joined_cluster(
+    config: ControllerConfig,
+    zookeeper: str | None,
+    cluster_name: str | None,
+    jars_version: str,
+    wait_s: float,
+) -> tuple[str, str]:
+    """Return ZooKeeper's address and the cluster's name, asking the controller for what is None.
+
+    Args:
+        config: The controller.
+        zookeeper: ZooKeeper's address.
+        cluster_name: The cluster's name.
+        jars_version: Pinot's version here.
+        wait_s: How long to wait for a controller that does not answer yet.
+
+    Raises:
+        UnreachableError: It did not answer.
+        SetupError: The jars are newer than the cluster.
+        NotFoundError: The controller does not tell its ZooKeeper.
+    """
+    from controller_client.client import ControllerClient
+
+    clock = SystemClock()
+    deadline = clock.monotonic() + wait_s
+    with ControllerClient(config) as client:
+        while not client.cluster.healthy():
+            if clock.monotonic() > deadline:
+                raise UnreachableError(
+                    f"The controller did not answer for {wait_s:.0f} s",
+                    where=config.url,
+                    remedy="Check --controller, or wait longer with --wait.",
+                )
+            clock.sleep(_POLL_INTERVAL_S)
+        check_jars_fit(jars_version, client.cluster.version().text)
+        address = zookeeper or client.cluster.zookeeper_address()
+        if address is None:
+            raise NotFoundError(
+                "The controller does not tell the address of its ZooKeeper",
+                where=config.url,
+                remedy="Pass --zookeeper host:port[/chroot].",
+            )
+        return address, cluster_name or client.cluster.name()
+
+
+def controllers_in_zookeeper(
+    config: ControllerConfig,
+    zookeeper: str,
+    cluster_name: str,
+    access: ZooKeeperAccess,
+    wait_s: float,
+    clock: Clock | None = None,
+) -> ControllerConfig:
+    """Return the configuration with the controllers that are live in ZooKeeper, which has no scheme: by http.
+
+    Args:
+        config: Has credentials and TLS.
+        zookeeper: ZooKeeper's address.
+        cluster_name: The cluster's name.
+        access: How to come into ZooKeeper.
+        wait_s: How long to wait for ZooKeeper, the cluster, and a live controller.
+        clock: What to wait with.
+
+    Raises:
+        UnreachableError: ZooKeeper does not answer.
+        NotFoundError: There is no such cluster, or no controller is live in it.
+    """
+    clock = clock or SystemClock()
+    deadline = clock.monotonic() + wait_s
+    while True:
+        try:
+            with PropertyStore(zookeeper, cluster_name, access=access) as store:
+                found = live_controllers(store)
+            if not found:
+                raise NotFoundError(
+                    "no controller is live in ZooKeeper",
+                    where=f"{zookeeper}, cluster {cluster_name}",
+                    remedy="start one, or name it with --controller or PINOT_CONTROLLER_URL",
+                )
+        except PinotPluginError:
+            if clock.monotonic() > deadline:
+                raise
+            clock.sleep(_ZOOKEEPER_INTERVAL_S)
+        else:
+            return replace(config, url=",".join(f"http://{host}:{port}" for host, port in found))
