@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from controller_client.cli.arguments import table_with_type
+from controller_client.cli.commands.queue_waiting import waiting
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import confirm, dry_run_option, output_option, wait_options, yes_option
 from controller_client.common.counted_text import counted_text
@@ -29,6 +30,9 @@ _TYPE = click.argument("task_type", metavar="TASK_TYPE")
 @click.group(help=__doc__)
 def queue() -> None:  # noqa: D103  # help is the module's docstring
     pass
+
+
+queue.add_command(waiting)
 
 
 @queue.command(name="list")

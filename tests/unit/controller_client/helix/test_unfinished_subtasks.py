@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from controller_client.helix.task_queue import job_record
+from controller_client.helix.unfinished_subtasks import Unfinished, unfinished_subtasks
+from controller_client.zookeeper.record import ZNRecord
+from tests.unit.memory_zookeeper import MemoryPropertyStore, MemoryZooKeeper
+
+TYPE = "FileIngestionTask"
+
+
+class Cluster:
+    """Queues with tasks, as Helix writes them."""
+
+    def __init__(self) -> None:
+        self.store = MemoryPropertyStore()
+        self._jobs: dict[str, dict[str, str]] = {}
+
+    def queue(self, task_type: str, state: str = "IN_PROGRESS") -> None:
+        record = ZNRecord(
+            "WorkflowContext",
+            simple_fields={"STATE": state},
+            map_fields={"JOB_STATES": self._jobs.setdefault(task_type, {})},
+        )
+        self._put(f"/c/PROPERTYSTORE/TaskRebalancer/TaskQueue_{task_type}/Context", record)
+
+    def task(
+        self,
+        number: int,
+        states: Sequence[str | None],
+        *,
+        tag: str = "a",
+        state: str = "IN_PROGRESS",
+        task_type: str = TYPE,
+    ) -> str:
+        queue = f"TaskQueue_{task_type}"
+        job = f"{queue}_Task_{task_type}_{number}"
+        self._jobs.setdefault(task_type, {})[job] = state
+        record = job_record(
+            job,
+            queue,
+            {f"{number}_{each}": {} for each in range(len(states))},
+            command=task_type,
+            minion_tag=tag,
+            timeout_s=1,
+            concurrent_per_instance=1,
+        )
+        self._put(f"/c/CONFIGS/RESOURCE/{job}", record)
+        if state != "NOT_STARTED":
+            fields = {str(each): {"STATE": found} for each, found in enumerate(states) if found}
+            self._put(
+                f"/c/PROPERTYSTORE/TaskRebalancer/{job}/Context", ZNRecord("TaskContext", map_fields=fields)
+            )
+        self.queue(task_type)
+        return job
+
+    def _put(self, path: str, record: ZNRecord) -> None:
+        self.store.zookeeper.znodes[path] = (record.to_bytes(), 0)
+
+
+def test_no_queue_at_all() -> None:
+    assert unfinished_subtasks(MemoryPropertyStore()) == {}
+
+
+def test_subtasks_of_a_task_that_runs() -> None:
+    cluster = Cluster()
+    cluster.task(1, ["RUNNING", "RUNNING", "COMPLETED", "TASK_ABORTED", "INIT", None, "DROPPED"])
+    assert unfinished_subtasks(cluster.store) == {"a": Unfinished(waiting=3, running=2)}
+
+
+def test_a_task_that_helix_has_not_begun_waits_as_a_whole() -> None:
+    cluster = Cluster()
+    cluster.task(1, [None, None, None], state="NOT_STARTED")
+    assert unfinished_subtasks(cluster.store) == {"a": Unfinished(waiting=3)}
+
+
+def test_tasks_that_are_over_do_not_count() -> None:
+    cluster = Cluster()
+    cluster.task(1, ["COMPLETED"], state="COMPLETED")
+    # Subtasks of a stopped or failed task may have any state.
+    cluster.task(2, [None, "RUNNING"], state="FAILED")
+    cluster.task(3, ["COMPLETED", "COMPLETED"])
+    assert unfinished_subtasks(cluster.store) == {}
+
+
+def test_each_tag_by_itself_over_all_types() -> None:
+    cluster = Cluster()
+    cluster.task(1, [None])
+    cluster.task(2, ["RUNNING"], task_type="MergeRollupTask")
+    cluster.task(3, [None, None], tag="minion_untagged", task_type="MergeRollupTask")
+    found = unfinished_subtasks(cluster.store)
+    assert found == {"a": Unfinished(1, 1), "minion_untagged": Unfinished(2, 0)}
+    assert unfinished_subtasks(cluster.store, "MergeRollupTask") == {
+        "a": Unfinished(0, 1),
+        "minion_untagged": Unfinished(2, 0),
+    }
+
+
+def test_a_type_whose_name_begins_with_that_of_another() -> None:
+    cluster = Cluster()
+    cluster.task(1, [None], task_type="MyTask")
+    cluster.task(2, [None, None], task_type="MyTask2")
+    assert unfinished_subtasks(cluster.store, "MyTask") == {"a": Unfinished(1)}
+
+
+def test_a_stopped_queue_needs_minions_only_for_what_has_begun() -> None:
+    cluster = Cluster()
+    cluster.task(1, [None, None], state="NOT_STARTED")
+    cluster.task(2, ["RUNNING"])
+    cluster.queue(TYPE, state="STOPPED")
+    assert unfinished_subtasks(cluster.store) == {"a": Unfinished(running=1)}
+
+
+def test_a_task_that_is_deleted_meanwhile() -> None:
+    cluster = Cluster()
+    job = cluster.task(1, [None])
+    cluster.task(2, [None])
+    del cluster.store.zookeeper.znodes[f"/c/CONFIGS/RESOURCE/{job}"]
+    assert unfinished_subtasks(cluster.store) == {"a": Unfinished(1)}
+
+
+def test_three_round_trips_however_many_tasks() -> None:
+    cluster = Cluster()
+    for number in range(50):
+        cluster.task(number, [None], task_type=f"Type{number % 5}")
+    trips: list[int] = []
+    get_many = MemoryZooKeeper.get_many
+
+    def counted(self: MemoryZooKeeper, paths: Sequence[str]) -> list[tuple[bytes, int] | None]:
+        trips.append(len(paths))
+        return get_many(self, paths)
+
+    cluster.store.zookeeper.get_many = counted.__get__(cluster.store.zookeeper)  # type: ignore[method-assign]
+    assert unfinished_subtasks(cluster.store) == {"a": Unfinished(50)}
+    assert trips == [5, 100]
+    assert cluster.store.zookeeper.read_counts["/c/PROPERTYSTORE/TaskRebalancer"] == 1
