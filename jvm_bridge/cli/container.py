@@ -1,0 +1,75 @@
+"""What a container of the image runs, with the arguments of the official image: those of ``pinot-admin.sh``.
+
+=====================================  ===========================================================
+``StartMinion``, ``StartServer``,      the role hosted in Python, with the same arguments
+``StartBroker``
+``StartStockMinion``, ...              the stock role
+``pinotctl ...``                       any other command of this project
+all else, e.g. ``StartController``     ``pinot-admin.sh``, unchanged
+=====================================  ===========================================================
+
+The process is replaced or goes on as the role, so it is the one that signals reach.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from controller_client.cli import cli
+from controller_client.cli.signals import end_at_once_as_init
+
+__all__ = ["PinotAdmin", "Pinotctl", "command_of", "main"]
+
+_HOSTED = {"StartMinion": "minion", "StartServer": "server", "StartBroker": "broker"}
+_STOCK = {f"StartStock{role.removeprefix('Start')}": role for role in _HOSTED}
+_PINOTCTL = "pinotctl"
+
+
+@dataclass(frozen=True)
+class Pinotctl:
+    """A command of ``pinotctl``, run in this process."""
+
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PinotAdmin:
+    """Pinot's own ``pinot-admin.sh``, in the place of this process."""
+
+    arguments: tuple[str, ...]
+
+
+def command_of(arguments: Sequence[str]) -> Pinotctl | PinotAdmin:
+    """Return what a container with these arguments runs."""
+    first, rest = (arguments[0], tuple(arguments[1:])) if arguments else ("-help", ())
+    if first == _PINOTCTL:
+        return Pinotctl(rest)
+    if first in _HOSTED:
+        return Pinotctl((*_log_level(first), "serve", _HOSTED[first], *rest))
+    return PinotAdmin((_STOCK.get(first, first), *rest))
+
+
+def _log_level(start_command: str) -> tuple[str, ...]:
+    """A minion logs warnings alone where nobody asks for more; servers and brokers do as log4j says."""
+    return ("-v",) if start_command == "StartMinion" else ()
+
+
+def main() -> NoReturn:
+    """Run the command of the process' own arguments."""
+    match command_of(sys.argv[1:]):
+        case Pinotctl(arguments):
+            end_at_once_as_init(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+            cli.main(arguments, prog_name=_PINOTCTL)
+        case PinotAdmin(arguments):
+            script = str(Path(os.environ.get("PINOT_HOME", "/opt/pinot")) / "bin" / "pinot-admin.sh")
+            os.execv(script, [script, *arguments])  # noqa: S606  # a program of the image
+
+
+if __name__ == "__main__":
+    main()
