@@ -50,8 +50,8 @@ def end_at_once_on_interrupt() -> None:
 def end_at_once_as_init(*numbers: signal.Signals, pid: int | None = None) -> None:
     """Let signals end a container's first process as they end any other, until somebody takes them over.
 
-    The kernel drops those that this process, pid 1, does not handle: a SIGTERM during the start would be lost,
-    and the container killed when its time is over.
+    The kernel drops those that this process, pid 1, does not handle: a SIGTERM during the start would be
+    lost, and the container killed when its time is over.
 
     Args:
         numbers: The signals.

@@ -49,7 +49,7 @@ def make_root(root: Path) -> None:
     (root / "bin").mkdir()
     shutil.copy2(shell, root / "bin" / "sh")
     programs = [shell, java / "bin" / "java", java / "lib" / "jspawnhelper", *sorted(java.rglob("*.so"))]
-    for library in sorted(_libraries(programs, java)):
+    for library in sorted(libraries_of(programs, java)):
         target = root / library.relative_to("/")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(library.resolve(), target)
@@ -62,7 +62,8 @@ def make_root(root: Path) -> None:
     (etc / "nsswitch.conf").write_text("hosts: files dns\n", encoding="utf-8")
 
 
-def _libraries(programs: list[Path], java: Path) -> set[Path]:
+def libraries_of(programs: list[Path], but: Path) -> set[Path]:
+    """Return the shared libraries of programs and of what they load later, those below a folder left out."""
     found: set[Path] = set()
     for program in programs:
         listed = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False).stdout
@@ -72,7 +73,7 @@ def _libraries(programs: list[Path], java: Path) -> set[Path]:
         name, _, path = line.strip().partition(" => ")
         if name.split(" ")[0] in _LOADED_LATER and "x32" not in name:
             found.add(Path(path))
-    return {library for library in found if not library.is_relative_to(java)}
+    return {library for library in found if not library.is_relative_to(but)}
 
 
 def _run(*command: str) -> None:

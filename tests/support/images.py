@@ -1,6 +1,7 @@
 """Container images of the tests, built here from packages.
 
-``python -m tests.support.images`` builds what is missing and lists them.
+``python -m tests.support.images`` builds what is missing and lists them; tests.support.plugins_image has the
+one of this project.
 
 An image's tag holds a hash of all that it is made from: it is built again when that changes, and only then.
 Pinot's image is ``PINOT_IMAGE``; else one built from the jars of ``PINOT_HOME``; else the official one where
@@ -39,16 +40,18 @@ OFFICIAL_PINOT = "apachepinot/pinot:" + DEFAULT_PINS.removeprefix("pinot-")
 
 
 @dataclass(frozen=True)
-class _Recipe:
+class Recipe:
     """What an image is made from.
 
     Attributes:
-        kind: Folder under tests/images.
+        kind: Names the image, and the folder under tests/images where none is given.
         version: First part of the tag.
         base: Tag of the image below, for the Dockerfile's BASE; None for scratch.
         texts: Path in the build context to content.
         trees: Path in the build context to a file or folder of the host.
         stamp: Names what is in ``trees``, for the hash.
+        folder: Where the Dockerfile is.
+        arguments: Further arguments of the Dockerfile.
     """
 
     kind: str
@@ -57,11 +60,22 @@ class _Recipe:
     texts: Mapping[str, str] = field(default_factory=dict)
     trees: Mapping[str, Path] = field(default_factory=dict)
     stamp: str = ""
+    folder: Path | None = None
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def dockerfile(self) -> Path:
+        return (self.folder or _SOURCES / self.kind) / "Dockerfile"
+
+    @property
+    def build_arguments(self) -> Mapping[str, str]:
+        return {"BASE": self.base, **self.arguments} if self.base else self.arguments
 
     @property
     def tag(self) -> str:
-        digest = hashlib.sha256(repr((self.base, sorted(self.texts.items()), self.stamp)).encode())
-        for source in sorted(path for path in (_SOURCES / self.kind).iterdir() if path.is_file()):
+        made_from = (sorted(self.build_arguments.items()), sorted(self.texts.items()), self.stamp)
+        digest = hashlib.sha256(repr(made_from).encode())
+        for source in sorted(path for path in self.dockerfile.parent.iterdir() if path.is_file()):
             digest.update(source.name.encode() + source.read_bytes())
         return f"{_REPOSITORY}/{self.kind}:{self.version}-{digest.hexdigest()[:12]}"
 
@@ -72,9 +86,9 @@ def image_of(program: Program) -> str:
         case Program.PINOT:
             return pinot_image()
         case Program.KAFKA:
-            return _built(_of_jars(Program.KAFKA, "kafka.sh"))
+            return built(_of_jars(Program.KAFKA, "kafka.sh"))
         case Program.S3:
-            return _built(_s3())
+            return built(_s3())
         case Program.PINOTCTL:
             raise ValueError("pinotctl runs from this checkout, not from an image")
 
@@ -92,37 +106,39 @@ def pinot_image() -> str:
             _say(f"{OFFICIAL_PINOT} could not be pulled ({error}); building Pinot's image here")
         else:
             return OFFICIAL_PINOT
-    return _built(_of_jars(Program.PINOT, "pinot-admin.sh"))
+    return built(_of_jars(Program.PINOT, "pinot-admin.sh"))
 
 
 @lru_cache(maxsize=1)
 def _base() -> str:
     stamp = base_root.java_release() + Path(base_root.__file__).read_text(encoding="utf-8")
-    recipe = _Recipe("base", "java", None, stamp=stamp)
+    recipe = Recipe("base", "java", None, stamp=stamp)
     with _build_lock():
         if not _is_there(recipe.tag):
             with tempfile.TemporaryDirectory(prefix="pinot-plugins-base-") as folder:
                 root = Path(folder) / "root"
                 base_root.make_root(root)
-                _build(_Recipe("base", "java", None, trees={"root": root}, stamp=stamp))
+                _build(Recipe("base", "java", None, trees={"root": root}, stamp=stamp))
     return recipe.tag
 
 
-def _of_jars(program: Program, script: str) -> _Recipe:
+def _of_jars(program: Program, script: str) -> Recipe:
     jars = jars_of(program)
-    # Two artifacts may have the same file name; the number also shows the order.
-    trees = {f"lib/{number:03d}-{jar.name}": jar for number, jar in enumerate(jars.class_path)}
+    trees: dict[str, Path] = {}
+    for number, jar in enumerate(jars.class_path):
+        # Two artifacts may have the same file name. Else it is as in a distribution, for who reads it there.
+        trees[f"lib/{number:03d}-{jar.name}" if f"lib/{jar.name}" in trees else f"lib/{jar.name}"] = jar
     etc = start_files([f"/opt/{program}/{name}" for name in trees])
     texts = {f"etc/{name}": text for name, text in etc.items()}
     texts[f"bin/{script}"] = (_SOURCES / program / script).read_text(encoding="utf-8")
-    return _Recipe(program, jars.version, _base(), texts, trees)
+    return Recipe(program, jars.version, _base(), texts, trees)
 
 
-def _s3() -> _Recipe:
-    return _Recipe("s3", S3_VERSION, None, trees={"versitygw": s3_program()}, stamp=S3_VERSION)
+def _s3() -> Recipe:
+    return Recipe("s3", S3_VERSION, None, trees={"versitygw": s3_program()}, stamp=S3_VERSION)
 
 
-def _built(recipe: _Recipe) -> str:
+def built(recipe: Recipe) -> str:
     with _build_lock():
         if not _is_there(recipe.tag):
             _build(recipe)
@@ -137,11 +153,11 @@ def _is_there(tag: str) -> bool:
     return True
 
 
-def _build(recipe: _Recipe) -> None:
+def _build(recipe: Recipe) -> None:
     started = time.monotonic()
     with tempfile.TemporaryFile() as context:
         with tarfile.open(fileobj=context, mode="w") as tar:
-            tar.add(_SOURCES / recipe.kind / "Dockerfile", "Dockerfile")
+            tar.add(recipe.dockerfile, "Dockerfile")
             for name, text in recipe.texts.items():
                 _add_text(tar, name, text)
             for name, path in recipe.trees.items():
@@ -153,7 +169,7 @@ def _build(recipe: _Recipe) -> None:
             fileobj=context,
             custom_context=True,
             tag=recipe.tag,
-            buildargs={"BASE": recipe.base} if recipe.base else {},
+            buildargs=dict(recipe.build_arguments),
             labels={_KIND_LABEL: recipe.kind},
             rm=True,
             forcerm=True,
