@@ -1,0 +1,135 @@
+"""The values for Pinot's own chart, and the example of KEDA, against what they are about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry, generate_latest
+
+from controller_client.cli.commands.queue_waiting import waiting
+from controller_client.cli.commands.subtask_metrics import SubtaskMetrics
+from controller_client.helix.unfinished_subtasks import Unfinished
+from jvm_bridge.cli.container import PinotAdmin, Pinotctl, command_of
+from jvm_bridge.minion import DEFAULT_TAG
+
+DOCKER = Path(__file__).parents[3] / "docker"
+KUBERNETES = DOCKER / "kubernetes"
+VALUES = sorted(path.name for path in KUBERNETES.glob("values-*.yaml"))
+
+# Keys of values.yaml in the chart pinot 0.3.6-SNAPSHOT, of Pinot 1.5.1, which its templates put into what our
+# files are about. "*" stands for each role.
+OF_THE_CHART = {
+    *("image.repository", "image.tag", "image.pullPolicy", "terminationGracePeriodSeconds"),
+    *("*.startCommand", "*.podSecurityContext", "*.securityContext", "*.extraEnv", "*.extra.configs"),
+    *("*.probes.endpoint", "*.probes.livenessEnabled", "*.probes.readinessEnabled"),
+    *("*.probes.startupEnabled", "*.pdb.enabled", "*.pdb.maxUnavailable"),
+    *("minion.enabled", "minion.replicaCount", "minion.dataDir", "minion.persistence.enabled"),
+    *(
+        f"*.probes.{probe}.{key}"
+        for probe in ("liveness", "readiness", "startup")
+        for key in ("initialDelaySeconds", "failureThreshold")
+    ),
+    *(f"server.probes.{probe}.endpoint" for probe in ("liveness", "readiness", "startup")),
+}
+ROLES = {"controller", "broker", "server", "minion", "minionStateless"}
+# Free form: what is below them is Kubernetes', not the chart's.
+FREE = {"podSecurityContext", "securityContext"}
+
+
+def values(*names: str) -> dict[str, Any]:
+    """Files as Helm puts them together: later ones over earlier ones."""
+    found: dict[str, Any] = {}
+    for name in names:
+        _merge(found, yaml.safe_load((KUBERNETES / name).read_text(encoding="utf-8")))
+    return found
+
+
+def _merge(below: dict[str, Any], above: Mapping[str, Any]) -> None:
+    for key, value in above.items():
+        if isinstance(value, dict) and isinstance(below.get(key), dict):
+            _merge(below[key], value)
+        else:
+            below[key] = value
+
+
+def _keys(tree: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[str]:
+    for key, value in tree.items():
+        here = (*path, key)
+        if isinstance(value, dict) and key not in FREE:
+            yield from _keys(value, here)
+        else:
+            yield ".".join(here)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_the_chart_knows_every_key(name: str) -> None:
+    for key in _keys(values(name)):
+        first, _, rest = key.partition(".")
+        assert key in OF_THE_CHART or (first in ROLES and f"*.{rest}" in OF_THE_CHART), key
+
+
+def test_the_image_alone_changes_no_role() -> None:
+    found = values("values-image.yaml")
+    for role in ROLES - {"controller"}:
+        command = command_of([found[role]["startCommand"]])
+        assert command == PinotAdmin((f"Start{role.removesuffix('Stateless').title()}",))
+
+
+@pytest.mark.parametrize("role", ["minion", "server", "broker"])
+def test_a_file_hosts_its_role_and_no_other(role: str) -> None:
+    stock, hosted = values("values-image.yaml"), values("values-image.yaml", f"values-{role}.yaml")
+    command = command_of([hosted[role]["startCommand"]])
+    assert isinstance(command, Pinotctl)
+    assert command.arguments[-2:] == ("serve", role)
+    changed = {each for each in ROLES if hosted[each] != stock[each]}
+    assert changed == {role}
+
+
+def test_a_minion_ends_before_it_is_killed() -> None:
+    found = values("values-image.yaml", "values-minion.yaml")
+    environment = {each["name"]: each["value"] for each in found["minion"]["extraEnv"]}
+    assert int(environment["PINOT_MINION_DRAIN_S"]) + 30 <= found["terminationGracePeriodSeconds"]
+
+
+def test_nobody_is_root() -> None:
+    found = values("values-image.yaml")
+    dockerfile = (DOCKER / "Dockerfile").read_text(encoding="utf-8")
+    user, group = re.findall(r"^USER (\d+):(\d+)$", dockerfile, re.MULTILINE)[-1]
+    assert re.findall(r"^USER (.*)$", dockerfile, re.MULTILINE)[-1] == f"{user}:{group}"
+    for role in ROLES:
+        context = found[role]["podSecurityContext"]
+        assert context["runAsNonRoot"] is True
+        assert (str(context["runAsUser"]), str(context["fsGroup"])) == (user, group)
+    assert int(user) > 0
+
+
+def test_the_dockerfile_names_no_package_index() -> None:
+    text = (DOCKER / "Dockerfile").read_text(encoding="utf-8")
+    assert not re.findall(r"https?://|pypi|pythonhosted", text)
+
+
+def test_minions_scale_by_a_metric_that_there_is() -> None:
+    deployment, scaled = yaml.safe_load_all((KUBERNETES / "keda-minions.yaml").read_text(encoding="utf-8"))
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    command = command_of(container["args"])
+    assert isinstance(command, Pinotctl)
+    assert command.arguments[:2] == ("queue", "waiting")
+    parsed = waiting.make_context("waiting", list(command.arguments[2:])).params
+    assert parsed["tags"] == (DEFAULT_TAG,)
+    assert parsed["metrics_port"] == container["ports"][0]["containerPort"]
+
+    registry = CollectorRegistry()
+    registry.register(SubtaskMetrics(lambda: {DEFAULT_TAG: Unfinished(1, 1)}))
+    metadata = scaled["spec"]["triggers"][0]["metadata"]
+    (selector,) = re.findall(r"max\((.*)\)", metadata["query"])
+    assert f"{selector} 2.0" in generate_latest(registry).decode().splitlines()
+
+    hosted = values("values-image.yaml", "values-minion.yaml")["minion"]
+    subtasks = re.findall(r"concurrent\.tasks\.per\.instance=(\d+)", hosted["extra"]["configs"])
+    assert [metadata["threshold"]] == subtasks
+    assert metadata["ignoreNullValues"] == "false"
