@@ -106,6 +106,11 @@ def pinot_image() -> str:
             _say(f"{OFFICIAL_PINOT} could not be pulled ({error}); building Pinot's image here")
         else:
             return OFFICIAL_PINOT
+    return pinot_image_of_jars()
+
+
+def pinot_image_of_jars() -> str:
+    """Return Pinot's image as it is built here, also where `pinot_image` is another of the same Pinot."""
     return built(_of_jars(Program.PINOT, "pinot-admin.sh"))
 
 
@@ -139,6 +144,7 @@ def _s3() -> Recipe:
 
 
 def built(recipe: Recipe) -> str:
+    """Return the tag of an image, built when it is not there."""
     with _build_lock():
         if not _is_there(recipe.tag):
             _build(recipe)

@@ -6,6 +6,7 @@ build's context: what the Dockerfile itself does is the same.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ from pathlib import Path
 from jvm_bridge.jars import cache_folder
 from tests.support import engine
 from tests.support.base_root import libraries_of
-from tests.support.images import Recipe, built, pinot_image
+from tests.support.images import Recipe, built, pinot_image_of_jars
 
 _ROOT = Path(__file__).parents[2]
 _EXTRAS = "minion,server"
@@ -31,6 +32,13 @@ def plugins_image() -> str:
     """Return the tag of the image, built when it is not there; minutes the first time on a machine."""
     folder = cache_folder() / "plugins-image"
     folder.mkdir(parents=True, exist_ok=True)
+    # Two sessions that start together would write the same wheels.
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _image(folder)
+
+
+def _image(folder: Path) -> str:
     uv, wheels = _uv(folder), _wheels(folder)
     stamp = hashlib.sha256()
     for wheel in sorted(wheels.glob("*.whl")):
@@ -52,7 +60,7 @@ def plugins_image() -> str:
                 "UV_IMAGE": built(uv),
                 "PYTHON": str(_python_program()),
                 "EXTRAS": _EXTRAS,
-                "UV_NO_INDEX": "true",
+                "UV_OFFLINE": "true",
             },
         )
     )
@@ -76,7 +84,7 @@ def _uv(folder: Path) -> Recipe:
 def _python(folder: Path) -> Recipe:
     """Pinot's image with the Python that runs the tests, at its own path."""
     stamp = f"{sys.version} {sys.base_prefix} {_PROGRAMS} {_LEFT_OUT}"
-    base = pinot_image()
+    base = pinot_image_of_jars()
     root = folder / f"python-{hashlib.sha256(stamp.encode()).hexdigest()[:12]}"
     if not root.exists():
         part = root.with_suffix(".part")

@@ -1,0 +1,278 @@
+"""The image of docker/Dockerfile, run with the arguments of Pinot's own Helm chart."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import requests
+
+from controller_client.client import ControllerClient
+from controller_client.config import ControllerConfig
+from controller_client.helix import TaskQueues
+from controller_client.helix.unfinished_subtasks import Unfinished, unfinished_subtasks
+from controller_client.zookeeper import PropertyStore
+from tests.integration.images import sleeping_task
+from tests.integration.images.agent import JAR, SAYS, agent_jar
+from tests.integration.images.containers import FOLDER, RoleContainer
+from tests.integration.jvm_bridge.servers import free_ports
+from tests.support import engine
+from tests.support.cluster import PinotCluster
+from tests.support.plugins_image import plugins_image
+from tests.support.session import chosen_backend
+from tests.support.wait import wait_for
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.jvm,
+    pytest.mark.skipif(chosen_backend()[0] != "containers", reason="no container engine"),
+]
+
+HOST = "127.0.0.41"
+NOBODY = "127.0.0.41:1"
+SESSION = "-Dzk.session.timeout=6000"
+TERMINATED = 143
+# Of the first process: user, and whether capabilities are left to it.
+STATUS = "print(open('/proc/1/status').read())"
+
+Start = Callable[..., RoleContainer]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Makes containers that go with the test."""
+    made: list[RoleContainer] = []
+
+    def begin(make: Callable[..., RoleContainer], *args: object, **kwargs: object) -> RoleContainer:
+        container = make(*args, **kwargs)
+        made.append(container)
+        return container
+
+    yield begin
+    for container in made:
+        container.remove()
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return agent_jar(tmp_path_factory.mktemp("agent"))
+
+
+@pytest.fixture
+def client(pinot: PinotCluster) -> Iterator[ControllerClient]:
+    with ControllerClient(ControllerConfig(pinot.controller_url)) as made:
+        yield made
+
+
+@pytest.fixture
+def store(pinot: PinotCluster) -> Iterator[PropertyStore]:
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as made:
+        yield made
+
+
+def assert_is_nobody_of_power(container: RoleContainer) -> None:
+    status = dict(line.split(":\t", 1) for line in container.run(STATUS).splitlines() if ":\t" in line)
+    assert set(status["Uid"].split()) == {"1000"}
+    assert int(status["CapEff"], 16) == 0
+
+
+# What is not hosted.
+
+
+def test_all_other_commands_are_pinots(start: Start) -> None:
+    # A command of Pinot's that wants no cluster.
+    container = start(RoleContainer, ("StartController", "-help"), {"JAVA_OPTS": "-Xmx64m"})
+    wait_for(lambda: "-controllerPort" in container.logs(), "the help of Pinot's own command")
+
+
+def test_there_is_no_compiler(start: Start) -> None:
+    container = start(RoleContainer, ("pinotctl", "queue", "waiting", "--metrics-port", "0"), _nowhere())
+    found = container.run("import shutil; print([shutil.which(name) for name in ('cc', 'gcc', 'c++', 'uv')])")
+    assert found.strip() == "[None, None, None, None]"
+
+
+def _nowhere() -> dict[str, str]:
+    return {"PINOT_ZOOKEEPER": NOBODY, "PINOT_CLUSTER_NAME": "none"}
+
+
+# Minions.
+
+
+@dataclass(frozen=True)
+class Minion:
+    container: RoleContainer
+    instance: str
+    tag: str
+
+    @property
+    def log(self) -> str:
+        return self.container.logs()
+
+
+@pytest.fixture
+def minion(pinot: PinotCluster, start: Start, agent: bytes) -> Callable[..., Minion]:
+    """Starts a minion as the chart does: it is told no controller."""
+
+    def begin(tag: str, drain_s: int) -> Minion:
+        (port,) = free_ports(1)
+        container = start(
+            RoleContainer.of_role,
+            pinot,
+            "StartMinion",
+            {
+                "pinot.minion.host": HOST,
+                "pinot.minion.port": port,
+                "dataDir": "/var/pinot/minion/data",
+                "pinot.minion.max.concurrent.tasks.per.instance": 1,
+            },
+            java_opts=f"{SESSION} -javaagent:{FOLDER}/{JAR}=minion",
+            environment={
+                "PINOT_MINION_TAG": tag,
+                "PINOT_MINION_DRAIN_S": str(drain_s),
+                "PYTHONPATH": f"{FOLDER}/{sleeping_task.FOLDER}",
+            },
+            files={JAR: agent, **sleeping_task.files()},
+        )
+        container.wait_healthy(f"http://{HOST}:{port}/health")
+        return Minion(container, f"Minion_{HOST}_{port}", tag)
+
+    return begin
+
+
+@pytest.fixture
+def tag() -> str:
+    return f"t_{uuid.uuid4().hex[:8]}"
+
+
+def submit(store: PropertyStore, tag: str, *seconds: float) -> str:
+    configs = [{"seconds": str(each)} for each in seconds]
+    return TaskQueues(store).submit(
+        sleeping_task.TASK_TYPE, configs, minion_tag=tag, timeout_s=300, concurrent_per_instance=1
+    )
+
+
+def test_a_minion_drains(
+    minion: Callable[..., Minion], client: ControllerClient, store: PropertyStore, tag: str
+) -> None:
+    first = minion(tag, drain_s=60)
+    assert_is_nobody_of_power(first.container)
+    assert f"{SAYS}minion" in first.log
+    assert client.instances.get(first.instance).tags == (tag,)
+
+    task = submit(store, tag, 8, 1)
+    wait_for(lambda: unfinished_subtasks(store).get(tag) == Unfinished(1, 1), "one to run, and one to wait")
+    stopped = first.container.stop()
+
+    assert stopped.exit_code == 0
+    assert stopped.took_s > 3
+    assert "has slept" in first.log
+    assert "was cancelled" not in first.log
+    # It took no other: that one waits for a minion, and is what there is to scale by.
+    assert first.log.count("sleeping for") == 1
+    wait_for(lambda: unfinished_subtasks(store).get(tag) == Unfinished(waiting=1), "one to be left")
+
+    second = minion(tag, drain_s=60)
+    wait_for(lambda: client.tasks.state(task) == "COMPLETED", "the task to end on another minion")
+    assert second.log.count("sleeping for 1") == 1
+    assert tag not in unfinished_subtasks(store)
+
+
+def test_a_subtask_that_outlasts_the_drain_is_run_by_another_minion(
+    minion: Callable[..., Minion], client: ControllerClient, store: PropertyStore, tag: str
+) -> None:
+    first = minion(tag, drain_s=1)
+    task = submit(store, tag, 15)
+    wait_for(lambda: "sleeping for 15" in first.log, "it to run")
+    second = minion(tag, drain_s=1)
+    assert first.container.stop().took_s < 15
+    assert "was cancelled" in first.log
+    wait_for(lambda: client.tasks.state(task) == "COMPLETED", "the task to end on the other minion")
+    assert "has slept" in second.log
+
+
+def test_a_sigterm_while_a_minion_waits_for_its_cluster(pinot: PinotCluster, start: Start) -> None:
+    """The kernel drops signals of a container's first process that it does not handle."""
+    container = start(
+        RoleContainer,
+        ("StartMinion", "-clusterName", pinot.cluster_name, "-zkAddress", pinot.zookeeper_address),
+        {"PINOT_CONTROLLER_URL": f"http://{NOBODY}"},
+    )
+    # The signal's handler is there before anything is imported that takes its time.
+    wait_for(lambda: int(container.run("print(len(open('/proc/1/maps').read()))")) > 0, "it to run")
+    stopped = container.stop()
+    assert stopped.exit_code == TERMINATED
+    assert stopped.took_s < 15
+
+
+# Servers and brokers.
+
+
+def test_a_server(pinot: PinotCluster, client: ControllerClient, start: Start, agent: bytes) -> None:
+    netty, admin, grpc, query_server, query_runner = free_ports(5)
+    container = start(
+        RoleContainer.of_role,
+        pinot,
+        "StartServer",
+        {
+            "pinot.set.instance.id.to.hostname": "true",
+            "pinot.server.netty.host": HOST,
+            "pinot.server.netty.port": netty,
+            "pinot.server.grpc.port": grpc,
+            "pinot.query.server.port": query_server,
+            "pinot.query.runner.hostname": HOST,
+            "pinot.query.runner.port": query_runner,
+            "pinot.server.adminapi.access.protocols": "http",
+            "pinot.server.adminapi.access.protocols.http.host": HOST,
+            "pinot.server.adminapi.access.protocols.http.port": admin,
+            "pinot.server.instance.dataDir": "/var/pinot/server/data/index",
+            "pinot.server.instance.segmentTarDir": "/var/pinot/server/data/segment",
+            "pinot.server.shutdown.noQueryThresholdMs": 500,
+        },
+        java_opts=f"{SESSION} -javaagent:{FOLDER}/{JAR}=server",
+        files={JAR: agent},
+    )
+    instance = f"Server_{HOST}_{netty}"
+    for path in ("/health/liveness", "/health/readiness"):
+        container.wait_healthy(f"http://{HOST}:{admin}{path}")
+    _check_role(container, client, instance, "server")
+
+
+def test_a_broker(pinot: PinotCluster, client: ControllerClient, start: Start, agent: bytes) -> None:
+    query, runner = free_ports(2)
+    container = start(
+        RoleContainer.of_role,
+        pinot,
+        "StartBroker",
+        {
+            "pinot.broker.hostname": HOST,
+            "pinot.broker.client.access.protocols": "http",
+            "pinot.broker.client.access.protocols.http.host": HOST,
+            "pinot.broker.client.access.protocols.http.port": query,
+            "pinot.query.runner.hostname": HOST,
+            "pinot.query.runner.port": runner,
+        },
+        java_opts=f"{SESSION} -javaagent:{FOLDER}/{JAR}=broker",
+        files={JAR: agent},
+    )
+    container.wait_healthy(f"http://{HOST}:{query}/health")
+    assert requests.get(f"http://{HOST}:{query}/health", timeout=5).text == "OK"
+    _check_role(container, client, f"Broker_{HOST}_{query}", "broker")
+
+
+def _check_role(container: RoleContainer, client: ControllerClient, instance: str, role: str) -> None:
+    assert_is_nobody_of_power(container)
+    assert f"{SAYS}{role}" in container.logs()
+    wait_for(lambda: instance in client.instances.live(), f"{instance} to be live")
+    assert container.stop().exit_code == TERMINATED
+    assert instance not in client.instances.live()
+    client.instances.drop(instance)
+
+
+def test_an_image_of_this_checkout(tmp_path: Path) -> None:
+    """The roles above are of the wheel of this checkout, and the image is built once for it."""
+    assert plugins_image() == plugins_image.__wrapped__()
+    found = engine.client().images.get(plugins_image()).attrs["Config"]
+    assert found["User"] == "1000:1000"
