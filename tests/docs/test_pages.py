@@ -40,6 +40,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/faults.md": (),
     "docs/test-runs.md": (),
     "docs/upgrades.md": (),
+    "docs/kubernetes.md": (FIRST,),
     "docs/security.md": (),
     "docs/versions.md": (),
 }
