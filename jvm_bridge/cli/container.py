@@ -26,8 +26,9 @@ from controller_client.cli.signals import end_at_once_as_init
 
 __all__ = ["PinotAdmin", "Pinotctl", "command_of", "main"]
 
-_HOSTED = {"StartMinion": "minion", "StartServer": "server", "StartBroker": "broker"}
-_STOCK = {f"StartStock{role.removeprefix('Start')}": role for role in _HOSTED}
+_ROLES = ("Minion", "Server", "Broker")
+_HOSTED = {f"Start{role}": role.lower() for role in _ROLES}
+_STOCK = {f"StartStock{role}": f"Start{role}" for role in _ROLES}
 _PINOTCTL = "pinotctl"
 
 

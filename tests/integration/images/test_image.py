@@ -94,14 +94,19 @@ def test_all_other_commands_are_pinots(start: Start) -> None:
     wait_for(lambda: "-controllerPort" in container.logs(), "the help of Pinot's own command")
 
 
-def test_there_is_no_compiler(start: Start) -> None:
-    container = start(RoleContainer, ("pinotctl", "queue", "waiting", "--metrics-port", "0"), _nowhere())
+def test_a_command_of_this_project(pinot: PinotCluster, start: Start) -> None:
+    (port,) = free_ports(1)
+    container = start(
+        RoleContainer,
+        ("pinotctl", "queue", "waiting", "--tag", "nobody", "--metrics-port", str(port)),
+        {"PINOT_ZOOKEEPER": pinot.zookeeper_address, "PINOT_CLUSTER_NAME": pinot.cluster_name},
+    )
+    container.wait_healthy(f"http://127.0.0.1:{port}/health")
+    metrics = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=10).text
+    assert 'pinot_minion_subtasks_unfinished{tag="nobody"} 0.0' in metrics
     found = container.run("import shutil; print([shutil.which(name) for name in ('cc', 'gcc', 'c++', 'uv')])")
     assert found.strip() == "[None, None, None, None]"
-
-
-def _nowhere() -> dict[str, str]:
-    return {"PINOT_ZOOKEEPER": NOBODY, "PINOT_CLUSTER_NAME": "none"}
+    assert container.stop().exit_code == 0
 
 
 # Minions.
