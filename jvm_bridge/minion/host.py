@@ -71,7 +71,7 @@ class MinionSettings:
     concurrency: int = 2
     max_heap_mb: int = 512
     system_properties: Mapping[str, str] = field(default_factory=dict)
-    java_options: Sequence[str] = ()
+    java_options: Sequence[str] = field(default=(), repr=False)
     properties: Mapping[str, object] = field(default_factory=dict, repr=False)
     drain_s: float = 0.0
     log_dir: Path | None = None
