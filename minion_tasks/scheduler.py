@@ -18,7 +18,11 @@ from typing import Protocol
 from controller_client.clock import Clock
 from controller_client.common.names import TableName
 from controller_client.errors import LeaseLostError, LockHeldError, PinotPluginError
+from controller_client.monitoring import Monitoring
+from controller_client.monitoring.catalogue import SCHEDULER
 from controller_client.zookeeper import Alone, Turn
+from minion_tasks.file_ingestion.run.types import RunReport
+from minion_tasks.scheduler_metrics import SchedulerMetrics
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +60,16 @@ class Triggers:
         self._parse = parse
         self._tables: dict[TableName, _Table] = {}
         self._wrong: dict[TableName, str] = {}
+
+    @property
+    def tables(self) -> frozenset[TableName]:
+        """The tables with a schedule; those that are not scheduled any more, but still run, among them."""
+        return frozenset(self._tables)
+
+    @property
+    def wrong(self) -> frozenset[TableName]:
+        """The tables whose expression is wrong."""
+        return frozenset(self._wrong)
 
     def refresh(self, schedules: Mapping[TableName, str], now_s: float) -> None:
         """Take in the tables and expressions as they are now; a new or changed one fires after ``now_s``."""
@@ -116,12 +130,13 @@ class Scheduler:
 
     Args:
         schedules: Maps the tables to their cron expressions, as they are now (`Schedules.read`).
-        run: Runs the task of one table, for a time of its cron expression (epoch seconds); called in a
-            thread of its own.
+        run: Runs the task of one table, for a time of its cron expression (epoch seconds), and returns what
+            it did, None where another scheduler has done it; called in a thread of its own.
         parse: Parses a cron expression.
         clock: Time.
         refresh_s: How often the schedules are read.
         tick_s: How often it is asked what is due.
+        metrics: Told of rounds and runs; None: nobody sees them.
         pool: Runs the tables side by side; shut down at the end. Eight threads by default.
         turn: Whether this scheduler starts what is due. Given up when it stops, before the runs that go on
             have ended: each of them holds its table's lock.
@@ -130,10 +145,11 @@ class Scheduler:
     def __init__(
         self,
         schedules: Callable[[], Mapping[TableName, str]],
-        run: Callable[[TableName, float], None],
+        run: Callable[[TableName, float], RunReport | None],
         parse: Callable[[str], Cron],
         clock: Clock,
         *,
+        metrics: SchedulerMetrics | None = None,
         refresh_s: float = 30.0,
         tick_s: float = 1.0,
         pool: Executor | None = None,
@@ -142,6 +158,7 @@ class Scheduler:
         self._schedules = schedules
         self._run = run
         self._clock = clock
+        self._metrics = metrics or SchedulerMetrics(Monitoring(SCHEDULER, clock), clock)
         self._refresh_s = refresh_s
         self._tick_s = tick_s
         self._triggers = Triggers(parse)
@@ -158,9 +175,11 @@ class Scheduler:
                     self._refresh()
                     refreshed_s = self._clock.monotonic()
                 self._tick()
+                self._metrics.round_ended()
                 self._clock.sleep(self._tick_s)
         finally:
             self._turn.release()
+            self._metrics.stopping()
             self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _tick(self) -> None:
@@ -178,26 +197,33 @@ class Scheduler:
             schedules = self._schedules()
         except PinotPluginError as error:
             logger.warning("the tables' configurations cannot be read now: %s", error)
+            self._metrics.refresh_failed(error)
             return
         with self._lock:
             self._triggers.refresh(schedules, self._clock.now())
+            self._metrics.refreshed(self._triggers.tables, self._triggers.wrong)
 
     def _run_one(self, name: TableName, scheduled_s: float) -> None:
         again = False
+        self._metrics.run_began(name)
         try:
             if self._turn.held:  # it may have waited for a thread
                 logger.info("%s: triggered by its schedule", name)
-                self._run(name, scheduled_s)
+                self._metrics.run_ended(name, self._run(name, scheduled_s))
             else:
+                self._metrics.run_ended(name, None)
                 again = True
         except (LockHeldError, LeaseLostError) as error:
             # Not waited for inside the run: the scheduler could not be stopped meanwhile.
             logger.info("%s: still waiting: %s", name, error)
+            self._metrics.run_ended(name, None)
             again = True
         except PinotPluginError as error:
             logger.error("%s: the run failed: %s", name, error)
+            self._metrics.run_failed(name)
         except Exception:
             logger.exception("%s: the run failed unexpectedly", name)
+            self._metrics.run_failed(name)
         finally:
             with self._lock:
                 self._triggers.ended(name, again=again)

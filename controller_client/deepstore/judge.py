@@ -126,6 +126,19 @@ class Judgement:
     copies: int
 
     @property
+    def unstored(self) -> bool:
+        """Whether the store is known not to have a good copy."""
+        unknown = any(finding.fault is Fault.NOT_CHECKED for finding in self.findings)
+        return not (self.stored_well or unknown or self.record.consuming)
+
+    @property
+    def without_good_copy(self) -> bool:
+        """Whether no copy is good, of which all are known: none in the store and none on a server."""
+        if self.record.consuming:
+            return any(finding.fault is Fault.NOT_BUILT for finding in self.findings)
+        return self.unstored and all(each.is_good(self.record) is False for each in self.replicas)
+
+    @property
     def repairable(self) -> bool:
         """Whether a new copy in the store fixes a fault of it."""
         return any(finding.fault in REPAIRABLE for finding in self.findings)

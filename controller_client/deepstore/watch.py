@@ -74,7 +74,7 @@ class Watch:
                 logger.error("this round of the watch was aborted: %s", error)
                 well = False
             took_s = self._clock.monotonic() - started_s
-            self._metrics.round_ended(self._clock.now(), took_s, well=well)
+            self._metrics.round_ended(took_s, well=well)
             stop.wait(self._interval_s)
 
     def round(self, stop: threading.Event) -> bool:

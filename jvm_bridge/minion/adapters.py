@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import jpype
 
 from jvm_bridge.java_interface import overrides
 from jvm_bridge.minion.executors import ExecutorFactory, MinionContext, MinionTask, TaskExecutor
+from jvm_bridge.minion.subtask_metrics import SubtaskMetrics
 
 __all__ = ["RunningTasks", "make_factory"]
 
@@ -27,20 +29,29 @@ _TASK_ID = "TASK_ID"
 
 
 class RunningTasks:
-    """Counts the subtasks that run in this process, so that a stop can wait for them."""
+    """Counts the subtasks that run in this process, so that a stop can wait for them.
 
-    def __init__(self) -> None:
+    Args:
+        metrics: Told of each.
+    """
+
+    def __init__(self, metrics: SubtaskMetrics) -> None:
+        self._metrics = metrics
         self._count = 0
         self._changed = threading.Condition()
 
-    def __enter__(self) -> None:
+    @contextmanager
+    def subtask(self, task_type: str, is_cancelled: Callable[[], bool]) -> Iterator[None]:
+        """Count a subtask that runs within, as :meth:`SubtaskMetrics.subtask`."""
         with self._changed:
             self._count += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._changed:
-            self._count -= 1
-            self._changed.notify_all()
+        try:
+            with self._metrics.subtask(task_type, is_cancelled):
+                yield
+        finally:
+            with self._changed:
+                self._count -= 1
+                self._changed.notify_all()
 
     def wait_until_none(self, timeout_s: float) -> bool:
         """Wait for the last one to end; False when some still run after the time."""
@@ -100,7 +111,7 @@ class _Executor:
     def executeTask(self, task_config: Any) -> None:  # noqa: N802  # Java's name
         """Run the subtask; called by a Helix task thread."""
         task = _task(self._task_type, task_config)
-        with self._running:
+        with self._running.subtask(self._task_type, lambda: self._cancelled):
             try:
                 self._run(task)
             except Exception as error:  # a border: whatever Python raises becomes Java's

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from controller_client.common.extras import missing_module
 from controller_client.config import ControllerConfig
 from controller_client.errors import SetupError
+from controller_client.monitoring import Monitoring
+from controller_client.monitoring.catalogue import MINION
 from controller_client.zookeeper_access import ZooKeeperAccess
 
 __all__ = [
@@ -36,6 +38,7 @@ class MinionContext:
         instance_id: The minion's name in Helix, e.g. ``Minion_host_9514``.
         work_dir: A folder for temporary files; emptied when the minion starts.
         zookeeper_access: How Python comes into ZooKeeper; None: as the environment says.
+        monitoring: Of the process: what an executor tells of its work.
     """
 
     controller: ControllerConfig
@@ -44,6 +47,7 @@ class MinionContext:
     instance_id: str
     work_dir: Path
     zookeeper_access: ZooKeeperAccess | None = None
+    monitoring: Monitoring = field(default_factory=lambda: Monitoring(MINION), repr=False)
 
 
 @dataclass(frozen=True)

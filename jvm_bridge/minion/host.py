@@ -15,6 +15,8 @@ from controller_client.common.redaction import mask_text
 from controller_client.config import ControllerConfig
 from controller_client.errors import PinotPluginError, SetupError
 from controller_client.helix.instance_config import take_no_more_subtasks
+from controller_client.monitoring import Monitoring
+from controller_client.monitoring.catalogue import MINION
 from controller_client.zookeeper import PropertyStore
 from controller_client.zookeeper_access import ZooKeeperAccess
 from jvm_bridge.free_ports import check_free
@@ -25,6 +27,7 @@ from jvm_bridge.minion.executors import (
     MinionContext,
     load_executors,
 )
+from jvm_bridge.minion.subtask_metrics import SubtaskMetrics
 from jvm_bridge.zookeeper_address import check_reachable
 from jvm_bridge.zookeeper_client import tell_java
 
@@ -36,6 +39,7 @@ DEFAULT_TAG = "pinot_plugins_minion"
 """Helix tag of Python-hosted minions: they and the stock ones must not get each other's task types."""
 
 _STOP_GRACE_S = 15.0
+_ROUND_BOUND_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class MinionSettings:
         log_dir: Folder of the JVM's log; None logs to stderr.
         executors: Executors by task type; None takes those that installed packages register.
         zookeeper_access: How Python comes into ZooKeeper; None: as the environment says.
+        monitoring: Of the process.
     """
 
     controller: ControllerConfig
@@ -77,6 +82,7 @@ class MinionSettings:
     log_dir: Path | None = None
     executors: Mapping[str, ExecutorFactory] | None = None
     zookeeper_access: ZooKeeperAccess | None = None
+    monitoring: Monitoring = field(default_factory=lambda: Monitoring(MINION), repr=False)
 
     @property
     def instance_id(self) -> str:
@@ -95,6 +101,7 @@ class HostedMinion:
         self._starter: Any = None
         self._running: Any = None
         self._lock = FolderLock(settings.folder)
+        self._taking_work = settings.monitoring.need("the minion does not take work yet")
         self._loading = threading.Thread(target=_load_classes, name="load-classes", daemon=True)
 
     @property
@@ -163,7 +170,7 @@ class HostedMinion:
                 settings.instance_id, settings.host, settings.port, settings.tag, settings.concurrency
             ),
         )
-        self._running = RunningTasks()
+        self._running = RunningTasks(SubtaskMetrics(settings.monitoring, executors, settings.concurrency))
         starter = jpype.JClass("org.apache.pinot.minion.MinionStarter")()
         try:
             starter.init(_configuration(settings))
@@ -177,6 +184,7 @@ class HostedMinion:
                 remedy="A minion of the same host and port may run elsewhere; else look at the lines above.",
             ) from error
         self._starter = starter
+        self._taking_work.met()
         # Beside the first work, if there is some already.
         self._loading.start()
         logger.info("%s runs %s", settings.instance_id, ", ".join(sorted(executors)))
@@ -201,6 +209,7 @@ class HostedMinion:
         if self._starter is None:
             return
         starter, self._starter = self._starter, None
+        self._taking_work.unmet("the minion stops")
         starter.stop()
         self._loading.join(_STOP_GRACE_S)
         if not self._running.wait_until_none(_STOP_GRACE_S):
@@ -219,6 +228,7 @@ class HostedMinion:
             settings.instance_id,
             work_dir,
             settings.zookeeper_access,
+            settings.monitoring,
         )
 
 
@@ -246,12 +256,14 @@ def host_minion(
     Raises:
         SetupError: See :meth:`HostedMinion.start`.
     """
+    loop = settings.monitoring.loop("minion", _ROUND_BOUND_S)
     with HostedMinion(settings) as minion:
         on_start()
         # With a time-out, so that a signal is seen: a wait without one is not interrupted by handlers
         # everywhere.
         while not stop.wait(timeout=1.0):
-            pass
+            loop.round_ended()
+        loop.ended()
         minion.drain()
 
 

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from controller_client.common.extras import missing_module
+from controller_client.monitoring import Monitoring
 
 __all__ = [
     "UNCAUGHT",
@@ -96,6 +97,7 @@ class HostedRoleView:
             connects to Helix.
         configuration: All properties that the role was started with, passwords among them.
         errors: Guards the hook's code in threads that are Pinot's.
+        monitoring: Of the process: what the hook tells of itself.
     """
 
     instance_id: str
@@ -104,6 +106,7 @@ class HostedRoleView:
     starter: Any
     configuration: Mapping[str, str] = field(repr=False)
     errors: HookErrors
+    monitoring: Monitoring = field(default_factory=lambda: Monitoring("role"), repr=False)
 
     def metrics(self) -> Any:
         """Pinot's metrics of the role, once it runs."""

@@ -11,11 +11,12 @@ from typing import Any
 from controller_client.common.redaction import mask_text
 from controller_client.errors import ConfigError, PinotPluginError, SetupError
 from controller_client.helix.failed_hooks import write_failed_hooks
+from controller_client.monitoring import Monitoring, catalogue
 from controller_client.zookeeper import PropertyStore
 from controller_client.zookeeper_access import ZooKeeperAccess
 from jvm_bridge.jvm import start_jvm_with
 from jvm_bridge.role_host.hook_runner import HookRunner
-from jvm_bridge.role_host.hooks import HookErrors, HookFactory, HostedRoleView
+from jvm_bridge.role_host.hooks import UNCAUGHT, HookErrors, HookFactory, HostedRoleView
 from jvm_bridge.role_host.kinds import RoleKind
 from jvm_bridge.zookeeper_address import check_reachable
 from jvm_bridge.zookeeper_client import tell_java
@@ -33,6 +34,7 @@ class HostedRole:
         arguments: Those of the stock role's command.
         options: The JVM's options.
         hooks: Hooks by name.
+        monitoring: Of the process.
     """
 
     def __init__(
@@ -41,8 +43,11 @@ class HostedRole:
         arguments: Sequence[str],
         options: Sequence[str],
         hooks: Mapping[str, HookFactory],
+        monitoring: Monitoring,
     ) -> None:
         self._kind = kind
+        self._monitoring = monitoring
+        self._started = monitoring.need(f"the {kind.name} does not take queries yet")
         self._arguments = tuple(arguments)
         self._options = tuple(options)
         self._factories = hooks
@@ -102,6 +107,7 @@ class HostedRole:
             starter=starter,
             configuration={key: str(value) for key, value in properties.items()},
             errors=errors,
+            monitoring=self._monitoring,
         )
         at_shutdown(self._stop)
 
@@ -115,6 +121,7 @@ class HostedRole:
         import jpype
 
         runner, view = self._prepared()
+        self._monitoring.sample(catalogue.HOOK_ERRORS, partial(_errors_by_hook, runner))
         runner.before_start(view)
         try:
             self._starter.start()
@@ -124,6 +131,8 @@ class HostedRole:
         self._is_running = True
         self._publish_errors(runner, view)
         runner.started(view)
+        self._monitoring.sample(catalogue.HOOK_RUNS, partial(_running_hooks, runner))
+        self._started.met()
         if runner.left_out:
             _tell_failed_hooks(view, runner.left_out)
         logger.info("%s runs with the hooks %s", view.instance_id, ", ".join(runner.names) or "(none)")
@@ -142,6 +151,7 @@ class HostedRole:
         import jpype
 
         runner, view = self._prepared()
+        self._started.unmet(f"the {self._kind.name} stops")
         runner.stopping(view)
         try:
             self._starter.stop()
@@ -196,6 +206,14 @@ class HostedRole:
             remedy="look at the lines above; the usual causes are a port that is taken, and an instance of "
             "the same name that still runs",
         )
+
+
+def _errors_by_hook(runner: HookRunner) -> dict[tuple[str, ...], float]:
+    return {(name,): runner.errors.count(name) for name in runner.counted}
+
+
+def _running_hooks(runner: HookRunner) -> dict[tuple[str, ...], float]:
+    return {(name,): float(name in runner.names) for name in runner.counted if name != UNCAUGHT}
 
 
 def _tell_failed_hooks(view: HostedRoleView, reasons: Mapping[str, str]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Generic, TypeVar
 
+from controller_client.monitoring import Loop
 from jvm_bridge.role_host.hooks import HostedRoleView
 
 __all__ = ["TickingHook", "TickingThread", "Wait"]
@@ -18,6 +19,8 @@ Wait = Callable[[threading.Event, float], object]
 _View = TypeVar("_View", bound=HostedRoleView)
 
 _JOIN_TICKS = 2
+_ROUND_BOUND_S = 120.0
+"""A tick takes moments; only ZooKeeper may keep it waiting, until its time is over."""
 
 
 class TickingThread:
@@ -30,6 +33,8 @@ class TickingThread:
         guard: Entered around each call; a call that ends by what it swallows is followed by the usual pause.
         pause_s: The usual pause.
         at_end: Called in the thread when it is about to end.
+        on_round: Called in the thread after each call, also after one that the guard has ended; with whether
+            it came to its own end.
         wait: How it waits.
     """
 
@@ -41,12 +46,14 @@ class TickingThread:
         *,
         pause_s: float,
         at_end: Callable[[], None] = lambda: None,
+        on_round: Callable[[bool], None] = lambda _well: None,
         wait: Wait = threading.Event.wait,
     ) -> None:
         self._tick = tick
         self._guard = guard
         self._pause_s = pause_s
         self._at_end = at_end
+        self._on_round = on_round
         self._wait = wait
         self._wake = threading.Event()
         self._stopping = threading.Event()
@@ -74,8 +81,11 @@ class TickingThread:
             if self._stopping.is_set():
                 break
             pause_s: float | None = None
+            well = False
             with self._guard():
                 pause_s = self._tick()
+                well = True
+            self._on_round(well)
             self._wait(self._wake, self._pause_s if pause_s is None else pause_s)
         self._at_end()
 
@@ -93,14 +103,17 @@ class TickingHook(ABC, Generic[_View]):
     def __init__(
         self, name: str, *, pause_s: float, thread_name: str | None = None, wait: Wait = threading.Event.wait
     ) -> None:
+        self._name = name
         self._role: _View | None = None
+        self._loop: Loop | None = None
         self._pause_s = pause_s
         self._thread = TickingThread(
             thread_name or name,
             self.tick,
             lambda: self.role.errors.guard(name, "in its thread"),
             pause_s=pause_s,
-            at_end=self.ended,
+            at_end=self._ended,
+            on_round=self._round_ended,
             wait=wait,
         )
 
@@ -120,6 +133,7 @@ class TickingHook(ABC, Generic[_View]):
         """Prepare, and start the thread."""
         self.prepare(role)
         self._role = role
+        self._loop = role.monitoring.loop(self._name, _ROUND_BOUND_S)
         self._thread.start()
 
     def started(self, role: _View) -> None:
@@ -143,3 +157,12 @@ class TickingHook(ABC, Generic[_View]):
 
     def ended(self) -> None:
         """The thread is about to end; called in it."""
+
+    def _round_ended(self, well: bool) -> None:
+        if self._loop:
+            self._loop.round_ended(well=well)
+
+    def _ended(self) -> None:
+        if self._loop:
+            self._loop.ended()
+        self.ended()

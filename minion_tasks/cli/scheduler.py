@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import click
 
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.monitoring import monitoring_options, serving
 from controller_client.cli.options import session_timeout_option, spark_conf, spark_options
 from controller_client.cli.signals import stop_on_signals
 from controller_client.clock import SystemClock
 from controller_client.common.names import TableName
+from controller_client.monitoring import Monitoring
+from controller_client.monitoring.catalogue import SCHEDULER
 from controller_client.zookeeper import Lease
 from minion_tasks.cli.tools import run_tools
-from minion_tasks.file_ingestion.run.trigger import run_scheduled
+from minion_tasks.file_ingestion.run.trigger import RunReport, run_scheduled
 from minion_tasks.scheduler import Scheduler
+from minion_tasks.scheduler_metrics import SchedulerMetrics
 from minion_tasks.schedules import Schedules
 
 _LOCK_WAIT_S = 5.0
@@ -39,6 +44,7 @@ _LOCK_WAIT_S = 5.0
 )
 @session_timeout_option
 @spark_options
+@monitoring_options
 @pass_cli
 def scheduler(
     cli: CliContext,
@@ -47,6 +53,8 @@ def scheduler(
     session_timeout_s: float,
     spark_master: str | None,
     spark_settings: tuple[str, ...],
+    metrics_port: int,
+    metrics_host: str,
 ) -> None:
     """Run FileIngestionTask of every table at its schedule, until stopped.
 
@@ -55,28 +63,35 @@ def scheduler(
     from jvm_bridge.cron import CronSchedule
 
     stop = stop_on_signals(signal.SIGTERM, signal.SIGINT)
-    tools = run_tools(cli, conf=spark_conf(spark_master, spark_settings))
+    clock = SystemClock()
+    monitoring = Monitoring(SCHEDULER, clock)
+    metrics = SchedulerMetrics(monitoring, clock)
+    tools = replace(
+        run_tools(cli, conf=spark_conf(spark_master, spark_settings)), on_session=metrics.session_goes_on
+    )
 
     lease = Lease(
         *(cli.own_session(session_timeout_s), "scheduler", tools.owner), what="scheduler", note=cli.out.note
     )
 
-    def run(table: TableName, scheduled_s: float) -> None:
+    def run(table: TableName, scheduled_s: float) -> RunReport | None:
         report = run_scheduled(tools, table, scheduled_s, lock_wait_s=_LOCK_WAIT_S, guard=lease.guard)
         if report is None:
-            return  # made by the scheduler that was there before
+            return None  # made by the scheduler that was there before
         did = f"{report.outcome.words}, {report.files} files, {report.rows} rows"
         cli.out.note(f"{table}: {did}, session {report.session_id}")
+        return report
 
     cli.out.note("the scheduler is running; Ctrl-C stops it once the current runs are done")
     loop = Scheduler(
         Schedules(tools.store).read,
         run,
         CronSchedule,
-        SystemClock(),
+        clock,
+        metrics=metrics,
         refresh_s=refresh_s,
         pool=ThreadPoolExecutor(parallel, thread_name_prefix="ingestion"),
         turn=lease,
     )
-    with lease:
+    with serving(cli.out, monitoring, metrics_host, metrics_port), lease:
         loop.serve(stop.event)

@@ -10,7 +10,9 @@ from contextlib import contextmanager
 import click
 
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.monitoring import monitoring_options, serving
 from controller_client.errors import PinotPluginError, SetupError
+from controller_client.monitoring import Monitoring
 from jvm_bridge.cli.jar_progress import jar_progress
 from jvm_bridge.jars import pinot_jars
 from jvm_bridge.role_host import HostedRole, RoleKind, java_options, load_hooks
@@ -38,6 +40,7 @@ def hosting_command(kind: RoleKind, *, help: str) -> click.Command:  # noqa: A00
         "--hook", "hooks", multiple=True, metavar="NAME", help="Only this hook; may be given again."
     )
     @click.option("--no-hooks", is_flag=True, help=f"No hook at all: a stock {kind.name}.")
+    @monitoring_options
     @click.argument(
         "arguments",
         nargs=-1,
@@ -45,14 +48,28 @@ def hosting_command(kind: RoleKind, *, help: str) -> click.Command:  # noqa: A00
         metavar=f"[START{kind.name.upper()} ARGUMENTS]...",
     )
     @pass_cli
-    def command(cli: CliContext, hooks: tuple[str, ...], no_hooks: bool, arguments: tuple[str, ...]) -> None:
-        _host(cli, kind, hooks, no_hooks, arguments)
+    def command(
+        cli: CliContext,
+        hooks: tuple[str, ...],
+        no_hooks: bool,
+        metrics_port: int,
+        metrics_host: str,
+        arguments: tuple[str, ...],
+    ) -> None:
+        monitoring = Monitoring(kind.name)
+        with serving(cli.out, monitoring, metrics_host, metrics_port):
+            _host(cli, kind, hooks, no_hooks, monitoring, arguments)
 
     return command
 
 
 def _host(
-    cli: CliContext, kind: RoleKind, hooks: tuple[str, ...], no_hooks: bool, arguments: tuple[str, ...]
+    cli: CliContext,
+    kind: RoleKind,
+    hooks: tuple[str, ...],
+    no_hooks: bool,
+    monitoring: Monitoring,
+    arguments: tuple[str, ...],
 ) -> None:
     """Run a role until it ends; then the process ends, too."""
     if _PINOT_HELP & set(arguments):
@@ -68,7 +85,7 @@ def _host(
     level = {0: "info", 1: "info"}.get(cli.verbose, "debug")
     with jar_progress(cli.out) as progress:
         pinot_jars(progress)
-    role = HostedRole(kind, arguments, java_options(os.environ, level), factories)
+    role = HostedRole(kind, arguments, java_options(os.environ, level), factories, monitoring)
     with _ended_by_java(cli):
         role.prepare()
         cli.out.note(f"{role.instance_id} joins the cluster; stop it with Ctrl-C")

@@ -11,7 +11,10 @@ import click
 from click.core import ParameterSource
 
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.monitoring import monitoring_options, serving
 from controller_client.cli.signals import StopSignal, end_at_once_on_interrupt
+from controller_client.monitoring import Monitoring
+from controller_client.monitoring.catalogue import MINION
 from jvm_bridge.cli.jar_progress import jar_progress
 from jvm_bridge.cli.serve.joining import controllers_in_zookeeper, joined_cluster
 from jvm_bridge.jars import pinot_jars
@@ -124,6 +127,7 @@ _FILE_OPTIONS = ("-configFileName", "-config", "-configFile", "-minionConfig", "
     show_default=True,
     help="After this long without a sign of life the cluster takes it for dead.",
 )
+@monitoring_options
 @pass_cli
 def minion(
     cli: CliContext,
@@ -140,6 +144,8 @@ def minion(
     max_heap_mb: int,
     wait_s: float,
     zookeeper_session_timeout_ms: int,
+    metrics_port: int,
+    metrics_host: str,
 ) -> None:
     """Run a minion whose task executors are Python, until SIGTERM or Ctrl-C.
 
@@ -170,6 +176,7 @@ def minion(
     if zookeeper and cluster_name and not controller and not cli.settings["controller"].rank:
         config = controllers_in_zookeeper(config, zookeeper, cluster_name, cli.zookeeper_access(), wait_s)
     zookeeper, cluster_name = joined_cluster(config, zookeeper, cluster_name, jars.version, wait_s)
+    monitoring = Monitoring(MINION)
     settings = MinionSettings(
         controller=config,
         zookeeper_address=zookeeper,
@@ -185,13 +192,15 @@ def minion(
         drain_s=drain_s,
         executors=executors,
         zookeeper_access=cli.zookeeper_access(),
+        monitoring=monitoring,
     )
     if stock:
         settings = stock.applied_to(settings, concurrency)
     cli.out.note(f"{settings.instance_id} joins {cluster_name} ({zookeeper}); stop it with Ctrl-C")
     end_at_once_on_interrupt()
     stop = StopSignal()
-    host_minion(settings, stop.event, lambda: stop.take_over(signal.SIGTERM, signal.SIGINT))
+    with serving(cli.out, monitoring, metrics_host, metrics_port):
+        host_minion(settings, stop.event, lambda: stop.take_over(signal.SIGTERM, signal.SIGINT))
     cli.out.note(f"{settings.instance_id} has left the cluster")
     # Pinot 1.3 and later leave threads of Helix and ZooKeeper behind, and Python would wait for them.
     from jvm_bridge.role_host.shutdown import exit_process

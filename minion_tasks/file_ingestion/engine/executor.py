@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from jvm_bridge.minion import MinionContext, MinionTask
+from minion_tasks.file_ingestion.engine.file_metrics import FileMetrics
 from minion_tasks.file_ingestion.engine.subtask import ClusterAddress, Subtask
 from minion_tasks.file_ingestion.engine.subtask_run import run_subtask
 
@@ -43,4 +44,5 @@ class FileIngestionExecutor:
             ),
             context.work_dir,
             self._cancelled.is_set,
+            FileMetrics(context.monitoring).built,
         )

@@ -16,7 +16,7 @@ from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.session.model import FileEntry, FileGroup, FileStatus, SessionState
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
 
-__all__ = ["GroupRun", "SubtaskFailedError", "UnitBuilder", "merge_result"]
+__all__ = ["GroupRun", "OnBuilt", "SubtaskFailedError", "UnitBuilder", "merge_result"]
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +39,10 @@ class UnitBuilder(Protocol):
         ...
 
 
+OnBuilt = Callable[[Sequence[FileEntry], BuiltUnit], None]
+"""Told of files that were to be built together, and what became of them."""
+
+
 class GroupRun:
     """Works through one group; in the subtask's thread.
 
@@ -53,6 +57,7 @@ class GroupRun:
         params: The task's parameters.
         is_cancelled: Whether Helix has asked for an end.
         clock: Time.
+        on_built: Told what became of files.
     """
 
     def __init__(
@@ -66,6 +71,7 @@ class GroupRun:
         params: FileIngestionParams,
         is_cancelled: Callable[[], bool],
         clock: Clock,
+        on_built: OnBuilt = lambda _entries, _built: None,
     ) -> None:
         self._sessions = sessions
         self._session_id = session_id
@@ -75,6 +81,7 @@ class GroupRun:
         self._params = params
         self._is_cancelled = is_cancelled
         self._clock = clock
+        self._on_built = on_built
         self._unsaved: list[BuiltUnit] = []
         self._saved_at = self._clock.monotonic()
         self._bytes_read = self._bytes_built = 0
@@ -119,7 +126,8 @@ class GroupRun:
         except Exception as error:
             # Not of one file: the staging folder, the disk. It is reported with each file that it kept.
             logger.exception("the segments of %s could not be built", entries[0].file.shown)
-            return BuiltUnit(None, {entry.number: error for entry in entries})
+            built = BuiltUnit(None, {entry.number: error for entry in entries})
+        self._on_built(entries, built)
         if built.unit is not None:
             read = set(built.unit.files)
             self._bytes_read += sum(entry.file.size_bytes for entry in entries if entry.number in read)

@@ -15,7 +15,7 @@ from controller_client.client import ControllerClient
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.builder import SegmentBuilder
-from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError
+from minion_tasks.file_ingestion.engine.group_run import GroupRun, OnBuilt, SubtaskFailedError
 from minion_tasks.file_ingestion.engine.staging_builder import StagingBuilder
 from minion_tasks.file_ingestion.engine.subtask import ClusterAddress, Subtask
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
@@ -37,7 +37,11 @@ def read_table(client: ControllerClient, table: str) -> tuple[FileIngestionParam
 
 
 def run_subtask(
-    subtask: Subtask, cluster: ClusterAddress, work_dir: Path, is_cancelled: Callable[[], bool]
+    subtask: Subtask,
+    cluster: ClusterAddress,
+    work_dir: Path,
+    is_cancelled: Callable[[], bool],
+    on_built: OnBuilt = lambda _entries, _built: None,
 ) -> None:
     """Stage the files of a subtask's groups; the JVM must run in this process.
 
@@ -46,6 +50,7 @@ def run_subtask(
         cluster: Where.
         work_dir: For temporary files, which are deleted again.
         is_cancelled: Asked between files, in the subtask's thread.
+        on_built: Told, in that thread, what became of files.
 
     Raises:
         SubtaskFailedError: At least one file failed.
@@ -83,6 +88,7 @@ def run_subtask(
                 build=builder,
                 params=params,
                 is_cancelled=is_cancelled,
+                on_built=on_built,
                 clock=client.clock,
             )
             try:

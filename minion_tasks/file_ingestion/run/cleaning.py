@@ -37,7 +37,8 @@ class Cleaning:
 
     def discard(self, session: Session, reason: str, *, entry_gone: bool = False) -> None:
         """Abandon a session and delete what it staged (seed: "clean up the earlier session completely")."""
-        self._sessions.save(abandon(session, reason, self._tools.now_ms, entry_gone=entry_gone))
+        abandoned = abandon(session, reason, self._tools.now_ms, entry_gone=entry_gone)
+        self._tools.on_session(self._sessions.save(abandoned))
         logger.info("session %s of %s is discarded: %s", session.session_id, self._table, reason)
         if session.task_name is not None:
             self._tools.engine.cancel(session.task_name)

@@ -199,6 +199,7 @@ class LockedRun:
 
     def _stage_and_finish(self, session: Session, view: SourceView) -> RunReport:
         started = self._tools.clock.monotonic()
+        self._tools.on_session(session)
         with self._kept_or_discarded(session) as saved:
             self._stage(saved)
             failures = self._failures(saved.session)
@@ -305,6 +306,7 @@ class LockedRun:
     ) -> RunReport:
         """Publish a session in SWITCH; safe to run again after a crash at any point."""
         started = self._tools.clock.monotonic()
+        self._tools.on_session(session)
         saved = SavedSession(self._sessions, session)
         publish(
             self._tools.client,

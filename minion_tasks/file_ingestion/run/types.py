@@ -15,7 +15,7 @@ from controller_client.zookeeper import PropertyStore, TableLock, process_name
 from minion_tasks.file_ingestion.engine.minion import Engine
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 from minion_tasks.file_ingestion.session.column_notes import DifferingColumn
-from minion_tasks.file_ingestion.session.model import IngestionMode
+from minion_tasks.file_ingestion.session.model import IngestionMode, Session
 from minion_tasks.file_ingestion.session.progress import SessionProgress
 
 _ERRORS_SHOWN = 10
@@ -83,6 +83,8 @@ class RunTools:
         engine: What runs the subtasks.
         clock: Time.
         on_progress: Called while subtasks run, in the run's own thread.
+        on_session: Called, in that thread, when a run takes a session up: before its files are read, and
+            before its switch; and when it discards one.
     """
 
     client: ControllerClient
@@ -90,6 +92,7 @@ class RunTools:
     engine: Engine
     clock: Clock
     on_progress: Callable[[SessionProgress], None] = lambda _progress: None
+    on_session: Callable[[Session], None] = lambda _session: None
 
     @property
     def now_ms(self) -> int:

@@ -22,6 +22,7 @@ from tests.integration.deepstore.conftest import Audit, MakeTable, Run
 from tests.integration.deepstore.peer_table import PeerTable
 from tests.integration.fixtures.numbers_table import ROWS, SUM, answer, load_numbers
 from tests.support.cluster import PinotCluster
+from tests.support.local_ports import free_base
 from tests.support.needs import Need, has
 from tests.support.pinot_services import DEEP_STORE_BUCKET
 from tests.support.pinotctl import pinotctl
@@ -33,6 +34,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
 @contextmanager
 def watching(pinot: PinotCluster, table: PeerTable) -> Iterator[str]:
     """Run the watch; gives the address of its metrics, and ends it as a service manager does."""
+    port = free_base()
     command = pinotctl(
         "deepstore",
         "watch",
@@ -40,15 +42,15 @@ def watching(pinot: PinotCluster, table: PeerTable) -> Iterator[str]:
         "--interval",
         "1",
         "--metrics-port",
-        "0",
+        str(port),
         controller=pinot.controller_url,
     )
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
-            url = re.search(r"http://\S+/metrics", process.stderr.readline())
-            assert url is not None
-            yield url[0]
+            lines = [process.stderr.readline(), process.stderr.readline()]
+            assert "metrics are at" in lines[1], lines
+            yield f"http://127.0.0.1:{port}/metrics"
         finally:
             process.terminate()
         assert process.wait(60) == 0
@@ -116,7 +118,7 @@ def test_an_outage_of_the_store(
     assert content_crc(tmp_path / f"{gone}.tar.gz", TarLimits()) == table.committed()[gone].crc
     with watching(pinot, table) as metrics_url:
         wait_for(lambda: not audit(table.table), f"the watch to repair {gone}")
-        wanted = 'pinot_deepstore_repairs_total{outcome="repaired"} 1.0\n'
+        wanted = 'pinot_plugins_deepstore_repairs_total{outcome="repaired"} 1.0\n'
         wait_for(lambda: wanted in requests.get(metrics_url, timeout=10).text, "its metrics")
     fetched = run("segment", "fetch", table.name, gone, "--to", tmp_path, "--unpack")
     assert "from store" in fetched.output

@@ -22,14 +22,17 @@ from controller_client.cli.commands.deepstore.options import (
     sweeper,
 )
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.monitoring import monitoring_options, serving
 from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import session_timeout_option
 from controller_client.deepstore.fetching import SegmentFetcher
-from controller_client.deepstore.metrics import MetricsServer, WatchMetrics
+from controller_client.deepstore.metrics import WatchMetrics
 from controller_client.deepstore.repair import Repairer
 from controller_client.deepstore.sweep import Sweeper
 from controller_client.deepstore.watch import Watch
 from controller_client.errors import PinotPluginError
+from controller_client.monitoring import Monitoring
+from controller_client.monitoring.catalogue import WATCH
 from controller_client.rest.capabilities import Capability
 from controller_client.segment_tar import TarLimits
 from controller_client.zookeeper import Lease, process_name
@@ -59,16 +62,8 @@ logger = logging.getLogger(__name__)
     type=click.FloatRange(min=0),
     help="Also delete what `deepstore sweep` would, when it is so old; default: sweep nothing.",
 )
-@click.option(
-    "--metrics-port", type=click.IntRange(0, 65535), help="Serve Prometheus metrics at /metrics on this port."
-)
-@click.option(
-    "--metrics-host",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address that the metrics server listens on.",
-)
 @session_timeout_option
+@monitoring_options
 @pass_cli
 def watch(
     cli: CliContext,
@@ -84,7 +79,7 @@ def watch(
     interval_s: float,
     look_only: bool,
     sweep_after_h: float | None,
-    metrics_port: int | None,
+    metrics_port: int,
     metrics_host: str,
     session_timeout_s: float,
 ) -> None:
@@ -101,7 +96,8 @@ def watch(
 
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
-    metrics = WatchMetrics()
+    monitoring = Monitoring(WATCH, cli.client().clock)
+    metrics = WatchMetrics(monitoring, interval_s)
     opened_auditor = auditor(
         cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits
     )
@@ -127,13 +123,8 @@ def watch(
             turn=lease,
             sweep=None if look_only or sweep_after_h is None else partial(_sweep, cli, table_names, looker),
         )
-        if metrics_port is None:
-            cli.out.note("The watch runs; it stops with Ctrl-C, after the repairs that are under way.")
-            with lease:
-                service.serve(stop)
-            return
-        with MetricsServer(metrics_host, metrics_port, metrics) as server, lease:
-            cli.out.note(f"The watch runs, with metrics at http://{metrics_host}:{server.port}/metrics.")
+        cli.out.note("The watch runs; it stops with Ctrl-C, after the repairs that are under way.")
+        with serving(cli.out, monitoring, metrics_host, metrics_port), lease:
             service.serve(stop)
 
 

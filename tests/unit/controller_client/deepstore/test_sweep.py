@@ -18,6 +18,8 @@ from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.report import AuditReport
 from controller_client.deepstore.sweep import LeftoverKind, Sweeper
 from controller_client.deepstore.watch import Watch
+from controller_client.monitoring import Monitoring
+from controller_client.monitoring.catalogue import WATCH
 from controller_client.zookeeper import ZNRecord, segment_path
 from tests.unit.controller_client.deepstore.samples import TABLE
 from tests.unit.controller_client.deepstore.world import World
@@ -167,7 +169,8 @@ def test_every_name_of_a_commit_leads_back_to_its_segment(lot: uuid.UUID, sequen
 def test_the_watch_sweeps_after_its_repairs_and_counts(world: World) -> None:
     put(world, f"{NAME}.tmp.{LOT}")
     stop = threading.Event()
-    metrics = WatchMetrics()
+    monitoring = Monitoring(WATCH, FakeClock())
+    metrics = WatchMetrics(monitoring, 1.0)
 
     def sweep(stopped: Callable[[], bool]) -> int:
         looker = sweeper(world)
@@ -179,4 +182,4 @@ def test_the_watch_sweeps_after_its_repairs_and_counts(world: World) -> None:
     watch = Watch(audit, None, metrics, FakeClock(), interval_s=1.0, parallel=1, sweep=sweep)
     assert watch.round(stop)
     assert watch.round(stop)
-    assert metrics.swept_objects == 1
+    assert "pinot_plugins_deepstore_swept_objects_total 1.0\n" in monitoring.text()

@@ -5,28 +5,26 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import requests
-from prometheus_client import CollectorRegistry, generate_latest
 
 from controller_client.common.names import TableName
 from controller_client.deepstore.audit import Auditor, TableAudit
 from controller_client.deepstore.audit_tables import audit_tables
 from controller_client.deepstore.judge import Judgement, Replica
-from controller_client.deepstore.metrics import MetricsServer, WatchMetrics
+from controller_client.deepstore.metrics import WatchMetrics
 from controller_client.deepstore.repair import Outcome, Repaired
 from controller_client.deepstore.repair_many import repair_all
 from controller_client.deepstore.report import AuditReport
 from controller_client.deepstore.watch import Watch
-from controller_client.errors import NotAppliedError, NotFoundError, SetupError
+from controller_client.errors import NotAppliedError, NotFoundError
+from controller_client.monitoring import Monitoring
+from controller_client.monitoring.catalogue import WATCH
 from tests.unit.controller_client.deepstore.samples import TABLE
 from tests.unit.controller_client.deepstore.world import World
 from tests.unit.fake_clock import FakeClock
 
 
-def samples(metrics: WatchMetrics) -> dict[str, float]:
-    registry = CollectorRegistry()
-    registry.register(metrics)
-    lines = [line for line in generate_latest(registry).decode().splitlines() if not line.startswith("#")]
+def samples(monitoring: Monitoring) -> dict[str, float]:
+    lines = [line for line in monitoring.text().splitlines() if not line.startswith("#")]
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
@@ -49,15 +47,16 @@ def test_rounds_go_on_after_one_that_broke_off(tmp_path: Path) -> None:
         silent = (("b", "it is down"),)
         return AuditReport("file:///x", 2, 0, 0.0, (TableAudit(TABLE, 1, 0, faulty, silent),))
 
-    metrics = WatchMetrics()
+    monitoring = Monitoring(WATCH, FakeClock())
+    metrics = WatchMetrics(monitoring, 1e-6)
     Watch(audit, world.repairer, metrics, FakeClock(), interval_s=1e-6, parallel=2).serve(stop)
     world.client.close()
-    found = samples(metrics)
-    assert found["pinot_deepstore_rounds_total"] == 3
-    assert found["pinot_deepstore_failed_rounds_total"] == 1
-    assert found[f'pinot_deepstore_silent_servers{{table="{TABLE}"}}'] == 1
-    assert found['pinot_deepstore_repairs_total{outcome="repaired"}'] == 1
-    assert found[f'pinot_deepstore_faulty_segments{{fault="no_url",table="{TABLE}"}}'] == 0
+    found = samples(monitoring)
+    assert found['pinot_plugins_process_rounds_total{loop="watch"}'] == 3
+    assert found['pinot_plugins_process_failed_rounds_total{loop="watch"}'] == 1
+    assert found[f'pinot_plugins_deepstore_silent_servers{{table="{TABLE}"}}'] == 1
+    assert found['pinot_plugins_deepstore_repairs_total{outcome="repaired"}'] == 1
+    assert found[f'pinot_plugins_deepstore_faulty_segments{{fault="no_url",table="{TABLE}"}}'] == 0
     assert world.record().url
 
 
@@ -94,31 +93,16 @@ def test_a_watch_has_rounds_and_repairs_in_its_turn_alone(
             stop.set()
         return AuditReport("file:///x", 2, 0, 0.0, (TableAudit(TABLE, 1, 0, (judged,), ()),))
 
-    metrics = WatchMetrics()
+    monitoring = Monitoring(WATCH, FakeClock())
+    metrics = WatchMetrics(monitoring, 1e-6)
     # It stands by, stands by, has a round and loses its lease in it, stands by, has a round and is stopped.
     turn = Turn(False, False, True, False, False, True)
     Watch(audit, world.repairer, metrics, FakeClock(), interval_s=1e-6, parallel=2, turn=turn).serve(stop)
     world.client.close()
     assert rounds == 2
-    assert samples(metrics)['pinot_deepstore_repairs_total{outcome="repaired"}'] == 0
+    assert samples(monitoring)['pinot_plugins_deepstore_repairs_total{outcome="repaired"}'] == 0
     assert not world.record().url
     assert turn.was_released
-
-
-def test_metrics_are_served_by_http() -> None:
-    metrics = WatchMetrics(segments={'a "quoted"\nname': 7}, rounds=3)
-    with MetricsServer("127.0.0.1", 0, metrics) as server:
-        base = f"http://127.0.0.1:{server.port}"
-        answers = {
-            page: requests.get(f"{base}{page}", timeout=10) for page in ("/metrics", "/health", "/other")
-        }
-        assert 'pinot_deepstore_segments{table="a \\"quoted\\"\\nname"} 7.0\n' in answers["/metrics"].text
-        assert "\npinot_deepstore_rounds_total 3.0\n" in answers["/metrics"].text
-        assert answers["/metrics"].headers["Content-Type"].startswith("text/plain; version=")
-        assert answers["/health"].text == "OK"
-        assert answers["/other"].status_code == 404
-        with pytest.raises(SetupError):
-            MetricsServer("127.0.0.1", server.port, metrics)
 
 
 def test_a_report_escapes_what_it_shows(tmp_path: Path) -> None:
@@ -186,11 +170,12 @@ def test_a_table_that_fails_does_not_break_the_round(error: Exception, tmp_path:
         reports.append(AuditReport("s3://b/x", 2, 0, 0.0, found.audits, found.failed))
         return reports[-1]
 
-    metrics = WatchMetrics()
+    monitoring = Monitoring(WATCH, FakeClock())
+    metrics = WatchMetrics(monitoring, 1e-6)
     watch = Watch(audit, world.repairer, metrics, FakeClock(), interval_s=1e-6, parallel=2)
     assert not watch.round(stop)
-    found = samples(metrics)
-    seen = [found[f'pinot_deepstore_failed_tables{{table="{name}"}}'] for name in auditor.tables()]
+    found = samples(monitoring)
+    seen = [found[f'pinot_plugins_deepstore_failed_tables{{table="{name}"}}'] for name in auditor.tables()]
     assert seen == [0, 1, 0]
     assert [each.table for each in reports[0].tables] == ["a_REALTIME", "c_REALTIME"]
     assert not reports[0].is_clean
@@ -199,7 +184,7 @@ def test_a_table_that_fails_does_not_break_the_round(error: Exception, tmp_path:
     assert reports[0].to_json()["failed_tables"] == {"b_OFFLINE": failure.message}
     assert "Not inspected: b_OFFLINE." in reports[0].summary()
     assert watch.round(stop)
-    assert samples(metrics)['pinot_deepstore_failed_tables{table="b_OFFLINE"}'] == 0
+    assert samples(monitoring)['pinot_plugins_deepstore_failed_tables{table="b_OFFLINE"}'] == 0
 
 
 def test_a_round_with_a_table_left_out_is_counted_as_failed(tmp_path: Path) -> None:
@@ -213,9 +198,13 @@ def test_a_round_with_a_table_left_out_is_counted_as_failed(tmp_path: Path) -> N
         found = audit_tables(auditor)
         return AuditReport("s3://b/x", 2, 0, 0.0, found.audits, found.failed)
 
-    metrics = WatchMetrics()
+    monitoring = Monitoring(WATCH, FakeClock())
+    metrics = WatchMetrics(monitoring, 1e-6)
     Watch(audit, None, metrics, FakeClock(), interval_s=1e-6, parallel=2).serve(stop)
-    assert (metrics.rounds, metrics.failed_rounds, metrics.last_success_s) == (1, 1, 0.0)
+    found = samples(monitoring)
+    assert found['pinot_plugins_process_rounds_total{loop="watch"}'] == 1
+    assert found['pinot_plugins_process_failed_rounds_total{loop="watch"}'] == 1
+    assert 'pinot_plugins_process_last_good_round_timestamp_seconds{loop="watch"}' not in found
 
 
 def test_the_first_error_is_raised_where_no_table_can_be_inspected_and_for_a_name_that_is_none() -> None:

@@ -1,0 +1,49 @@
+"""The options by which a long-running command tells of itself, the same on all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import click
+
+from controller_client.cli.output import Output
+from controller_client.monitoring import Monitoring, MonitoringServer
+
+__all__ = ["monitoring_options", "serving"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def monitoring_options(command: _Command) -> _Command:
+    """Decorator that adds ``--metrics-port`` and ``--metrics-host``: parameters for :func:`serving`."""
+    port = click.option(
+        "--metrics-port",
+        type=click.IntRange(0, 65535),
+        default=0,
+        show_default="0: off",
+        help="Serve /metrics for Prometheus, /health and /ready on this port.",
+    )
+    host = click.option(
+        "--metrics-host",
+        default="127.0.0.1",
+        show_default=True,
+        help="Address that they are served at; 0.0.0.0: at all of this machine.",
+    )
+    return port(host(command))
+
+
+@contextmanager
+def serving(out: Output, monitoring: Monitoring, host: str, port: int) -> Iterator[None]:
+    """Serve what a process tells of itself, while it runs; with port 0, nothing.
+
+    Raises:
+        SetupError: It cannot listen there.
+    """
+    if not port:
+        yield
+        return
+    with MonitoringServer(host, port, monitoring) as server:
+        out.note(f"metrics are at http://{host}:{server.port}/metrics")
+        yield

@@ -1,0 +1,283 @@
+"""Every metric of this project.
+
+The label ``table`` has the tables that a process works for, and no others; values go with their table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Kind", "Metric", "all_metrics"]
+
+_PREFIX = "pinot_plugins"
+
+SCHEDULER, MINION, SERVER, BROKER = "scheduler", "minion", "server", "broker"
+COORDINATOR, WATCH = "coordinator", "watch"
+_ALL = (SCHEDULER, MINION, SERVER, BROKER, COORDINATOR, WATCH)
+_HOSTED = (SERVER, BROKER)
+
+
+class Kind(StrEnum):
+    """What Prometheus calls the type."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric.
+
+    Attributes:
+        name: As it is scraped.
+        kind: Its type.
+        labels: Names of its labels.
+        unit: Of its values.
+        meaning: In words.
+        processes: What has it.
+    """
+
+    name: str
+    kind: Kind
+    labels: tuple[str, ...]
+    unit: str
+    meaning: str
+    processes: tuple[str, ...]
+
+
+def _gauge(name: str, unit: str, meaning: str, processes: tuple[str, ...], *labels: str) -> Metric:
+    return Metric(f"{_PREFIX}_{name}", Kind.GAUGE, labels, unit, meaning, processes)
+
+
+def _counter(name: str, unit: str, meaning: str, processes: tuple[str, ...], *labels: str) -> Metric:
+    return Metric(f"{_PREFIX}_{name}_total", Kind.COUNTER, labels, unit, meaning, processes)
+
+
+_EPOCH = "seconds since the epoch"
+_YES = "1: yes, 0: no"
+
+PROCESS_INFO = _gauge("process_info", "always 1", "Which process this is.", _ALL, "process", "version")
+PROCESS_READY = _gauge("process_ready_ratio", _YES, "Whether the process is ready, as /ready has it.", _ALL)
+ROUNDS = _counter("process_rounds", "rounds", "Rounds that a loop has made.", _ALL, "loop")
+FAILED_ROUNDS = _counter(
+    "process_failed_rounds", "rounds", "Rounds that were aborted, or incomplete.", _ALL, "loop"
+)
+LAST_ROUND = _gauge(
+    "process_last_round_timestamp_seconds", _EPOCH, "The last sign of life of a loop.", _ALL, "loop"
+)
+LAST_GOOD_ROUND = _gauge(
+    "process_last_good_round_timestamp_seconds", _EPOCH, "End of the last round that went well.", _ALL, "loop"
+)
+ROUND_BOUND = _gauge(
+    "process_round_bound_seconds", "seconds", "A loop that is silent for longer is stuck.", _ALL, "loop"
+)
+LEASE_HELD = _gauge(
+    "lease_held_ratio",
+    _YES,
+    "Whether this process holds a lease that one of several holds.",
+    (SCHEDULER, COORDINATOR, WATCH),
+    "lease",
+)
+
+SCHEDULED_TABLES = _gauge("ingestion_scheduled_tables", "tables", "Tables with a schedule.", (SCHEDULER,))
+UNSCHEDULABLE_TABLES = _gauge(
+    "ingestion_unschedulable_tables", "tables", "Tables whose cron expression is wrong.", (SCHEDULER,)
+)
+RUNS = _counter(
+    "ingestion_runs",
+    "runs",
+    "Runs that have ended: switched, switch_finished, nothing_new, or failed.",
+    (SCHEDULER,),
+    "table",
+    "outcome",
+)
+FAILED_IN_A_ROW = _gauge(
+    "ingestion_consecutive_failed_runs",
+    "runs",
+    "Runs that failed since the last good one.",
+    (SCHEDULER,),
+    "table",
+)
+LAST_GOOD_RUN = _gauge(
+    "ingestion_last_good_run_timestamp_seconds", _EPOCH, "End of the last good run.", (SCHEDULER,), "table"
+)
+RUN_STARTED = _gauge(
+    "ingestion_run_started_timestamp_seconds",
+    _EPOCH,
+    "Start of the run that is under way; absent without one.",
+    (SCHEDULER,),
+    "table",
+)
+RUN_TIME = _counter("ingestion_run_seconds", "seconds", "Time that runs have taken.", (SCHEDULER,), "table")
+RETRIES = _counter(
+    "ingestion_retries", "runs", "Runs that resumed the session of an earlier one.", (SCHEDULER,), "table"
+)
+FILES = _counter("ingestion_files", "files", "Files of sessions that were switched.", (SCHEDULER,), "table")
+READ_BYTES = _counter("ingestion_read_bytes", "bytes", "Size of these files.", (SCHEDULER,), "table")
+ROWS = _counter("ingestion_rows", "rows", "Rows of these sessions.", (SCHEDULER,), "table")
+SEGMENTS = _counter("ingestion_segments", "segments", "Segments of these sessions.", (SCHEDULER,), "table")
+SESSION_STARTED = _gauge(
+    "ingestion_open_session_started_timestamp_seconds",
+    _EPOCH,
+    "When the session began that is not ended; absent without one.",
+    (SCHEDULER,),
+    "table",
+)
+
+SUBTASKS = _counter(
+    "minion_subtasks",
+    "subtasks",
+    "Subtasks that have ended: done, failed, or cancelled.",
+    (MINION,),
+    "task_type",
+    "outcome",
+)
+RUNNING_SUBTASKS = _gauge("minion_running_subtasks", "subtasks", "Subtasks that run.", (MINION,), "task_type")
+SUBTASK_SLOTS = _gauge("minion_subtask_slots", "subtasks", "Subtasks that it runs at once.", (MINION,))
+SUBTASK_TIME = _counter(
+    "minion_subtask_seconds", "seconds", "Time that subtasks have taken.", (MINION,), "task_type"
+)
+MINION_FILES = _counter(
+    "minion_files", "files", "Files of FileIngestionTask, staged or failed.", (MINION,), "outcome"
+)
+MINION_READ_BYTES = _counter("minion_read_bytes", "bytes", "Size of the files that were staged.", (MINION,))
+MINION_ROWS = _counter("minion_staged_rows", "rows", "Rows of the segments that were staged.", (MINION,))
+MINION_SEGMENT_BYTES = _counter(
+    "minion_staged_segment_bytes", "bytes", "Size of these segments, unpacked.", (MINION,)
+)
+
+HOOK_ERRORS = _counter("hook_errors", "errors", "What hooks have raised.", _HOSTED, "hook")
+HOOK_RUNS = _gauge(
+    "hook_running_ratio",
+    _YES,
+    "Whether the role runs with the hook; 0: it started without it.",
+    _HOSTED,
+    "hook",
+)
+
+HELD_PARTITIONS = _gauge(
+    "pause_held_partitions", "partitions", "Partitions that this server holds.", (SERVER,), "table"
+)
+HELD_SINCE = _gauge(
+    "pause_since_timestamp_seconds",
+    _EPOCH,
+    "When the longest pause began of a partition that this server holds.",
+    (SERVER,),
+    "table",
+)
+WAITING_ROWS = _gauge(
+    "pause_waiting_rows", "rows", "Rows of the stream that wait for held partitions.", (SERVER,), "table"
+)
+EXPIRING_ROWS = _gauge(
+    "pause_expiring_rows",
+    "rows",
+    "Waiting rows that are older than 80 % of the topic's retention time.",
+    (SERVER,),
+    "table",
+)
+LOST_ROWS = _gauge(
+    "pause_lost_rows", "rows", "Rows that the stream dropped before they were read.", (SERVER,), "table"
+)
+
+UPLOADS = _counter(
+    "upload_uploads",
+    "uploads",
+    "Uploads of commits: ok, late, timed_out (the commit went on), or failed.",
+    (SERVER,),
+    "outcome",
+)
+BACKLOG_SEGMENTS = _gauge(
+    "upload_backlog_segments", "segments", "Segments whose upload has not ended.", (SERVER,)
+)
+BACKLOG_BYTES = _gauge("upload_backlog_bytes", "bytes", "Size of their tars, kept on the disk.", (SERVER,))
+BACKLOG_OLDEST = _gauge(
+    "upload_backlog_oldest_timestamp_seconds",
+    _EPOCH,
+    "When the oldest of these uploads began; absent without one.",
+    (SERVER,),
+)
+
+UPSERT_MARK = _gauge(
+    "upsert_mark_version", "versions", "The version up to which this server is complete.", (SERVER,), "table"
+)
+UPSERT_MARK_AT = _gauge(
+    "upsert_mark_timestamp_seconds", _EPOCH, "When that version was made.", (SERVER,), "table"
+)
+UPSERT_PENDING = _gauge(
+    "upsert_pending_events", "events", "Events that wait for their rows.", (SERVER,), "table"
+)
+QUERY_MARK = _gauge(
+    "upsert_query_mark_version", "versions", "The version at which this broker answers.", (BROKER,), "table"
+)
+
+COORDINATOR_VERSION = _gauge(
+    "coordinator_version", "versions", "The newest version that was sent.", (COORDINATOR,), "table"
+)
+COORDINATOR_VERSION_AT = _gauge(
+    "coordinator_last_version_timestamp_seconds", _EPOCH, "When it was sent.", (COORDINATOR,), "table"
+)
+COORDINATOR_LAG = _gauge(
+    "coordinator_lag_rows", "rows", "Rows of the input that are in no version.", (COORDINATOR,), "table"
+)
+COORDINATOR_KEYS = _gauge("coordinator_keys", "keys", "Keys in its state.", (COORDINATOR,), "table")
+COORDINATOR_VERSIONS = _counter(
+    "coordinator_versions", "versions", "Versions that it has sent.", (COORDINATOR,), "table"
+)
+COORDINATOR_ROWS = _counter("coordinator_rows", "rows", "Rows that it has read.", (COORDINATOR,), "table")
+COORDINATOR_KEYLESS = _counter(
+    "coordinator_keyless_rows", "rows", "Rows that it could not read a key of.", (COORDINATOR,), "table"
+)
+COORDINATOR_EVENTS = _counter(
+    "coordinator_events", "events", "Inserts and deletes that it has sent.", (COORDINATOR,), "table"
+)
+COORDINATOR_FAILURES = _counter(
+    "coordinator_failures", "failures", "Failures after which it began again.", (COORDINATOR,), "table"
+)
+
+COMMITTED_SEGMENTS = _gauge(
+    "deepstore_segments", "segments", "Committed segments of a table.", (WATCH,), "table"
+)
+FAULTY_SEGMENTS = _gauge(
+    "deepstore_faulty_segments",
+    "segments",
+    "Segments with a fault of their copies, before the round's repairs.",
+    (WATCH,),
+    "table",
+    "fault",
+)
+UNCOPIED_SEGMENTS = _gauge(
+    "deepstore_uncopied_segments",
+    "segments",
+    "Segments of which no copy is good, neither in the store nor on a server.",
+    (WATCH,),
+    "table",
+)
+UNSTORED_SEGMENTS = _gauge(
+    "deepstore_unstored_segments", "segments", "Segments without a good copy in the store.", (WATCH,), "table"
+)
+SILENT_SERVERS = _gauge(
+    "deepstore_silent_servers",
+    "servers",
+    "Servers of a table that did not report the check sums of their copies.",
+    (WATCH,),
+    "table",
+)
+FAILED_TABLES = _gauge(
+    "deepstore_failed_tables",
+    _YES,
+    "Whether the last round could not inspect the table.",
+    (WATCH,),
+    "table",
+)
+REPAIRS = _counter("deepstore_repairs", "repairs", "Repairs that were attempted.", (WATCH,), "outcome")
+SWEPT_OBJECTS = _counter(
+    "deepstore_swept_objects", "objects", "Leftovers in the store that were deleted.", (WATCH,)
+)
+LAST_AUDIT_TIME = _gauge("deepstore_last_round_seconds", "seconds", "Length of the last round.", (WATCH,))
+
+
+def all_metrics() -> Iterator[Metric]:
+    """Yield all metrics, in the order of this module."""
+    return (value for value in globals().values() if isinstance(value, Metric))

@@ -1,0 +1,141 @@
+"""Whether a process is alive, by the rounds of its loops, and ready, by what it needs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from prometheus_client import Counter, Gauge
+
+from controller_client.clock import Clock
+
+__all__ = ["Health", "Loop", "LoopMetrics", "Need"]
+
+
+@dataclass(frozen=True)
+class LoopMetrics:
+    """The metrics of all loops of a process, each with the label ``loop``."""
+
+    rounds: Counter
+    failed_rounds: Counter
+    last_round: Gauge
+    last_good_round: Gauge
+    bound: Gauge
+
+
+class Loop:
+    """A loop that has to make a round at least once in a while; its methods may be called by any thread.
+
+    It counts from its first sign of life on: what comes before, such as the reading of a large state, may
+    take as long as it takes.
+
+    Args:
+        name: Of the loop.
+        bound_s: If it is silent for longer, it is stuck.
+        metrics: Of the process.
+        clock: Time.
+    """
+
+    def __init__(self, name: str, bound_s: float, metrics: LoopMetrics, clock: Clock) -> None:
+        self.name = name
+        self.bound_s = bound_s
+        self._metrics = metrics
+        self._clock = clock
+        self._seen_s: float | None = None
+        metrics.rounds.labels(name)
+        metrics.failed_rounds.labels(name)
+        metrics.bound.labels(name).set(bound_s)
+
+    def alive(self) -> None:
+        """Give a sign of life, within a round that takes long."""
+        self._seen_s = self._clock.monotonic()
+        self._metrics.last_round.labels(self.name).set(self._clock.now())
+
+    def round_ended(self, *, well: bool = True) -> None:
+        """Count a round; one that does not end well counts as a sign of life too."""
+        self.alive()
+        self._metrics.rounds.labels(self.name).inc()
+        if well:
+            self._metrics.last_good_round.labels(self.name).set(self._clock.now())
+        else:
+            self._metrics.failed_rounds.labels(self.name).inc()
+
+    def ended(self) -> None:
+        """It makes no more rounds, and is not to: the process stops."""
+        self._seen_s = None
+        for each in (self._metrics.last_round, self._metrics.last_good_round):
+            each.remove(self.name)
+
+    def trouble(self) -> str | None:
+        """Why it counts as stuck; None while it does not."""
+        seen_s = self._seen_s
+        silent_s = 0.0 if seen_s is None else self._clock.monotonic() - seen_s
+        if silent_s <= self.bound_s:
+            return None
+        return (
+            f"the loop {self.name} gave its last sign of life {silent_s:.0f} s ago; "
+            f"expected is one in {self.bound_s:g} s"
+        )
+
+
+class Need:
+    """Something without which a process does not do its work; its methods may be called by any thread.
+
+    Args:
+        reason: Why it is not there at first.
+        changed: Called after each change.
+    """
+
+    def __init__(self, reason: str, changed: Callable[[], None]) -> None:
+        self._reason: str | None = reason
+        self._changed = changed
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is not there; None: it is."""
+        return self._reason
+
+    def met(self) -> None:
+        """It is there."""
+        self._set(None)
+
+    def unmet(self, reason: str) -> None:
+        """It is not there."""
+        self._set(reason)
+
+    def _set(self, reason: str | None) -> None:
+        if reason != self._reason:
+            self._reason = reason
+            self._changed()
+
+
+@dataclass
+class Health:
+    """The loops and needs of a process."""
+
+    loops: list[Loop] = field(default_factory=list)
+    needs: list[Need] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def add_loop(self, loop: Loop) -> None:
+        """Have a loop count."""
+        with self._lock:
+            self.loops.append(loop)
+
+    def add_need(self, need: Need) -> None:
+        """Have a need count."""
+        with self._lock:
+            self.needs.append(need)
+
+    def troubles(self) -> list[str]:
+        """Why the process is not alive; empty: it is."""
+        with self._lock:
+            loops = list(self.loops)
+        return [trouble for each in loops if (trouble := each.trouble())]
+
+    def missing(self) -> list[str]:
+        """Why the process is not ready; empty: it is."""
+        with self._lock:
+            needs = list(self.needs)
+        return [reason for each in needs if (reason := each.reason)]

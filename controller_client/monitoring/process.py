@@ -1,0 +1,141 @@
+"""The metrics, loops and needs of one process: every part of it asks the same object for them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import Metric as Family
+from prometheus_client.registry import Collector
+
+from controller_client._version import __version__
+from controller_client.clock import Clock, SystemClock
+from controller_client.monitoring import catalogue
+from controller_client.monitoring.catalogue import Kind, Metric
+from controller_client.monitoring.health import Health, Loop, LoopMetrics, Need
+from controller_client.monitoring.values import Values
+
+__all__ = ["Monitoring"]
+
+_Instrument = TypeVar("_Instrument", Counter, Gauge)
+
+
+class Monitoring:
+    """One a process; without a server nobody sees it. Its methods may be called by any thread.
+
+    Args:
+        process: What the process is, e.g. ``scheduler``.
+        clock: Time.
+    """
+
+    def __init__(self, process: str, clock: Clock | None = None) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # else each counter is there twice
+        self.process = process
+        self.registry = CollectorRegistry()
+        self.health = Health()
+        self._clock = clock or SystemClock()
+        self._lock = threading.Lock()
+        self._made: dict[str, Counter | Gauge] = {}
+        ProcessCollector(registry=self.registry)
+        self.gauge(catalogue.PROCESS_INFO).labels(process, __version__).set(1)
+        self._ready = self.gauge(catalogue.PROCESS_READY)
+        self._loops = LoopMetrics(
+            self.counter(catalogue.ROUNDS),
+            self.counter(catalogue.FAILED_ROUNDS),
+            self.gauge(catalogue.LAST_ROUND),
+            self.gauge(catalogue.LAST_GOOD_ROUND),
+            self.gauge(catalogue.ROUND_BOUND),
+        )
+        self._show_ready()
+
+    def counter(self, metric: Metric) -> Counter:
+        """The counter of that name, made at the first question."""
+        return self._instrument(metric, Kind.COUNTER, Counter)
+
+    def gauge(self, metric: Metric) -> Gauge:
+        """The gauge of that name, made at the first question."""
+        return self._instrument(metric, Kind.GAUGE, Gauge)
+
+    def sample(self, metric: Metric, read: Callable[[], Values]) -> None:
+        """Take a metric's values from somewhere else, each time when they are asked for.
+
+        Args:
+            metric: Which.
+            read: Returns what is in memory; called in a thread of the HTTP server.
+        """
+        self.registry.register(_Sampled(metric, read))
+
+    def loop(self, name: str, bound_s: float) -> Loop:
+        """Make a loop, without which the process is not alive.
+
+        Args:
+            name: Of the loop.
+            bound_s: If it is silent for longer, it is stuck.
+        """
+        made = Loop(name, bound_s, self._loops, self._clock)
+        self.health.add_loop(made)
+        return made
+
+    def need(self, reason: str) -> Need:
+        """Make a need, without which the process is not ready.
+
+        Args:
+            reason: Why it is not there at first, for people.
+        """
+        made = Need(reason, self._show_ready)
+        self.health.add_need(made)
+        self._show_ready()
+        return made
+
+    def text(self) -> str:
+        """All metrics, as Prometheus scrapes them."""
+        return generate_latest(self.registry).decode()
+
+    def _show_ready(self) -> None:
+        self._ready.set(0 if self.health.missing() else 1)
+
+    def _instrument(self, metric: Metric, kind: Kind, make: type[_Instrument]) -> _Instrument:
+        if metric.kind is not kind:
+            raise TypeError(f"{metric.name} is a {metric.kind}")
+        with self._lock:
+            found = self._made.get(metric.name)
+            if found is None:
+                found = make(metric.name, metric.meaning, metric.labels, registry=self.registry)
+                self._made[metric.name] = found
+        if not isinstance(found, make):
+            raise TypeError(f"{metric.name} is a {metric.kind}")
+        return found
+
+
+class _Sampled(Collector):
+    """A metric whose values are somewhere else."""
+
+    def __init__(self, metric: Metric, read: Callable[[], Values]) -> None:
+        self._metric = metric
+        self._read = read
+
+    def describe(self) -> Iterable[Family]:
+        """Without a look at the values, which may not be there yet."""
+        return [self._family()]
+
+    def collect(self) -> Iterable[Family]:
+        """With the present values."""
+        family = self._family()
+        for labels, value in sorted(self._read().items()):
+            family.add_metric(labels, value)
+        return [family]
+
+    def _family(self) -> CounterMetricFamily | GaugeMetricFamily:
+        metric = self._metric
+        kind = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
+        return kind(metric.name, metric.meaning, labels=metric.labels)

@@ -1,0 +1,86 @@
+"""The HTTP server of a process that answers what Prometheus and probes ask."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from prometheus_client import make_wsgi_app, start_http_server
+
+from controller_client.errors import SetupError
+from controller_client.monitoring.process import Monitoring
+
+__all__ = ["MonitoringServer"]
+
+_Page = tuple[str, dict[str, Any]]
+
+
+class MonitoringServer:
+    """Answers ``GET /metrics``, ``/health`` and ``/ready``, in threads of its own; a context manager.
+
+    The latter two answer with JSON: 200 where all is well, else 503 with the reasons.
+
+    Args:
+        host: Address to listen on.
+        port: Port; 0: any that is free.
+        monitoring: Of the process.
+
+    Raises:
+        SetupError: It cannot listen there.
+    """
+
+    def __init__(self, host: str, port: int, monitoring: Monitoring) -> None:
+        try:
+            self._server, self._thread = start_http_server(port, addr=host, registry=monitoring.registry)
+        except OSError as error:
+            raise SetupError(
+                f"metrics cannot be served at {host}:{port}: {error.strerror}",
+                remedy="choose another port with --metrics-port, and check the address of --metrics-host",
+            ) from error
+        self._server.set_app(_pages(monitoring))
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        return int(self._server.server_address[1])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def _pages(monitoring: Monitoring) -> Callable[..., Any]:
+    """Make the WSGI application of the server."""
+    metrics = make_wsgi_app(monitoring.registry)
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+        path = environ.get("PATH_INFO")
+        if path == "/metrics":
+            return metrics(environ, start_response)
+        status, document = _page(monitoring, path)
+        body = json.dumps(document).encode() + b"\n"
+        start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+        return [body]
+
+    return answer
+
+
+def _page(monitoring: Monitoring, path: str | None) -> _Page:
+    if path == "/health":
+        return _verdict("healthy", monitoring.health.troubles())
+    if path == "/ready":
+        return _verdict("ready", monitoring.health.missing())
+    return "404 Not Found", {"pages": ["/metrics", "/health", "/ready"]}
+
+
+def _verdict(word: str, reasons: list[str]) -> _Page:
+    status = "503 Service Unavailable" if reasons else "200 OK"
+    return status, {word: not reasons, "reasons": reasons}

@@ -1,0 +1,114 @@
+"""What the scheduler has done, as metrics of its process."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from controller_client.clock import Clock
+from controller_client.common.names import TableName
+from controller_client.errors import PinotPluginError
+from controller_client.monitoring import Monitoring, catalogue, forget_tables
+from minion_tasks.file_ingestion.run.types import RunOutcome, RunReport
+from minion_tasks.file_ingestion.session.model import Session, SessionState
+
+__all__ = ["SchedulerMetrics"]
+
+_FAILED = "failed"
+_ROUND_BOUND_S = 120.0
+"""A round takes moments; only ZooKeeper may keep it waiting, until its time is over."""
+
+
+class SchedulerMetrics:
+    """The scheduler's metrics; its methods may be called by any thread.
+
+    Args:
+        monitoring: Of the process.
+        clock: Time.
+    """
+
+    def __init__(self, monitoring: Monitoring, clock: Clock) -> None:
+        self._clock = clock
+        self._loop = monitoring.loop("scheduler", _ROUND_BOUND_S)
+        self._schedules = monitoring.need("the tables' schedules are not read yet")
+        self._scheduled = monitoring.gauge(catalogue.SCHEDULED_TABLES)
+        self._unschedulable = monitoring.gauge(catalogue.UNSCHEDULABLE_TABLES)
+        self._runs = monitoring.counter(catalogue.RUNS)
+        self._in_a_row = monitoring.gauge(catalogue.FAILED_IN_A_ROW)
+        self._last_good = monitoring.gauge(catalogue.LAST_GOOD_RUN)
+        self._run_started = monitoring.gauge(catalogue.RUN_STARTED)
+        self._run_time = monitoring.counter(catalogue.RUN_TIME)
+        self._retries = monitoring.counter(catalogue.RETRIES)
+        self._files = monitoring.counter(catalogue.FILES)
+        self._read_bytes = monitoring.counter(catalogue.READ_BYTES)
+        self._rows = monitoring.counter(catalogue.ROWS)
+        self._segments = monitoring.counter(catalogue.SEGMENTS)
+        self._session_started = monitoring.gauge(catalogue.SESSION_STARTED)
+        self._began_s: dict[TableName, float] = {}
+
+    def round_ended(self) -> None:
+        """The loop has asked what is due."""
+        self._loop.round_ended()
+
+    def stopping(self) -> None:
+        """No more rounds: the runs that go on are waited for."""
+        self._loop.ended()
+        self._schedules.unmet("it stops, once the present runs are done")
+
+    def refreshed(self, tables: Collection[TableName], wrong: Collection[TableName]) -> None:
+        """The schedules were read; what is kept of tables that have none any more is dropped."""
+        self._schedules.met()
+        self._scheduled.set(len(tables))
+        self._unschedulable.set(len(wrong))
+        for table in tables:
+            # So that the first failure counts as an increase.
+            self._runs.labels(table, _FAILED)
+            self._in_a_row.labels(table)
+        of_tables = (self._runs, self._in_a_row, self._last_good, self._run_started, self._run_time)
+        of_sessions = (self._retries, self._files, self._read_bytes, self._rows, self._segments)
+        forget_tables((*of_tables, *of_sessions, self._session_started), tables)
+
+    def refresh_failed(self, error: PinotPluginError) -> None:
+        """The schedules cannot be read: those that were read last count."""
+        self._schedules.unmet(f"the tables' schedules cannot be read: {error.message}")
+
+    def run_began(self, table: TableName) -> None:
+        """A table's run begins."""
+        self._began_s[table] = self._clock.now()
+        self._run_started.labels(table).set(self._clock.now())
+
+    def session_goes_on(self, session: Session) -> None:
+        """A run takes a session up, or discards it."""
+        if not session.is_open:
+            self._no_session(session.table)
+            return
+        self._session_started.labels(session.table).set(session.created_ms / 1000)
+        if session.state is SessionState.IN_PROGRESS and session.retry_count:
+            self._retries.labels(session.table).inc()
+
+    def run_ended(self, table: TableName, report: RunReport | None) -> None:
+        """A run has ended; without a report it did nothing: another one has made it, or makes one now."""
+        self._run_is_over(table)
+        if report is None:
+            return
+        self._runs.labels(table, report.outcome.value).inc()
+        self._in_a_row.labels(table).set(0)
+        self._last_good.labels(table).set(self._clock.now())
+        self._no_session(table)
+        if report.outcome is not RunOutcome.NOTHING_NEW:
+            self._files.labels(table).inc(report.files)
+            self._read_bytes.labels(table).inc(report.bytes_read)
+            self._rows.labels(table).inc(report.rows)
+            self._segments.labels(table).inc(report.segments)
+
+    def run_failed(self, table: TableName) -> None:
+        """A run has failed; its session, if it is kept, stays open."""
+        self._run_is_over(table)
+        self._runs.labels(table, _FAILED).inc()
+        self._in_a_row.labels(table).inc()
+
+    def _run_is_over(self, table: TableName) -> None:
+        self._run_time.labels(table).inc(self._clock.now() - self._began_s.pop(table, self._clock.now()))
+        self._run_started.remove(table)
+
+    def _no_session(self, table: TableName) -> None:
+        self._session_started.remove(table)

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import pytest
+import requests
+
+from controller_client.errors import SetupError
+from controller_client.monitoring import (
+    Monitoring,
+    MonitoringServer,
+    catalogue,
+    forget_tables,
+    replace_values,
+)
+from tests.unit.fake_clock import FakeClock
+
+
+def make(clock: FakeClock | None = None) -> Monitoring:
+    return Monitoring(catalogue.SCHEDULER, clock or FakeClock())
+
+
+def test_all_pages_are_served_by_http() -> None:
+    clock = FakeClock()
+    monitoring = make(clock)
+    loop, need = monitoring.loop("a", 10), monitoring.need("the role is starting")
+    monitoring.gauge(catalogue.HELD_PARTITIONS).labels('a "quoted"\nname').set(7)
+    with MonitoringServer("127.0.0.1", 0, monitoring) as server:
+
+        def get(page: str) -> requests.Response:
+            return requests.get(f"http://127.0.0.1:{server.port}{page}", timeout=10)
+
+        metrics = get("/metrics")
+        assert 'pinot_plugins_pause_held_partitions{table="a \\"quoted\\"\\nname"} 7.0\n' in metrics.text
+        assert metrics.headers["Content-Type"].startswith("text/plain; version=")
+        assert "\nprocess_resident_memory_bytes " in metrics.text
+        assert "_created" not in metrics.text
+        assert get("/health").json() == {"healthy": True, "reasons": []}
+        assert get("/ready").status_code == 503
+        assert get("/ready").json() == {"ready": False, "reasons": ["the role is starting"]}
+        assert "\npinot_plugins_process_ready_ratio 0.0\n" in get("/metrics").text
+        need.met()
+        assert get("/ready").status_code == 200
+        assert "\npinot_plugins_process_ready_ratio 1.0\n" in get("/metrics").text
+        loop.round_ended()
+        clock.advance(11)
+        assert get("/health").status_code == 503
+        assert get("/health").json()["reasons"] == [
+            "the loop a gave its last sign of life 11 s ago; expected is one in 10 s"
+        ]
+        assert get("/other").status_code == 404
+        with pytest.raises(SetupError, match="--metrics-port"):
+            MonitoringServer("127.0.0.1", server.port, monitoring)
+
+
+def test_a_loop_counts_from_its_first_round_to_its_end() -> None:
+    clock = FakeClock()
+    monitoring = make(clock)
+    loop = monitoring.loop("a", 10)
+    clock.advance(1000)
+    assert not monitoring.health.troubles()
+    loop.round_ended(well=False)
+    clock.advance(10)
+    assert not monitoring.health.troubles()
+    clock.advance(1)
+    assert monitoring.health.troubles()
+    loop.alive()
+    assert not monitoring.health.troubles()
+    clock.advance(1000)
+    loop.ended()
+    assert not monitoring.health.troubles()
+    assert 'last_round_timestamp_seconds{loop="a"}' not in monitoring.text()
+    assert 'pinot_plugins_process_failed_rounds_total{loop="a"} 1.0\n' in monitoring.text()
+
+
+def test_values_go_with_their_tables() -> None:
+    monitoring = make()
+    held, runs = monitoring.gauge(catalogue.HELD_PARTITIONS), monitoring.counter(catalogue.RUNS)
+    replace_values(held, {("a",): 1, ("b",): 2})
+    replace_values(held, {("b",): 3, ("c",): 4})
+    assert 'held_partitions{table="a"}' not in monitoring.text()
+    assert 'held_partitions{table="b"} 3.0\n' in monitoring.text()
+    for table in "bcd":
+        runs.labels(table, "failed").inc()
+    forget_tables((held, runs), {"b", "d"})
+    assert 'table="c"' not in monitoring.text()
+    assert 'pinot_plugins_ingestion_runs_total{outcome="failed",table="d"} 1.0\n' in monitoring.text()
+
+
+def test_a_sampled_metric_is_read_when_it_is_asked_for() -> None:
+    monitoring, errors = make(), dict[tuple[str, ...], float]({("pause",): 0.0})
+    monitoring.sample(catalogue.HOOK_ERRORS, lambda: errors)
+    assert 'pinot_plugins_hook_errors_total{hook="pause"} 0.0\n' in monitoring.text()
+    errors["pause",] = 2
+    assert 'pinot_plugins_hook_errors_total{hook="pause"} 2.0\n' in monitoring.text()
+
+
+def test_a_metric_is_what_the_catalogue_calls_it() -> None:
+    monitoring = make()
+    assert monitoring.gauge(catalogue.LEASE_HELD) is monitoring.gauge(catalogue.LEASE_HELD)
+    with pytest.raises(TypeError):
+        monitoring.counter(catalogue.LEASE_HELD)
