@@ -19,10 +19,14 @@ class Retries:
 
     Args:
         note: Called with lines for people.
+        on_failure: Called with what went wrong.
     """
 
-    def __init__(self, note: Callable[[str], None]) -> None:
+    def __init__(
+        self, note: Callable[[str], None], on_failure: Callable[[str], None] = lambda _reason: None
+    ) -> None:
         self._note = note
+        self._on_failure = on_failure
         self._failures = 0
 
     def succeeded(self) -> None:
@@ -49,6 +53,7 @@ class Retries:
                 if stop.is_set():
                     return  # the signal may have ended what is asked, too
                 self._failures += 1
+                self._on_failure(error.message)
                 if self._failures == _MOST_FAILURES:
                     raise
                 pause_s = min(_FIRST_PAUSE_S * 2.0 ** (self._failures - 1), _LONGEST_PAUSE_S)

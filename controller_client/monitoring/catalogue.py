@@ -184,26 +184,50 @@ LOST_ROWS = _gauge(
 UPLOADS = _counter(
     "upload_uploads",
     "uploads",
-    "Uploads of commits: ok, late, timed_out (the commit went on), or failed.",
+    "Uploads of commits: ok, timed_out (the commit went on), late, failed (each attempt), or given_up (left"
+    " to the repair).",
     (SERVER,),
     "outcome",
 )
 BACKLOG_SEGMENTS = _gauge(
-    "upload_backlog_segments", "segments", "Segments whose upload has not ended.", (SERVER,)
+    "upload_backlog_segments",
+    "segments",
+    "Segments whose commits went on, and whose tars wait for the store.",
+    (SERVER,),
 )
-BACKLOG_BYTES = _gauge("upload_backlog_bytes", "bytes", "Size of their tars, kept on the disk.", (SERVER,))
+BACKLOG_BYTES = _gauge(
+    "upload_backlog_bytes", "bytes", "Size of these tars, on the server's disk.", (SERVER,)
+)
+BACKLOG_MAX_BYTES = _gauge(
+    "upload_backlog_max_bytes", "bytes", "How much may wait; beyond it the oldest are given up.", (SERVER,)
+)
 BACKLOG_OLDEST = _gauge(
     "upload_backlog_oldest_timestamp_seconds",
     _EPOCH,
-    "When the oldest of these uploads began; absent without one.",
+    "When the oldest of these tars was built; absent without one.",
     (SERVER,),
+)
+BACKLOG_LEVEL = _gauge(
+    "upload_backlog_level_ratio",
+    _YES,
+    "Whether the backlog is at a level: empty, behind, or overflowing (some were given up since).",
+    (SERVER,),
+    "level",
 )
 
 UPSERT_MARK = _gauge(
-    "upsert_mark_version", "versions", "The version up to which this server is complete.", (SERVER,), "table"
+    "upsert_mark_version",
+    "versions",
+    "The version up to which this server is complete; -1: none yet.",
+    (SERVER,),
+    "table",
 )
 UPSERT_MARK_AT = _gauge(
-    "upsert_mark_timestamp_seconds", _EPOCH, "When that version was made.", (SERVER,), "table"
+    "upsert_mark_timestamp_seconds",
+    _EPOCH,
+    "When that version was made; absent before the first.",
+    (SERVER,),
+    "table",
 )
 UPSERT_PENDING = _gauge(
     "upsert_pending_events", "events", "Events that wait for their rows.", (SERVER,), "table"

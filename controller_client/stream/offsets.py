@@ -8,9 +8,9 @@ consumer group is touched.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from controller_client.common.extras import extra_for, install_command
 from controller_client.common.redaction import mask_text
@@ -23,9 +23,12 @@ __all__ = [
     "StreamOffsets",
     "StreamUnknownError",
     "client_settings",
+    "open_kafka",
     "open_offsets",
     "topic_partitions",
 ]
+
+_Opened = TypeVar("_Opened")
 
 _TIMEOUT_S = 10.0
 _BROKERS = "stream.kafka.broker.list"
@@ -138,11 +141,16 @@ def open_offsets(stream: StreamConfig) -> StreamOffsets:
     Raises:
         StreamUnknownError: Nothing can; the message explains why.
     """
+    return open_kafka(stream, KafkaOffsets)
+
+
+def open_kafka(stream: StreamConfig, make: Callable[[StreamConfig], _Opened]) -> _Opened:
+    """Return what reads something of a Kafka topic; errors as of :func:`open_offsets`."""
     if stream.stream_type.lower() != "kafka":
         raise StreamUnknownError(
             f"the stream's offsets are unknown: it is of type {stream.stream_type!r}", expected="kafka"
         )
-    return KafkaOffsets(stream)
+    return make(stream)
 
 
 def topic_partitions(client: TopicLister, topic: str, timeout_s: float) -> set[int]:

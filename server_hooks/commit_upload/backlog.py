@@ -131,11 +131,15 @@ class Backlog:
             return len(self._entries)
 
     @property
-    def oldest_age_s(self) -> float:
-        """Seconds since the oldest tar was built; 0 where none waits."""
+    def max_bytes(self) -> int:
+        """How many bytes may wait."""
+        return self._limits.max_bytes
+
+    @property
+    def oldest_built_s(self) -> float | None:
+        """When the oldest tar was built, seconds since the epoch; None where none waits."""
         with self._lock:
-            built_s = [entry.tar.built_s for entry in self._entries.values()]
-            return max(0.0, self._clock.now() - min(built_s)) if built_s else 0.0
+            return min((entry.tar.built_s for entry in self._entries.values()), default=None)
 
     @property
     def level(self) -> BacklogLevel:

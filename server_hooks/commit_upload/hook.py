@@ -14,11 +14,11 @@ from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView, T
 from server_hooks.commit_upload.backlog import Backlog
 from server_hooks.commit_upload.kept_tars import KeptTars
 from server_hooks.commit_upload.late_uploads import LateUploads
-from server_hooks.commit_upload.outcomes import Outcome, OutcomeCounts
+from server_hooks.commit_upload.metrics import publish_uploads
+from server_hooks.commit_upload.outcomes import OutcomeCounts
 from server_hooks.commit_upload.pinot_store import PinotStore
 from server_hooks.commit_upload.place import take_place
 from server_hooks.commit_upload.settings import STORE_KEY, CommitUploadSettings
-from server_hooks.commit_upload.upload_state import BacklogLevel
 from server_hooks.commit_upload.uploads import CommitUploads
 
 __all__ = ["NAME", "CommitUploadHook"]
@@ -35,31 +35,9 @@ class CommitUploadHook:
 
     def __init__(self) -> None:
         self._uploads: CommitUploads | None = None
-        self._backlog: Backlog | None = None
-        self._late: LateUploads | None = None
         self._late_pool = ThreadPoolExecutor(_LATE_THREADS, thread_name_prefix="commit-upload-late")
         self._thread: TickingThread | None = None
         self._counts = OutcomeCounts()
-
-    @property
-    def backlog_bytes(self) -> int:
-        """Size of the tars that wait for the store."""
-        return self._backlog.bytes if self._backlog else 0
-
-    @property
-    def backlog_segments(self) -> int:
-        """How many tars wait for the store."""
-        return self._backlog.segments if self._backlog else 0
-
-    @property
-    def oldest_age_s(self) -> float:
-        """Seconds since the oldest of them was built; 0 where none waits."""
-        return self._backlog.oldest_age_s if self._backlog else 0.0
-
-    @property
-    def backlog_level(self) -> BacklogLevel:
-        """Whether tars wait, and whether some are left to the repair."""
-        return self._backlog.level if self._backlog else BacklogLevel.EMPTY
 
     def before_start(self, server: HostedServerView) -> None:
         """Take the uploads of commits over, before Pinot loads the class that does them."""
@@ -68,9 +46,9 @@ class CommitUploadHook:
             logger.info("%s: %s is not set, so commits upload nothing", NAME, STORE_KEY)
             return
         store, kept = PinotStore(), KeptTars(settings.folder, settings.store_uri)
-        self._backlog = Backlog(SystemClock(), settings.limits, kept.free_bytes)
-        self._late = LateUploads(
-            self._backlog,
+        backlog = Backlog(SystemClock(), settings.limits, kept.free_bytes)
+        late = LateUploads(
+            backlog,
             kept,
             store,
             PropertyStore(server.zookeeper_address, server.cluster_name),
@@ -80,13 +58,14 @@ class CommitUploadHook:
             threads=_LATE_THREADS,
             wake=self._wake,
         )
-        self._late.resume()
+        late.resume()
         self._thread = TickingThread(
-            NAME, self._late.step, partial(server.errors.guard, NAME, "in its backlog"), pause_s=_TICK_S
+            NAME, late.step, partial(server.errors.guard, NAME, "in its backlog"), pause_s=_TICK_S
         )
         self._uploads = CommitUploads(
-            store, kept, self._backlog, self._counts, wait_s=settings.wait_s, wake=self._wake
+            store, kept, backlog, self._counts, wait_s=settings.wait_s, wake=self._wake
         )
+        publish_uploads(server.monitoring, self._counts, backlog)
         upload = partial(_guarded, server, self._uploads)
         take_place(server.starter.getConfig(), settings.store_uri, upload)
 
@@ -101,18 +80,9 @@ class CommitUploadHook:
         )
 
     def started(self, server: HostedServerView) -> None:
-        """Work on the backlog from now on, and publish the numbers beside Pinot's metrics."""
-        from jvm_bridge.role_host.metrics import gauge
-
-        if self._thread is None:
-            return
-        self._thread.start()
-        metrics = server.metrics()
-        for outcome in Outcome:
-            gauge(metrics, f"pythonHook.{NAME}.{outcome}", partial(self._counts.get, outcome))
-        gauge(metrics, f"pythonHook.{NAME}.backlogBytes", lambda: self.backlog_bytes)
-        gauge(metrics, f"pythonHook.{NAME}.backlogSegments", lambda: self.backlog_segments)
-        gauge(metrics, f"pythonHook.{NAME}.oldestAgeSeconds", lambda: int(self.oldest_age_s))
+        """Work on the backlog from now on."""
+        if self._thread is not None:
+            self._thread.start()
 
     def stopping(self, server: HostedServerView) -> None:
         """Start no further upload; the next start of the server resumes what waits."""

@@ -10,17 +10,17 @@ __all__ = ["Outcome", "OutcomeCounts"]
 
 
 class Outcome(StrEnum):
-    """What became of an upload; each is a counter."""
+    """What became of an upload; each is a value of a metric's label."""
 
     OK = "ok"
     """It ended within the wait."""
     FAILED = "failed"
     """The store refused it, or broke off; each attempt counts."""
-    TIMED_OUT = "timedOut"
+    TIMED_OUT = "timed_out"
     """The commit went on without it; it may still end."""
     LATE = "late"
     """It ended after the wait."""
-    GIVEN_UP = "givenUp"
+    GIVEN_UP = "given_up"
     """Its tar is kept no longer: the repair makes the segment's copy."""
 
 

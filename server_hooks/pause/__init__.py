@@ -15,6 +15,8 @@ module             what
 ``segments_1_5``   the place since Pinot 1.4; Java: ``v1_5.tables``
 ``followed``       which tables are paused, by watches: while none is, nothing is asked
 ``hook``           the thread that seals what still consumes, and reports
+``metrics``        what is held since when, as metrics
+``waiting_rows``   the rows in the stream that wait meanwhile, and those that are about to go
 =================  =====================================================================================
 """
 

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
+from controller_client.clock import SystemClock
 from controller_client.common.names import SegmentName, TableName, TableType
 from controller_client.consumption.partition_report import (
     PartitionReport,
@@ -22,6 +23,7 @@ from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView, T
 from server_hooks.dependents import held_partitions
 from server_hooks.pause.followed import FollowedTables, read_flags
 from server_hooks.pause.gate import Gate, TableFlags, Verdict
+from server_hooks.pause.metrics import PauseMetrics
 from server_hooks.pause.place import Place, take_place
 
 __all__ = ["NAME", "PauseHook"]
@@ -75,6 +77,7 @@ class PauseHook(TickingHook[HostedServerView]):
         self._reported: PartitionReport | None = None
         self._last_life: PartitionReport | None = None
         self._first_seen: dict[TableName, int] = {}
+        self._metrics: PauseMetrics | None = None
 
     def prepare(self, role: HostedServerView) -> None:
         """Stand in the consumers' way before there is one."""
@@ -82,6 +85,7 @@ class PauseHook(TickingHook[HostedServerView]):
         self._followed = FollowedTables(self._store, role.instance_id, self.wake)
         self._last_life = read_report(self._store, role.instance_id)
         self._place = take_place(role, self._on_batch)
+        self._metrics = PauseMetrics(role.monitoring, self._store, SystemClock())
 
     def dependents(self, role: HostedRoleView) -> Dependents:
         """The partitions to hold here; see :class:`~jvm_bridge.role_host.KnowsDependents`."""
@@ -138,6 +142,14 @@ class PauseHook(TickingHook[HostedServerView]):
         if report != self._reported:
             write_report(store, report)
             self._reported = report
+        if self._metrics:
+            self._metrics.held(report.held)
+
+    def stopping(self, role: HostedServerView) -> None:
+        """End the threads."""
+        super().stopping(role)
+        if self._metrics:
+            self._metrics.stop()
 
     def _seal(self, data_manager: Any, table: TableName, state: IdealState) -> dict[int, str]:
         """Have free segments of paused partitions committed; returns the held ones by partition."""

@@ -25,6 +25,7 @@ from server_hooks.dependents import upsert_tables
 from server_hooks.upsert import served_versions
 from server_hooks.upsert.counters import COUNTERS, count
 from server_hooks.upsert.helix_session import HelixSession
+from server_hooks.upsert.metrics import UpsertMetrics
 from server_hooks.upsert.place import Place, take_place
 from server_hooks.upsert.table_updater import TableUpdater
 
@@ -59,6 +60,7 @@ class UpsertHook(TickingHook[HostedServerView]):
         self._created: dict[TableName, int] = {}
         self._taken: Place | None = None
         self._refusal: PinotPluginError | None = None
+        self._metrics: UpsertMetrics | None = None
         try:
             self._taken = take_place(self)
         except PinotPluginError as error:
@@ -77,6 +79,7 @@ class UpsertHook(TickingHook[HostedServerView]):
             without_version=_flag(role.configuration.get(_WITHOUT_VERSION_KEY, "false")),
         )
         self._store = PropertyStore(role.zookeeper_address, role.cluster_name)
+        self._metrics = UpsertMetrics(role.monitoring)
 
     def dependents(self, role: HostedRoleView) -> Dependents:
         """The upsert tables of this server; see :class:`~jvm_bridge.role_host.KnowsDependents`."""
@@ -226,6 +229,8 @@ class UpsertHook(TickingHook[HostedServerView]):
                     updater.follow_ideal_state(read_ideal_state(self._connected(), updater.table))
                 except NotFoundError:
                     continue  # it is about to go
+        if self._metrics:
+            self._metrics.looked({each.table: each.state for each in self._updaters()})
 
     def _forget(self, table: TableName, updater: TableUpdater | None) -> None:
         """Forget a table that Pinot has no more, unless another one has its name by now."""

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from controller_client.errors import PinotPluginError
+from controller_client.monitoring import catalogue, replace_values
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.role_host import Dependents, HostedBrokerView, HostedRoleView, TickingHook
 from server_hooks.dependents import upsert_tables
@@ -76,6 +77,11 @@ class UpsertQueryHook(TickingHook[HostedBrokerView]):
         """Read again what has changed."""
         if self._knowledge:
             self._knowledge.refresh()
+            marks = self._knowledge.marks()
+            replace_values(
+                self.role.monitoring.gauge(catalogue.QUERY_MARK),
+                {(table,): version for table, version in marks.items()},
+            )
 
     def ended(self) -> None:
         """Let go what is followed: queries that still run go on with the last marks."""

@@ -120,6 +120,11 @@ class RoutingState:
         known = self._marks.get(table)
         return known.version if known else self._read_mark(table)
 
+    def marks(self) -> dict[TableName, int]:
+        """The marks of the tables that were asked for, as they were read last."""
+        with self._mutex:
+            return {table: mark.version for table, mark in self._marks.items()}
+
     def with_ends(self, table: QueriedTable, look: Callable[[VersionEnds], Any]) -> Any:
         """Look for an earlier version of a table; one look at a time.
 

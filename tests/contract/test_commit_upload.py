@@ -95,7 +95,7 @@ def test_a_store_that_hangs_holds_a_commit_up_for_its_wait_alone_and_the_upload_
     assert Path(late["home"].partition("://")[2]) == uploader.home
     assert [each.name for each in uploader.home.parent.iterdir()] == [_NAME]
     assert uploader.home.read_bytes() == content
-    assert uploader.counts() == {"timedOut": 1, "late": 1}
+    assert uploader.counts() == {"timed_out": 1, "late": 1}
 
 
 @pytest.mark.parametrize("place", ["uploads/t_REALTIME_{name}_u.tar.gz", "reingestion/x/{name}.tar.gz"])

@@ -11,10 +11,13 @@ import click
 
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.monitoring import monitoring_options, serving
 from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import session_timeout_option, spark_conf, spark_options
 from controller_client.cli.signals import stop_on_signals
 from controller_client.clock import SystemClock
+from controller_client.monitoring import Monitoring
+from controller_client.monitoring.catalogue import COORDINATOR
 from controller_client.upsert.record import LOCK
 from controller_client.zookeeper import TableLock, process_name
 
@@ -84,6 +87,7 @@ _DEFAULT_ENGINE = "local"
 )
 @session_timeout_option
 @spark_options
+@monitoring_options
 @pass_cli
 def coordinate(
     cli: CliContext,
@@ -103,6 +107,8 @@ def coordinate(
     session_timeout_s: float,
     spark_master: str | None,
     spark_settings: tuple[str, ...],
+    metrics_port: int,
+    metrics_host: str,
 ) -> None:
     """Run the key coordinator of an upsert table until Ctrl-C or SIGTERM.
 
@@ -112,7 +118,9 @@ def coordinate(
     """
     from controller_client.coordinator.engines import CoordinatorRun, engine_of
     from controller_client.coordinator.generation import read_generation
+    from controller_client.coordinator.metrics import CoordinatorMetrics
     from controller_client.coordinator.plan import plan_of
+    from controller_client.coordinator.report import VersionReport
     from controller_client.coordinator.version_lines import VersionLines
 
     settings = {
@@ -130,6 +138,12 @@ def coordinate(
     run_on_engine = engine_of(engine)
     clock = SystemClock()
     shown = VersionLines(cli.out.note, clock)
+    monitoring = Monitoring(COORDINATOR, clock)
+    metrics = CoordinatorMetrics(monitoring, table, clock)
+
+    def on_version(report: VersionReport) -> None:
+        metrics.version_sent(report)
+        shown.add(report)
 
     def ready() -> threading.Event:
         # Not before the engine works: Spark takes Ctrl-C for itself when it starts.
@@ -138,7 +152,10 @@ def coordinate(
             cli.out.note(f"the key coordinator of {table} runs; stop it with Ctrl-C")
         return stop.event
 
-    with TableLock(store, table, LOCK, process_name()) as lock:
+    with (
+        serving(cli.out, monitoring, metrics_host, metrics_port),
+        TableLock(store, table, LOCK, process_name()) as lock,
+    ):
         if not standby:
             lock.acquire(_LOCK_WAIT_TIMES * session_timeout_s)
         try:
@@ -149,13 +166,15 @@ def coordinate(
                     interval_s=interval_s,
                     most_rows=most_rows,
                     replication=replication,
-                    on_version=shown.add,
+                    on_version=on_version,
                     note=cli.out.note,
                     ready=ready,
                     once=once,
                     allow_data_loss=allow_data_loss,
                     standby=standby,
                     settings=settings,
+                    on_look=metrics.looked,
+                    on_failure=metrics.failed,
                 )
             )
         finally:

@@ -87,6 +87,8 @@ class LocalCoordinator:
         lock: The table's; whoever holds it leads.
         progress: Told of each version.
         note: Called with lines for people.
+        on_look: As of :class:`CoordinatorRun`.
+        on_failure: Likewise.
     """
 
     def __init__(
@@ -99,6 +101,8 @@ class LocalCoordinator:
         *,
         progress: Progress,
         note: Callable[[str], None],
+        on_look: Callable[[], None],
+        on_failure: Callable[[str], None],
     ) -> None:
         self._zookeeper = store
         self._plan = plan
@@ -108,7 +112,8 @@ class LocalCoordinator:
         self._progress = progress
         self._note = note
         self._folder = options.folder / str(plan.table)
-        self._retries = Retries(note)
+        self._on_look = on_look
+        self._retries = Retries(note, on_failure)
         self._state: tuple[str, Store] | None = None
 
     def run(self, stop: threading.Event) -> None:
@@ -152,6 +157,7 @@ class LocalCoordinator:
         reader = RecordReader(self._plan.recipe)
         with SentVersions(self._plan.stream, topic) as sent, self._source() as source:
             while not stop.is_set():
+                self._on_look()
                 try:
                     self._lock.acquire(0.0)
                 except LockHeldError:
@@ -211,6 +217,7 @@ class LocalCoordinator:
 
     def _look(self) -> int:
         """What is to be looked at once a second; returns the number of the newest generation asked for."""
+        self._on_look()
         self._progress.flush()
         request = read_request(self._zookeeper, self._plan.table)
         return request.number if request else 0
@@ -365,7 +372,11 @@ def run_locally(run: CoordinatorRun) -> None:
     )
     progress = Progress(run.store, run.plan.table, run.clock, on_version=run.on_version)
     coordinator = LocalCoordinator(
-        run.store, run.plan, options, run.clock, run.lock, progress=progress, note=run.note
+        *(run.store, run.plan, options, run.clock, run.lock),
+        progress=progress,
+        note=run.note,
+        on_look=run.on_look,
+        on_failure=run.on_failure,
     )
     stop = run.ready()
     with naming_full_disks(options.folder):

@@ -63,12 +63,13 @@ def test_every_state_is_in_the_table_and_ends() -> None:
 
 
 def test_what_it_reports(backlog: Backlog, clock: FakeClock) -> None:
-    assert (backlog.bytes, backlog.segments, backlog.oldest_age_s) == (0, 0, 0.0)
+    assert (backlog.bytes, backlog.segments, backlog.oldest_built_s) == (0, 0, None)
+    built_s = clock.now()
     backlog.add(tar(1, clock, 30), UploadState.WAITING)
     clock.advance(7.0)
     backlog.add(tar(2, clock, 40), UploadState.UPLOADING)
     assert (backlog.bytes, backlog.segments) == (70, 2)
-    assert backlog.oldest_age_s == pytest.approx(7.0, abs=1e-3)
+    assert backlog.oldest_built_s == pytest.approx(built_s, abs=1e-3)
 
 
 def test_the_same_content_is_kept_once(backlog: Backlog, clock: FakeClock) -> None:

@@ -1,0 +1,65 @@
+"""What a key coordinator has done, as metrics of its process."""
+
+from __future__ import annotations
+
+from controller_client.clock import Clock
+from controller_client.common.names import TableName
+from controller_client.coordinator.report import VersionReport
+from controller_client.monitoring import Monitoring, catalogue
+
+__all__ = ["CoordinatorMetrics"]
+
+_ROUND_BOUND_S = 300.0
+"""It looks once a second; a version of many rows, or a pause after a failure, takes longer."""
+
+
+class CoordinatorMetrics:
+    """The coordinator's metrics; its methods may be called by any thread.
+
+    Args:
+        monitoring: Of the process.
+        table: Name with type.
+        clock: Time.
+    """
+
+    def __init__(self, monitoring: Monitoring, table: TableName, clock: Clock) -> None:
+        self._clock = clock
+        self._loop = monitoring.loop("coordinator", _ROUND_BOUND_S)
+        self._works = monitoring.need(f"the coordinator of {table} does not work yet")
+        self._version = monitoring.gauge(catalogue.COORDINATOR_VERSION)
+        self._version_at = monitoring.gauge(catalogue.COORDINATOR_VERSION_AT)
+        self._lag = monitoring.gauge(catalogue.COORDINATOR_LAG)
+        self._keys = monitoring.gauge(catalogue.COORDINATOR_KEYS)
+        self._versions = monitoring.counter(catalogue.COORDINATOR_VERSIONS)
+        self._rows = monitoring.counter(catalogue.COORDINATOR_ROWS)
+        self._keyless = monitoring.counter(catalogue.COORDINATOR_KEYLESS)
+        self._events = monitoring.counter(catalogue.COORDINATOR_EVENTS)
+        self._failures = monitoring.counter(catalogue.COORDINATOR_FAILURES)
+        self._table = str(table)
+        for counter in (self._versions, self._rows, self._keyless, self._events, self._failures):
+            counter.labels(self._table)
+
+    def looked(self) -> None:
+        """It leads or follows, and has looked what there is to do."""
+        self._loop.round_ended()
+        self._works.met()
+
+    def version_sent(self, report: VersionReport) -> None:
+        """Count a version."""
+        table = self._table
+        self._loop.alive()
+        self._version.labels(table).set(report.version)
+        self._version_at.labels(table).set(self._clock.now())
+        self._keys.labels(table).set(report.keys)
+        self._versions.labels(table).inc()
+        self._rows.labels(table).inc(report.rows)
+        self._keyless.labels(table).inc(report.refused)
+        self._events.labels(table).inc(report.events)
+        if report.lag is not None:
+            self._lag.labels(table).set(report.lag)
+
+    def failed(self, reason: str) -> None:
+        """It begins again after a failure."""
+        self._loop.round_ended(well=False)
+        self._failures.labels(self._table).inc()
+        self._works.unmet(reason)

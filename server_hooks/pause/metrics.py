@@ -1,0 +1,75 @@
+"""What the hook holds, as metrics of its server's process."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from controller_client.clock import Clock
+from controller_client.common.names import TableName
+from controller_client.consumption.partition_record import read_partition_holders
+from controller_client.errors import PinotPluginError
+from controller_client.monitoring import Monitoring, catalogue, replace_values
+from controller_client.stream.config import StreamConfig
+from controller_client.stream.expiry import TopicAges, open_ages
+from controller_client.zookeeper import PropertyStore
+from server_hooks.pause.waiting_rows import WaitingRows
+
+__all__ = ["PauseMetrics"]
+
+logger = logging.getLogger(__name__)
+
+Held = Mapping[str, Mapping[int, str]]
+
+
+class PauseMetrics:
+    """Told by the hook's thread; the stream is asked in a thread of its own.
+
+    Args:
+        monitoring: Of the process.
+        store: The cluster's property store.
+        clock: Time.
+        open_ages: Opens a table's stream.
+    """
+
+    def __init__(
+        self,
+        monitoring: Monitoring,
+        store: PropertyStore,
+        clock: Clock,
+        *,
+        open_ages: Callable[[StreamConfig], TopicAges] = open_ages,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._held = monitoring.gauge(catalogue.HELD_PARTITIONS)
+        self._since = monitoring.gauge(catalogue.HELD_SINCE)
+        self._known: Held = {}
+        self._since_s: dict[str, float] = {}
+        self.rows = WaitingRows(monitoring, store, clock, open_ages)
+
+    def held(self, held: Held) -> None:
+        """Take in what is held (table, partition, consuming segment); only after a change it is read why."""
+        for table, partitions in held.items():
+            if partitions != self._known.get(table):
+                self._since_s[table] = self._read_since(table, partitions)
+        for table in self._since_s.keys() - held.keys():
+            del self._since_s[table]
+        self._known = {table: dict(partitions) for table, partitions in held.items()}
+        replace_values(self._held, {(table,): len(partitions) for table, partitions in held.items()})
+        replace_values(self._since, {(table,): since for table, since in self._since_s.items()})
+        self.rows.follow(self._known)
+
+    def stop(self) -> None:
+        """Ask the stream no more."""
+        self.rows.stop()
+
+    def _read_since(self, table: str, partitions: Mapping[int, str]) -> float:
+        """When the first of these pauses began; where nobody wrote that down, when it was seen."""
+        seen_s = self._since_s.get(table, self._clock.now())
+        try:
+            holders = read_partition_holders(self._store, TableName(table))
+        except PinotPluginError as error:
+            logger.warning("since when %s is paused cannot be read: %s", table, error)
+            return seen_s
+        return min((holders[each].since_ms / 1000 for each in partitions if each in holders), default=seen_s)

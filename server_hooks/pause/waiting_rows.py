@@ -1,0 +1,175 @@
+"""The rows of the stream that wait for held partitions, and those that its retention is about to take."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from controller_client.clock import Clock
+from controller_client.common.names import SegmentName, TableName
+from controller_client.errors import PinotPluginError
+from controller_client.helix.stream_segments import read_segment
+from controller_client.helix.table_config import read_table_config
+from controller_client.monitoring import Monitoring, catalogue, replace_values
+from controller_client.stream.config import StreamConfig
+from controller_client.stream.expiry import TopicAges
+from controller_client.stream.topics import topic_partition
+from controller_client.zookeeper import PropertyStore
+from jvm_bridge.role_host import TickingThread
+
+__all__ = ["Waiting", "WaitingRows"]
+
+logger = logging.getLogger(__name__)
+
+_PAUSE_S = 60.0
+_STOP_S = 2.0
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Rows of a table's held partitions.
+
+    Attributes:
+        rows: Those that wait in the stream.
+        expiring: Those among them that the stream may drop soon.
+        lost: Those that it has dropped before they were read.
+    """
+
+    rows: int = 0
+    expiring: int = 0
+    lost: int = 0
+
+    def plus(self, other: Waiting) -> Waiting:
+        """Return both together."""
+        return Waiting(self.rows + other.rows, self.expiring + other.expiring, self.lost + other.lost)
+
+
+class WaitingRows:
+    """Asks the stream once a minute, while something is held; a slow stream keeps nobody else waiting.
+
+    Args:
+        monitoring: Of the process.
+        store: The cluster's property store; read once for each held segment.
+        clock: Time.
+        open_ages: Opens a table's stream.
+    """
+
+    def __init__(
+        self,
+        monitoring: Monitoring,
+        store: PropertyStore,
+        clock: Clock,
+        open_ages: Callable[[StreamConfig], TopicAges],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._open_ages = open_ages
+        self._gauges = tuple(
+            monitoring.gauge(each)
+            for each in (catalogue.WAITING_ROWS, catalogue.EXPIRING_ROWS, catalogue.LOST_ROWS)
+        )
+        self._held: Mapping[str, Mapping[int, str]] = {}
+        self._starts: dict[str, int] = {}
+        self._topics: dict[str, dict[str, TopicAges]] = {}
+        self._streams: dict[str, tuple[StreamConfig, ...]] = {}
+        self._thread: TickingThread | None = None
+
+    def follow(self, held: Mapping[str, Mapping[int, str]]) -> None:
+        """From now on ask for these partitions: table, partition, consuming segment that is held."""
+        before, self._held = self._held, held
+        if held != before:
+            if self._thread is None:
+                self._thread = TickingThread("paused-rows", self.look, self._guard, pause_s=_PAUSE_S)
+                self._thread.start()
+            self._thread.wake()
+
+    def stop(self) -> None:
+        """End the thread."""
+        if self._thread:
+            self._thread.stop(_STOP_S)
+
+    def look(self) -> None:
+        """Ask the streams; a table whose stream does not answer keeps no values."""
+        held = self._held
+        for known in (self._topics, self._streams):
+            for table in known.keys() - held.keys():
+                del known[table]
+        segments = {name for partitions in held.values() for name in partitions.values()}
+        self._starts = {name: offset for name, offset in self._starts.items() if name in segments}
+        found = {}
+        for table, partitions in held.items():
+            try:
+                found[table] = self._waiting(TableName(table), partitions)
+            except PinotPluginError as error:
+                self._topics.pop(table, None)
+                logger.warning("the rows that wait for %s are not known: %s", table, error)
+        for gauge, name in zip(self._gauges, ("rows", "expiring", "lost"), strict=True):
+            replace_values(gauge, {(table,): getattr(each, name) for table, each in found.items()})
+
+    def _waiting(self, table: TableName, partitions: Mapping[int, str]) -> Waiting:
+        if table not in self._streams:
+            config = read_table_config(self._store, table)
+            self._streams[table] = StreamConfig.all_of(config) if config else ()
+        streams, total = self._streams[table], Waiting()
+        by_topic: dict[str, dict[int, int]] = defaultdict(dict)
+        for number, name in partitions.items():
+            place = topic_partition(streams, number) if streams else None
+            start = self._start(table, name)
+            if place is not None and start is not None:
+                by_topic[place.topic][place.partition] = start
+        for topic, starts in by_topic.items():
+            opened = self._topics.setdefault(table, {})
+            if topic not in opened:
+                opened[topic] = self._open_ages(next(each for each in streams if each.topic == topic))
+            total = total.plus(waiting_of(opened[topic], starts, self._clock.now()))
+        return total
+
+    def _start(self, table: TableName, name: str) -> int | None:
+        """The first offset of a held segment, which has no rows; None where it is no number."""
+        if name not in self._starts:
+            segment = SegmentName.parse(name)
+            record = read_segment(self._store, table, segment) if segment else None
+            offset = record.start_offset if record else None
+            if offset is None or not offset.isdecimal():
+                return None
+            self._starts[name] = int(offset)
+        return self._starts[name]
+
+    @contextlib.contextmanager
+    def _guard(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception:  # a border: what Kafka's client raises must not end the thread
+            logger.exception("the rows that wait for paused partitions are not known")
+
+
+def waiting_of(topic: TopicAges, starts: Mapping[int, int], now_s: float) -> Waiting:
+    """Return the rows of a topic from some offsets on.
+
+    Args:
+        topic: Of the partitions.
+        starts: The offset that is read next, by partition.
+        now_s: Seconds since the epoch.
+
+    Raises:
+        NotFoundError: There is no such topic.
+        SourceError: The stream does not answer.
+    """
+    stream = topic.read()
+    expiring = topic.expiring_until(now_s) or {}
+    total = Waiting()
+    for number, start in starts.items():
+        if number not in stream:
+            continue
+        first = max(start, stream[number].earliest)
+        total = total.plus(
+            Waiting(
+                rows=max(0, stream[number].latest - first),
+                expiring=max(0, expiring.get(number, 0) - first),
+                lost=first - start,
+            )
+        )
+    return total
