@@ -86,6 +86,7 @@ class PauseHook(TickingHook[HostedServerView]):
         self._last_life = read_report(self._store, role.instance_id)
         self._place = take_place(role, self._on_batch)
         self._metrics = PauseMetrics(role.monitoring, self._store, SystemClock())
+        self._metrics.rows.start()
 
     def dependents(self, role: HostedRoleView) -> Dependents:
         """The partitions to hold here; see :class:`~jvm_bridge.role_host.KnowsDependents`."""
@@ -149,7 +150,7 @@ class PauseHook(TickingHook[HostedServerView]):
         """End the threads."""
         super().stopping(role)
         if self._metrics:
-            self._metrics.stop()
+            self._metrics.rows.stop()
 
     def _seal(self, data_manager: Any, table: TableName, state: IdealState) -> dict[int, str]:
         """Have free segments of paused partitions committed; returns the held ones by partition."""

@@ -30,6 +30,9 @@ class PauseMetrics:
         store: The cluster's property store.
         clock: Time.
         open_ages: Opens a table's stream.
+
+    Attributes:
+        rows: Asks the stream, in its own thread, once it is started.
     """
 
     def __init__(
@@ -59,10 +62,6 @@ class PauseMetrics:
         replace_values(self._held, {(table,): len(partitions) for table, partitions in held.items()})
         replace_values(self._since, {(table,): since for table, since in self._since_s.items()})
         self.rows.follow(self._known)
-
-    def stop(self) -> None:
-        """Ask the stream no more."""
-        self.rows.stop()
 
     def _read_since(self, table: str, partitions: Mapping[int, str]) -> float:
         """When the first of these pauses began; where nobody wrote that down, when it was seen."""

@@ -75,21 +75,21 @@ class WaitingRows:
         self._starts: dict[str, int] = {}
         self._topics: dict[str, dict[str, TopicAges]] = {}
         self._streams: dict[str, tuple[StreamConfig, ...]] = {}
-        self._thread: TickingThread | None = None
+        self._thread = TickingThread("paused-rows", self.look, self._guard, pause_s=_PAUSE_S)
+
+    def start(self) -> None:
+        """Start the thread that asks."""
+        self._thread.start()
 
     def follow(self, held: Mapping[str, Mapping[int, str]]) -> None:
         """From now on ask for these partitions: table, partition, consuming segment that is held."""
         before, self._held = self._held, held
         if held != before:
-            if self._thread is None:
-                self._thread = TickingThread("paused-rows", self.look, self._guard, pause_s=_PAUSE_S)
-                self._thread.start()
             self._thread.wake()
 
     def stop(self) -> None:
         """End the thread."""
-        if self._thread:
-            self._thread.stop(_STOP_S)
+        self._thread.stop(_STOP_S)
 
     def look(self) -> None:
         """Ask the streams; a table whose stream does not answer keeps no values."""

@@ -84,6 +84,7 @@ class World:
         self.reads: list[tuple[str, int]] = []
         self.listings: list[dict[str, int]] = []
         self.on_listed: Callable[[], None] = lambda: None
+        self.on_session: Callable[[Session], None] = lambda _session: None
         self._params: FileIngestionParams | None = None
         self._steps = 0
         self._in_subtask = False
@@ -361,7 +362,7 @@ class World:
         self.reads.clear()
         self.listings.clear()
         lock = mock.Mock(lost=happenings.lock_lost)
-        tools = RunTools(None, self.store, self, self.clock)  # type: ignore[arg-type]
+        tools = RunTools(None, self.store, self, self.clock, on_session=self.on_session)  # type: ignore[arg-type]
         try:
             return step(tools, TABLE, params, self.sessions, lock)
         finally:

@@ -1,0 +1,12 @@
+"""Alerts for Prometheus."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+__all__ = ["rules_text"]
+
+
+def rules_text() -> str:
+    """Return the file of rules, as Prometheus reads it."""
+    return files(__package__).joinpath("pinot-plugins.yml").read_text(encoding="utf-8")

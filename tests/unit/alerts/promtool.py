@@ -1,0 +1,132 @@
+"""Prometheus in a test: it scrapes once a minute of a fake clock, and promtool says which alerts fire."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+
+from controller_client.monitoring import Monitoring
+from controller_client.monitoring.rules import rules_text
+from tests.support.missing_tool import without
+from tests.unit.fake_clock import FakeClock
+
+__all__ = ["Prometheus", "promtool", "samples"]
+
+_MINUTE_S = 60.0
+_FIRING = 'group by (alertname) (ALERTS{alertstate="firing"})'
+
+
+def promtool(*arguments: str | Path) -> None:
+    """Run promtool; the test fails with what it says."""
+    beside = Path(sys.executable).with_name("promtool")
+    found = shutil.which("promtool") or (str(beside) if beside.exists() else None)
+    if found is None:
+        without("promtool is not installed (Debian's package prometheus has it)")
+    done = subprocess.run([found, *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def samples(monitoring: Monitoring) -> dict[str, float]:
+    """Return what a process of this project tells, by the name with the labels."""
+    lines = (
+        line.rsplit(" ", 1) for line in monitoring.text().splitlines() if line.startswith("pinot_plugins_")
+    )
+    return {series: float(value) for series, value in lines}
+
+
+class Prometheus:
+    """Scrapes, by the clock of the processes.
+
+    Args:
+        clock: The processes' own; Prometheus' time begins with it.
+        folder: For promtool's files.
+        processes: What is scraped, by instance.
+    """
+
+    def __init__(self, clock: FakeClock, folder: Path, **processes: Monitoring) -> None:
+        self.clock = clock
+        self.processes: dict[str, Monitoring] = dict(processes)
+        self._folder = folder
+        self._begin_s = clock.now()
+        self._minutes = 0
+        self._series: dict[str, dict[int, float]] = {}
+
+    def scrape(self, up: Mapping[str, bool] | None = None) -> None:
+        """Scrape all in the present minute; ``up``: whether others answer, of which nothing else is kept."""
+        self._minutes = max(self._minutes, self._minute)
+        for instance, monitoring in self.processes.items():
+            self._add("up", "", instance, 1)
+            for series, value in samples(monitoring).items():
+                name, _, labels = series.partition("{")
+                # promtool's time begins at 0.
+                shift = self._begin_s if name.endswith("_timestamp_seconds") else 0
+                self._add(name, labels.removesuffix("}"), instance, value - shift)
+        for instance, answers in (up or {}).items():
+            self._add("up", "", instance, float(answers))
+
+    def pass_minutes(self, minutes: int, each: Callable[[], object] = lambda: None) -> None:
+        """Let minutes pass, with something that happens in each and a scrape after it."""
+        for _ in range(minutes):
+            self.clock.advance(_MINUTE_S)
+            each()
+            self.scrape()
+
+    def expect(self, *alerts: str, before: Mapping[int, Collection[str]] | None = None) -> None:
+        """Expect that now these alerts fire, and no other.
+
+        Args:
+            alerts: Their names, without what all begin with.
+            before: The same for earlier minutes.
+        """
+        expected = {**(before or {}), self._minutes: alerts}
+        rules, test = self._folder / "rules.yml", self._folder / "test.json"
+        rules.write_text(rules_text(), encoding="utf-8")
+        document = {
+            "rule_files": [rules.name],
+            "evaluation_interval": "1m",
+            "tests": [
+                {
+                    "interval": "1m",
+                    "input_series": [
+                        {"series": name, "values": self._values(points)}
+                        for name, points in sorted(self._series.items())
+                    ],
+                    "promql_expr_test": [
+                        {
+                            "expr": _FIRING,
+                            "eval_time": f"{minute}m",
+                            "exp_samples": [
+                                {"labels": f'{{alertname="PinotPlugins{name}"}}', "value": 1}
+                                for name in sorted(names)
+                            ],
+                        }
+                        for minute, names in expected.items()
+                    ],
+                }
+            ],
+        }
+        test.write_text(json.dumps(document), encoding="utf-8")  # YAML, too
+        promtool("test", "rules", test)
+
+    @property
+    def _minute(self) -> int:
+        return round((self.clock.now() - self._begin_s) / _MINUTE_S)
+
+    def _add(self, name: str, labels: str, instance: str, value: float) -> None:
+        place = f'instance="{instance}",job="pinot-plugins"'
+        series = f"{name}{{{labels},{place}}}" if labels else f"{name}{{{place}}}"
+        self._series.setdefault(series, {})[self._minute] = value
+
+    def _values(self, points: Mapping[int, float]) -> str:
+        """As promtool's test files have them; a series that was there and is not ends, as by a scrape."""
+        words = []
+        for minute in range(self._minutes + 1):
+            if minute in points:
+                words.append(f"{points[minute]:.17g}")
+            else:
+                words.append("stale" if minute - 1 in points else "_")
+        return " ".join(words)

@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from controller_client.common.names import TableName
+from controller_client.consumption.partition_record import note_partitions
+from controller_client.consumption.pause_record import Holder
+from controller_client.coordinator.metrics import CoordinatorMetrics
+from controller_client.coordinator.report import VersionReport
+from controller_client.errors import SourceError
+from controller_client.helix.table_config import table_config_path
+from controller_client.monitoring import Monitoring, catalogue
+from controller_client.stream.offsets import OffsetRange
+from controller_client.upsert.update_message import Events, VersionEnd
+from controller_client.zookeeper import ZNRecord, segment_path
+from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView
+from jvm_bridge.role_host.hook_runner import HookRunner
+from jvm_bridge.role_host.hooks import HookErrors
+from jvm_bridge.role_host.host import _errors_by_hook, _running_hooks
+from server_hooks.commit_upload.metrics import publish_uploads
+from server_hooks.commit_upload.uploads import CommitUploads
+from server_hooks.pause.metrics import PauseMetrics
+from server_hooks.upsert.metrics import UpsertMetrics
+from server_hooks.upsert.table_state import TableState
+from tests.unit.alerts.promtool import Prometheus, samples
+from tests.unit.fake_clock import FakeClock
+from tests.unit.memory_zookeeper import MemoryPropertyStore
+from tests.unit.server_hooks.test_commit_uploads import FakeStore
+
+TABLE = TableName("t_REALTIME")
+SEGMENT = "t__0__3__20231114T2213Z"
+RETENTION_S = 6 * 3600
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def monitoring(clock: FakeClock) -> Monitoring:
+    return Monitoring(catalogue.SERVER, clock)
+
+
+@pytest.fixture
+def prometheus(clock: FakeClock, tmp_path: Path, monitoring: Monitoring) -> Prometheus:
+    (tmp_path / "prometheus").mkdir()
+    return Prometheus(clock, tmp_path / "prometheus", server=monitoring)
+
+
+class Failing:
+    """A hook that fails where it is told to; nothing depends on it."""
+
+    def __init__(self, *fails: str) -> None:
+        self._fails = fails
+
+    def before_start(self, _role: HostedRoleView) -> None:
+        self._call("before_start")
+
+    def started(self, _role: HostedRoleView) -> None:
+        self._call("started")
+
+    def stopping(self, _role: HostedRoleView) -> None:
+        self._call("stopping")
+
+    def dependents(self, _role: HostedRoleView) -> Dependents:
+        return Dependents((), "", "")
+
+    def _call(self, method: str) -> None:
+        if method in self._fails:
+            raise ValueError(method)
+
+
+def start(monitoring: Monitoring, hook: Failing, prometheus: Prometheus) -> None:
+    """As the host of a role does it."""
+    runner = HookRunner({"failing": lambda: hook}, HookErrors())
+    view = HostedServerView("Server_a_1", "c", "localhost:2181", None, {}, runner.errors, monitoring)
+    monitoring.sample(catalogue.HOOK_ERRORS, lambda: _errors_by_hook(runner))
+    prometheus.pass_minutes(2)
+    runner.before_start(view)
+    monitoring.sample(catalogue.HOOK_RUNS, lambda: _running_hooks(runner))
+    runner.started(view)
+
+
+def test_a_hook_that_raises(monitoring: Monitoring, prometheus: Prometheus) -> None:
+    start(monitoring, Failing("started"), prometheus)
+    prometheus.pass_minutes(2)
+    prometheus.expect("HookErrors", before={2: ()})
+    prometheus.pass_minutes(15)
+    prometheus.expect()
+
+
+def test_a_role_that_runs_without_a_hook(monitoring: Monitoring, prometheus: Prometheus) -> None:
+    start(monitoring, Failing("before_start"), prometheus)
+    prometheus.pass_minutes(20)
+    prometheus.expect("HookLeftOut", before={2: ()})
+
+
+class Topic:
+    """A topic of one partition; its rows come one a minute, and go when they are six hours old."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._begin_s, self._clock = clock.now(), clock
+        self.is_away = False
+
+    def _offset(self, now_s: float) -> int:
+        return max(0, int((now_s - self._begin_s) // 60))
+
+    def read(self) -> Mapping[int, OffsetRange]:
+        if self.is_away:
+            raise SourceError("Kafka does not answer")
+        now_s = self._clock.now()
+        return {0: OffsetRange(self._offset(now_s - RETENTION_S), self._offset(now_s))}
+
+    def expiring_until(self, now_s: float) -> Mapping[int, int]:
+        return {0: self._offset(now_s - 0.8 * RETENTION_S)}
+
+
+@pytest.fixture
+def held(monitoring: Monitoring, clock: FakeClock) -> tuple[PauseMetrics, Topic, MemoryPropertyStore]:
+    store, topic = MemoryPropertyStore(), Topic(clock)
+    store.create(segment_path(TABLE, SEGMENT), ZNRecord(SEGMENT, {"segment.realtime.startOffset": "0"}))
+    config = '{"tableName": "t_REALTIME", "tableType": "REALTIME", "tableIndexConfig": {"streamConfigs": '
+    config += '{"streamType": "kafka", "stream.kafka.topic.name": "clicks"}}}'
+    store.create(
+        table_config_path(TABLE),
+        ZNRecord(
+            TABLE,
+            {
+                "tableName": TABLE,
+                "tableType": "REALTIME",
+                "tableIndexConfig": config[config.index('{"streamConfigs') : -1],
+                "segmentsConfig": "{}",
+            },
+        ),
+    )
+    return PauseMetrics(monitoring, store, clock, open_ages=lambda _stream: topic), topic, store
+
+
+def test_a_partition_that_is_paused_for_long_until_its_rows_are_gone(
+    held: tuple[PauseMetrics, Topic, MemoryPropertyStore],
+    monitoring: Monitoring,
+    clock: FakeClock,
+    prometheus: Prometheus,
+) -> None:
+    metrics, topic, store = held
+
+    def tick() -> None:
+        metrics.held({TABLE: {0: SEGMENT}})
+        metrics.rows.look()
+
+    metrics.held({})
+    prometheus.pass_minutes(3)
+    note_partitions(store, TABLE, {0}, Holder("me", int(clock.now() * 1000)), [0])
+    prometheus.pass_minutes(180, tick)
+    reads = store.zookeeper.read_counts.total()
+    prometheus.pass_minutes(100, tick)
+    assert store.zookeeper.read_counts.total() == reads
+    prometheus.expect("PartitionPausedLong", before={180: ()})
+    assert f'pinot_plugins_pause_waiting_rows{{table="{TABLE}"}} 283.0\n' in monitoring.text()
+    prometheus.pass_minutes(10, tick)
+    prometheus.expect("PartitionPausedLong", "PausedRowsExpire")
+    prometheus.pass_minutes(80, tick)
+    prometheus.expect("PartitionPausedLong", "PausedRowsExpire", "PausedRowsLost")
+    topic.is_away = True
+    tick()
+    assert "waiting_rows{" not in monitoring.text()
+    topic.is_away = False
+    metrics.held({})
+    metrics.rows.look()
+    assert str(TABLE) not in monitoring.text()
+
+
+def test_a_store_that_takes_no_upload(
+    monitoring: Monitoring, clock: FakeClock, prometheus: Prometheus, tmp_path: Path
+) -> None:
+    store = FakeStore()
+    uploads = CommitUploads(
+        store, lambda _late: None, store_uri="s3://b/c", folder=tmp_path / "kept", wait_s=0, clock=clock
+    )
+    publish_uploads(monitoring, uploads)
+    tar = tmp_path / "t.tar.gz"
+
+    def commit(number: int, size_bytes: int) -> None:
+        tar.unlink(missing_ok=True)
+        with tar.open("wb") as file:
+            file.truncate(size_bytes)  # without blocks on the disk
+        uploads.upload(tar, "t", f"t__0__{number}__x", f"s3://b/c/t/{number}")
+
+    prometheus.pass_minutes(3)
+    store.open.clear()
+    commit(1, 1000)
+    prometheus.pass_minutes(15)
+    commit(2, 11 << 30)
+    assert "pinot_plugins_upload_backlog_segments 2.0\n" in monitoring.text()
+    assert 'pinot_plugins_upload_uploads_total{outcome="timed_out"} 2.0\n' in monitoring.text()
+    prometheus.pass_minutes(10)
+    prometheus.expect("UploadsOld", "UploadsLarge", before={18: ()})
+    store.error = OSError("it is gone for good")
+    store.open.set()
+    uploads._pool.shutdown(wait=True)
+    prometheus.pass_minutes(2)
+    prometheus.expect()
+    assert "pinot_plugins_upload_backlog_oldest_timestamp_seconds" not in samples(monitoring)
+
+
+def version(number: int, lag: int = 0) -> VersionReport:
+    return VersionReport(number, 10, 1, 12, 7, held_back=False, lag=lag)
+
+
+def test_a_server_that_holds_the_mark(
+    monitoring: Monitoring, clock: FakeClock, prometheus: Prometheus, tmp_path: Path
+) -> None:
+    coordinator = Monitoring(catalogue.COORDINATOR, clock)
+    prometheus.processes["coordinator"] = coordinator
+    sent = CoordinatorMetrics(coordinator, TABLE, clock)
+    shown = UpsertMetrics(monitoring)
+    state = TableState(tmp_path / "state", clock)
+    state.follow([0])
+    state.count_now(0)
+    made = 0
+
+    def minute(*events: Events) -> None:
+        nonlocal made
+        made += 1
+        sent.looked()
+        sent.version_sent(version(made))
+        end = VersionEnd(made, 0, 0, int(clock.now() * 1000))
+        messages: tuple[Events | VersionEnd, ...] = (*events, end)
+        state.take(0, [(2 * made + place, b"", each) for place, each in enumerate(messages)])
+        shown.looked({TABLE: state})
+
+    prometheus.pass_minutes(10, minute)
+    assert f'pinot_plugins_upsert_mark_version{{table="{TABLE}"}} 10.0\n' in monitoring.text()
+    # A row that its server does not get: from here on the mark stays.
+    row = np.array([5], np.int64)
+    prometheus.pass_minutes(1, lambda: minute(Events(made + 1, row, np.array([False]))))
+    prometheus.pass_minutes(12, minute)
+    prometheus.expect("MarkLags", before={11: ()})
+    shown.looked({})
+    assert str(TABLE) not in monitoring.text()
+
+
+def test_a_server_without_a_mark(monitoring: Monitoring, prometheus: Prometheus, tmp_path: Path) -> None:
+    shown, state = UpsertMetrics(monitoring), TableState(tmp_path / "state", prometheus.clock)
+    prometheus.pass_minutes(35, lambda: shown.looked({TABLE: state}))
+    prometheus.expect("NoMark", before={29: ()})
