@@ -20,6 +20,7 @@ PACKAGES = ("controller_client", "jvm_bridge", "minion_tasks", "server_hooks", "
 
 WITHOUT_OUTPUT = {
     "deepstore watch": "runs until it is stopped; programs read its metrics",
+    "monitoring rules": "prints a file for Prometheus",
     "scheduler": "runs until it is stopped",
     "serve broker": "runs until it is stopped",
     "serve minion": "runs until it is stopped",

@@ -1,0 +1,69 @@
+"""Alerts for Prometheus, dashboards for Grafana, and the list of all metrics."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from controller_client.cli.context import CliContext, pass_cli
+from controller_client.cli.options import output_option
+
+__all__ = ["monitoring"]
+
+_COLUMNS = ("name", "type", "labels", "unit", "processes", "meaning")
+
+
+@click.group(help=__doc__)
+def monitoring() -> None:  # noqa: D103  # help is the module's docstring
+    pass
+
+
+@monitoring.command()
+@pass_cli
+def rules(cli: CliContext) -> None:
+    """Print the file of alerts for Prometheus, for its `rule_files`."""
+    from controller_client.monitoring.rules import rules_text
+
+    cli.out.document(rules_text())
+
+
+@monitoring.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@output_option()
+@pass_cli
+def dashboards(cli: CliContext, folder: Path) -> None:
+    """Write the dashboards for Grafana into a folder, a file each."""
+    from controller_client.monitoring.dashboards import DASHBOARDS, dashboard_json
+
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for each in DASHBOARDS:
+        path = folder / f"{each.uid}.json"
+        path.write_text(json.dumps(dashboard_json(each), indent=2) + "\n", encoding="utf-8")
+        rows.append((str(path), each.title, len(each.panels)))
+    cli.out.table(("file", "title", "panels"), rows)
+
+
+@monitoring.command()
+@output_option()
+@pass_cli
+def metrics(cli: CliContext) -> None:
+    """List all metrics: types, labels, units, and which processes have them."""
+    from controller_client.monitoring.catalogue import all_metrics
+
+    cli.out.table(
+        _COLUMNS,
+        [
+            (
+                each.name,
+                str(each.kind),
+                ", ".join(each.labels),
+                each.unit,
+                ", ".join(each.processes),
+                each.meaning,
+            )
+            for each in all_metrics()
+        ],
+    )

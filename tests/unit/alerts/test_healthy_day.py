@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from controller_client.common.names import TableName
+from controller_client.coordinator.metrics import CoordinatorMetrics
+from controller_client.coordinator.report import VersionReport
+from controller_client.deepstore.audit import TableAudit
+from controller_client.deepstore.metrics import WatchMetrics
+from controller_client.deepstore.report import AuditReport
+from controller_client.errors import UnreachableError
+from controller_client.monitoring import Monitoring, catalogue
+from controller_client.upsert.update_message import VersionEnd
+from jvm_bridge.minion.subtask_metrics import SubtaskMetrics
+from minion_tasks.file_ingestion.run.types import RunReport
+from server_hooks.commit_upload.metrics import publish_uploads
+from server_hooks.commit_upload.uploads import CommitUploads
+from server_hooks.pause.metrics import PauseMetrics
+from server_hooks.upsert.metrics import UpsertMetrics
+from server_hooks.upsert.table_state import TableState
+from tests.unit.alerts.promtool import Prometheus
+from tests.unit.alerts.scheduler import serve
+from tests.unit.fake_clock import FakeClock
+from tests.unit.memory_zookeeper import MemoryPropertyStore
+from tests.unit.server_hooks.test_commit_uploads import FakeStore
+
+A, UPSERT = TableName("a_OFFLINE"), TableName("u_REALTIME")
+
+
+def test_on_a_day_without_faults_no_alert_fires(tmp_path: Path) -> None:
+    """All processes at work; ZooKeeper is away for a moment, one run fails, and one upload takes a minute."""
+    clock = FakeClock(now=1_700_000_400.0)
+    scheduler, minion, server, coordinator, watch = (
+        Monitoring(name, clock)
+        for name in (
+            *(catalogue.SCHEDULER, catalogue.MINION, catalogue.SERVER),
+            *(catalogue.COORDINATOR, catalogue.WATCH),
+        )
+    )
+    (tmp_path / "prometheus").mkdir()
+    prometheus = Prometheus(
+        *(clock, tmp_path / "prometheus"),
+        scheduler=scheduler,
+        minion=minion,
+        server=server,
+        coordinator=coordinator,
+        watch=watch,
+    )
+    subtasks = SubtaskMetrics(minion, ["FileIngestionTask"], 2, clock)
+    audits = WatchMetrics(watch, 600)
+    sent = CoordinatorMetrics(coordinator, UPSERT, clock)
+    marks, state = UpsertMetrics(server), TableState(tmp_path / "state", clock)
+    state.follow([0])
+    pauses = PauseMetrics(server, MemoryPropertyStore(), clock)
+    store = FakeStore()
+    publish_uploads(
+        server,
+        CommitUploads(store, lambda _: None, store_uri="s3://b/c", folder=tmp_path / "kept", wait_s=0),
+    )
+
+    def schedules(minute: int) -> Mapping[TableName, str]:
+        if minute % 10 == 0:
+            audits.audited(AuditReport("s3://b/c", 2, 0, 1.0, (TableAudit(UPSERT, 9, 1, (), ()),)))
+            audits.round_ended(1.0, well=True)
+        sent.looked()
+        sent.version_sent(VersionReport(minute + 1, 10, 0, 12, 7, held_back=False, lag=minute % 3))
+        at_ms = int(clock.now() * 1000)
+        state.take(0, [(minute, b"", VersionEnd(minute + 1, 0, 0, at_ms))])
+        marks.looked({UPSERT: state})
+        pauses.held({})
+        if minute == 100:
+            raise UnreachableError("ZooKeeper does not answer")
+        return {A: "60"}
+
+    runs = 0
+
+    def run(_table: TableName) -> RunReport | None:
+        nonlocal runs
+        runs += 1
+        with subtasks.subtask("FileIngestionTask", lambda: False):
+            if runs == 3:
+                raise UnreachableError("the controller does not answer")
+        return None
+
+    serve(scheduler, prometheus, schedules, run, minutes=24 * 60)
+    assert runs == 24
+    prometheus.expect(before=dict.fromkeys(range(0, 24 * 60, 10), ()))
