@@ -38,6 +38,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/airflow.md": (),  # tests/airflow runs its DAG
     "docs/benchmarks.md": (),
     "docs/faults.md": (),
+    "docs/monitoring.md": (),
     "docs/test-runs.md": (),
     "docs/upgrades.md": (),
     "docs/kubernetes.md": (FIRST,),
