@@ -75,6 +75,7 @@ class WaitingRows:
         self._starts: dict[str, int] = {}
         self._topics: dict[str, dict[str, TopicAges]] = {}
         self._streams: dict[str, tuple[StreamConfig, ...]] = {}
+        self._told: dict[str, str] = {}
         self._thread = TickingThread("paused-rows", self.look, self._guard, pause_s=_PAUSE_S)
 
     def start(self) -> None:
@@ -94,9 +95,9 @@ class WaitingRows:
     def look(self) -> None:
         """Ask the streams; a table whose stream does not answer keeps no values."""
         held = self._held
-        for known in (self._topics, self._streams):
+        for known in (self._topics, self._streams, self._told):
             for table in known.keys() - held.keys():
-                del known[table]
+                known.pop(table)
         segments = {name for partitions in held.values() for name in partitions.values()}
         self._starts = {name: offset for name, offset in self._starts.items() if name in segments}
         found = {}
@@ -105,7 +106,9 @@ class WaitingRows:
                 found[table] = self._waiting(TableName(table), partitions)
             except PinotPluginError as error:
                 self._topics.pop(table, None)
-                logger.warning("the rows that wait for %s are not known: %s", table, error)
+                if self._told.get(table) != error.message:
+                    logger.warning("the rows that wait for %s are not known: %s", table, error)
+                self._told[table] = error.message
         for gauge, name in zip(self._gauges, ("rows", "expiring", "lost"), strict=True):
             replace_values(gauge, {(table,): getattr(each, name) for table, each in found.items()})
 

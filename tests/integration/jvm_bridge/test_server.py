@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import requests
 
 from controller_client.errors import PinotPluginError
 from controller_client.models import Schema, TableConfig
@@ -259,6 +260,32 @@ def test_by_flags_alone_under_nohup_and_with_a_log_file(make_server: MakeServer,
     assert "INFO|org.apache.pinot.server.starter.helix.BaseServerStarter|Pinot server ready" in written
     assert f"INFO|jvm_bridge.role_host.host|{server.instance} runs with the hooks" in written
     assert "Pinot server ready" not in server.log
+
+
+def test_it_tells_of_itself_by_http(make_server: MakeServer) -> None:
+    (port,) = free_ports(1)
+    server = make_server(_HOSTED, options=["--metrics-port", str(port)])
+    server.start()
+
+    def ask(page: str) -> requests.Response | None:
+        try:
+            return requests.get(f"http://{HOST}:{port}/{page}", timeout=10)
+        except requests.ConnectionError:
+            return None
+
+    wait_for(lambda: ask("ready") is not None, "its pages")
+    server.wait_ready()
+    wait_for(lambda: (answer := ask("ready")) is not None and answer.ok, "it to be ready")
+    health, metrics = ask("health"), ask("metrics")
+    assert health is not None
+    assert health.json() == {"healthy": True, "reasons": []}
+    assert metrics is not None
+    for hook in ("commit-upload", "partition-pause", "upsert"):
+        assert f'pinot_plugins_hook_errors_total{{hook="{hook}"}} 0.0\n' in metrics.text
+        assert f'pinot_plugins_hook_running_ratio{{hook="{hook}"}} 1.0\n' in metrics.text
+    assert 'pinot_plugins_process_rounds_total{loop="partition-pause"}' in metrics.text
+    server.signal(signal.SIGTERM)
+    assert server.wait_end() == 128 + signal.SIGTERM
 
 
 @dataclass

@@ -142,7 +142,10 @@ def test_a_hook_ticks_from_before_the_start_until_the_stop_and_what_it_raises_is
     hook.wake()
     waits.await_pause()
     assert role.errors.count("counts") == 2
+    assert 'pinot_plugins_process_rounds_total{loop="counts"} 2.0\n' in role.monitoring.text()
+    assert 'pinot_plugins_process_failed_rounds_total{loop="counts"} 2.0\n' in role.monitoring.text()
     hook.stopping(role)
+    assert 'last_round_timestamp_seconds{loop="counts"}' not in role.monitoring.text()
     assert hook.threads == ["of-counts", "of-counts", "ended"]
     assert "hook counts failed in its thread; the server goes on" in caplog.messages
     assert "OSError: Server_a_1" in caplog.text
