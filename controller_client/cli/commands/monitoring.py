@@ -30,14 +30,13 @@ def rules(cli: CliContext) -> None:
 
 
 @monitoring.command()
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @output_option()
 @pass_cli
 def dashboards(cli: CliContext, folder: Path) -> None:
-    """Write the dashboards for Grafana into a folder, a file each."""
+    """Write the dashboards for Grafana into a folder that is there, a file each; older ones are replaced."""
     from controller_client.monitoring.dashboards import DASHBOARDS, dashboard_json
 
-    folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for each in DASHBOARDS:
         path = folder / f"{each.uid}.json"

@@ -53,7 +53,7 @@ def test_panels_do_not_overlap() -> None:
 def test_the_commands_write_them_out(tmp_path: Path) -> None:
     run = CliRunner().invoke
     assert run(cli, ["monitoring", "rules"]).stdout == rules_text()
-    done = run(cli, ["monitoring", "dashboards", str(tmp_path / "new"), "--output", "json"])
+    done = run(cli, ["monitoring", "dashboards", str(tmp_path), "--output", "json"])
     assert done.exit_code == 0, done.output
     written = [json.loads(Path(each["file"]).read_text(encoding="utf-8")) for each in json.loads(done.stdout)]
     assert [each["title"] for each in written] == [each.title for each in DASHBOARDS]
