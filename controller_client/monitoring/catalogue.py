@@ -14,8 +14,9 @@ __all__ = ["Kind", "Metric", "all_metrics"]
 _PREFIX = "pinot_plugins"
 
 SCHEDULER, MINION, SERVER, BROKER = "scheduler", "minion", "server", "broker"
-COORDINATOR, WATCH = "coordinator", "watch"
-_ALL = (SCHEDULER, MINION, SERVER, BROKER, COORDINATOR, WATCH)
+COORDINATOR, WATCH, QUEUE = "coordinator", "watch", "queue"
+_ALL = (SCHEDULER, MINION, SERVER, BROKER, COORDINATOR, WATCH, QUEUE)
+_LOOPS = (SCHEDULER, MINION, SERVER, BROKER, COORDINATOR, WATCH)
 _HOSTED = (SERVER, BROKER)
 
 
@@ -60,18 +61,22 @@ _YES = "1: yes, 0: no"
 
 PROCESS_INFO = _gauge("process_info", "always 1", "Which process this is.", _ALL, "process", "version")
 PROCESS_READY = _gauge("process_ready_ratio", _YES, "Whether the process is ready, as /ready has it.", _ALL)
-ROUNDS = _counter("process_rounds", "rounds", "Rounds that a loop has made.", _ALL, "loop")
+ROUNDS = _counter("process_rounds", "rounds", "Rounds that a loop has made.", _LOOPS, "loop")
 FAILED_ROUNDS = _counter(
-    "process_failed_rounds", "rounds", "Rounds that were aborted, or incomplete.", _ALL, "loop"
+    "process_failed_rounds", "rounds", "Rounds that were aborted, or incomplete.", _LOOPS, "loop"
 )
 LAST_ROUND = _gauge(
-    "process_last_round_timestamp_seconds", _EPOCH, "The last sign of life of a loop.", _ALL, "loop"
+    "process_last_round_timestamp_seconds", _EPOCH, "The last sign of life of a loop.", _LOOPS, "loop"
 )
 LAST_GOOD_ROUND = _gauge(
-    "process_last_good_round_timestamp_seconds", _EPOCH, "End of the last round that went well.", _ALL, "loop"
+    "process_last_good_round_timestamp_seconds",
+    _EPOCH,
+    "End of the last round that went well.",
+    _LOOPS,
+    "loop",
 )
 ROUND_BOUND = _gauge(
-    "process_round_bound_seconds", "seconds", "A loop that is silent for longer is stuck.", _ALL, "loop"
+    "process_round_bound_seconds", "seconds", "A loop that is silent for longer is stuck.", _LOOPS, "loop"
 )
 LEASE_HELD = _gauge(
     "lease_held_ratio",
@@ -146,6 +151,15 @@ MINION_READ_BYTES = _counter("minion_read_bytes", "bytes", "Size of the files th
 MINION_ROWS = _counter("minion_staged_rows", "rows", "Rows of the segments that were staged.", (MINION,))
 MINION_SEGMENT_BYTES = _counter(
     "minion_staged_segment_bytes", "bytes", "Size of these segments, unpacked.", (MINION,)
+)
+
+QUEUE_SUBTASKS = _gauge(
+    "queue_subtasks",
+    "subtasks",
+    "Subtasks of the queues, waiting or running, by the tag of the minions that they are for.",
+    (QUEUE,),
+    "tag",
+    "state",
 )
 
 HOOK_ERRORS = _counter("hook_errors", "errors", "What hooks have raised.", _HOSTED, "hook")

@@ -103,7 +103,7 @@ def test_a_command_of_this_project(pinot: PinotCluster, start: Start) -> None:
     )
     container.wait_healthy(f"http://127.0.0.1:{port}/health")
     metrics = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=10).text
-    assert 'pinot_minion_subtasks_unfinished{tag="nobody"} 0.0' in metrics
+    assert 'pinot_plugins_queue_subtasks{state="waiting",tag="nobody"} 0.0' in metrics
     found = container.run("import shutil; print([shutil.which(name) for name in ('cc', 'gcc', 'c++', 'uv')])")
     assert found.strip() == "[None, None, None, None]"
     assert container.stop().exit_code == 0

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 import yaml
-from prometheus_client import CollectorRegistry, generate_latest
 
-from controller_client.cli.commands.queue_waiting import waiting
-from controller_client.cli.commands.subtask_metrics import SubtaskMetrics
+from controller_client.cli.commands.queue_waiting import publish_subtasks, waiting
 from controller_client.helix.unfinished_subtasks import Unfinished
+from controller_client.monitoring import Monitoring
+from controller_client.monitoring.catalogue import QUEUE
 from jvm_bridge.cli.container import PinotAdmin, Pinotctl, command_of
 from jvm_bridge.minion import DEFAULT_TAG
 
@@ -123,11 +123,12 @@ def test_minions_scale_by_a_metric_that_there_is() -> None:
     assert parsed["tags"] == (DEFAULT_TAG,)
     assert parsed["metrics_port"] == container["ports"][0]["containerPort"]
 
-    registry = CollectorRegistry()
-    registry.register(SubtaskMetrics(lambda: {DEFAULT_TAG: Unfinished(1, 1)}))
+    monitoring = Monitoring(QUEUE)
+    publish_subtasks(monitoring, lambda: {DEFAULT_TAG: Unfinished(1, 2)})
     metadata = scaled["spec"]["triggers"][0]["metadata"]
-    (selector,) = re.findall(r"max\((.*)\)", metadata["query"])
-    assert f"{selector} 2.0" in generate_latest(registry).decode().splitlines()
+    ((name, tag),) = re.findall(r'sum by \(instance\) \((\w+)\{tag="(\w+)"\}\)', metadata["query"])
+    found = re.findall(rf'^{name}\{{state="\w+",tag="{tag}"\}} (.*)$', monitoring.text(), re.MULTILINE)
+    assert sorted(found) == ["1.0", "2.0"]
 
     hosted = values("values-image.yaml", "values-minion.yaml")["minion"]
     subtasks = re.findall(r"concurrent\.tasks\.per\.instance=(\d+)", hosted["extra"]["configs"])

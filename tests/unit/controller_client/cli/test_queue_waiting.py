@@ -4,14 +4,14 @@ import json
 
 import pytest
 import requests
-from prometheus_client import CollectorRegistry, generate_latest
 
 from controller_client.cli.commands import queue_waiting
-from controller_client.cli.commands.subtask_metrics import SubtaskMetrics
+from controller_client.cli.commands.queue_waiting import publish_subtasks
 from controller_client.cli.context import CliContext
-from controller_client.deepstore.metrics import MetricsServer
 from controller_client.errors import UnreachableError
 from controller_client.helix.unfinished_subtasks import Unfinished
+from controller_client.monitoring import Monitoring, MonitoringServer
+from controller_client.monitoring.catalogue import QUEUE
 from tests.unit.controller_client.cli.conftest import Run
 
 FOUND = {"a": Unfinished(3, 2), "b": Unfinished(0, 1)}
@@ -36,19 +36,21 @@ def test_a_tag_without_subtasks_is_there_when_it_is_named(run: Run) -> None:
 
 
 def test_as_gauges() -> None:
-    registry = CollectorRegistry()
-    registry.register(SubtaskMetrics(lambda: FOUND))
-    lines = generate_latest(registry).decode().splitlines()
-    assert 'pinot_minion_subtasks_unfinished{tag="a"} 5.0' in lines
-    assert 'pinot_minion_subtasks_waiting{tag="a"} 3.0' in lines
-    assert 'pinot_minion_subtasks_running{tag="b"} 1.0' in lines
+    monitoring = Monitoring(QUEUE)
+    publish_subtasks(monitoring, lambda: FOUND)
+    lines = monitoring.text().splitlines()
+    assert 'pinot_plugins_queue_subtasks{state="waiting",tag="a"} 3.0' in lines
+    assert 'pinot_plugins_queue_subtasks{state="running",tag="a"} 2.0' in lines
+    assert 'pinot_plugins_queue_subtasks{state="running",tag="b"} 1.0' in lines
 
 
 def test_no_number_where_zookeeper_does_not_answer() -> None:
     def look() -> dict[str, Unfinished]:
         raise UnreachableError("ZooKeeper does not answer")
 
-    with MetricsServer("127.0.0.1", 0, SubtaskMetrics(look)) as server:
+    monitoring = Monitoring(QUEUE)
+    publish_subtasks(monitoring, look)
+    with MonitoringServer("127.0.0.1", 0, monitoring) as server:
         answer = requests.get(f"http://127.0.0.1:{server.port}/metrics", timeout=10)
     assert answer.status_code == 500
-    assert "pinot_minion_subtasks" not in answer.text
+    assert "pinot_plugins_queue_subtasks" not in answer.text
