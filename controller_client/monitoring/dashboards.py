@@ -187,7 +187,7 @@ REALTIME = Dashboard(
         ),
         Panel("Backlog of uploads", "bytes", [(_p("upload_backlog_bytes"), "{{instance}}")]),
         Panel(
-            "Age of the oldest upload",
+            "Age of the oldest tar in the backlog",
             "s",
             [(f"time() - {_p('upload_backlog_oldest_timestamp_seconds')}", "{{instance}}")],
         ),

@@ -14,8 +14,10 @@ from controller_client.monitoring import Monitoring, catalogue
 from controller_client.upsert.update_message import VersionEnd
 from jvm_bridge.minion.subtask_metrics import SubtaskMetrics
 from minion_tasks.file_ingestion.run.types import RunReport
+from server_hooks.commit_upload.backlog import Backlog, BacklogLimits, KeptTar
 from server_hooks.commit_upload.metrics import publish_uploads
-from server_hooks.commit_upload.uploads import CommitUploads
+from server_hooks.commit_upload.outcomes import OutcomeCounts
+from server_hooks.commit_upload.upload_state import UploadState
 from server_hooks.pause.metrics import PauseMetrics
 from server_hooks.upsert.metrics import UpsertMetrics
 from server_hooks.upsert.table_state import TableState
@@ -23,7 +25,6 @@ from tests.unit.alerts.promtool import Prometheus
 from tests.unit.alerts.scheduler import serve
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import MemoryPropertyStore
-from tests.unit.server_hooks.test_commit_uploads import FakeStore
 
 A, UPSERT = TableName("a_OFFLINE"), TableName("u_REALTIME")
 
@@ -53,11 +54,8 @@ def test_on_a_day_without_faults_no_alert_fires(tmp_path: Path) -> None:
     marks, state = UpsertMetrics(server), TableState(tmp_path / "state", clock)
     state.follow([0])
     pauses = PauseMetrics(server, MemoryPropertyStore(), clock)
-    store = FakeStore()
-    publish_uploads(
-        server,
-        CommitUploads(store, lambda _: None, store_uri="s3://b/c", folder=tmp_path / "kept", wait_s=0),
-    )
+    backlog = Backlog(clock, BacklogLimits(), lambda: 1 << 40)
+    publish_uploads(server, OutcomeCounts(), backlog)
 
     def schedules(minute: int) -> Mapping[TableName, str]:
         if minute % 10 == 0:
@@ -69,9 +67,20 @@ def test_on_a_day_without_faults_no_alert_fires(tmp_path: Path) -> None:
         state.take(0, [(minute, b"", VersionEnd(minute + 1, 0, 0, at_ms))])
         marks.looked({UPSERT: state})
         pauses.held({})
+        if minute == 200:
+            assert backlog.add(tar(), UploadState.UPLOADING)
+        for after in (UploadState.UPLOADED, UploadState.REGISTERED) if minute == 201 else ():
+            entry = backlog.find(tar())
+            assert entry is not None
+            assert backlog.change(entry, after)
         if minute == 100:
             raise UnreachableError("ZooKeeper does not answer")
         return {A: "60"}
+
+    built_ns = int((clock.now() + 200 * 60) * 1e9)
+
+    def tar() -> KeptTar:
+        return KeptTar(tmp_path / "tar", "u", "u__0__1__x", "s3://b/c/u/1", 1 << 30, built_ns)
 
     runs = 0
 

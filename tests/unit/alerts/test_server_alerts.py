@@ -21,15 +21,19 @@ from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView
 from jvm_bridge.role_host.hook_runner import HookRunner
 from jvm_bridge.role_host.hooks import HookErrors
 from jvm_bridge.role_host.host import _errors_by_hook, _running_hooks
+from server_hooks.commit_upload.backlog import Backlog, BacklogLimits, KeptTar
+from server_hooks.commit_upload.kept_tars import KeptTars
+from server_hooks.commit_upload.late_uploads import LateUploads
 from server_hooks.commit_upload.metrics import publish_uploads
-from server_hooks.commit_upload.uploads import CommitUploads
+from server_hooks.commit_upload.outcomes import OutcomeCounts
+from server_hooks.commit_upload.upload_state import UploadState
 from server_hooks.pause.metrics import PauseMetrics
 from server_hooks.upsert.metrics import UpsertMetrics
 from server_hooks.upsert.table_state import TableState
 from tests.unit.alerts.promtool import Prometheus, samples
 from tests.unit.fake_clock import FakeClock
-from tests.unit.memory_zookeeper import MemoryPropertyStore
-from tests.unit.server_hooks.test_commit_uploads import FakeStore
+from tests.unit.memory_zookeeper import MemoryPropertyStore, memory_store
+from tests.unit.server_hooks.commit_upload.fake_store import FakeStore, InlineExecutor
 
 TABLE = TableName("t_REALTIME")
 SEGMENT = "t__0__3__20231114T2213Z"
@@ -175,37 +179,59 @@ def test_a_partition_that_is_paused_for_long_until_its_rows_are_gone(
     assert str(TABLE) not in monitoring.text()
 
 
+def commit(backlog: Backlog, clock: FakeClock, number: int, size_bytes: int) -> KeptTar:
+    """Be a commit that went on without the store."""
+    name = f"t__0__{number}__x"
+    tar = KeptTar(Path(name), "t", name, f"s3://b/c/t/{name}", size_bytes, int(clock.now() * 1e9))
+    assert backlog.add(tar, UploadState.WAITING)
+    return tar
+
+
 def test_a_store_that_takes_no_upload(
-    monitoring: Monitoring, clock: FakeClock, prometheus: Prometheus, tmp_path: Path
+    monitoring: Monitoring, clock: FakeClock, prometheus: Prometheus
 ) -> None:
-    store = FakeStore()
-    uploads = CommitUploads(
-        store, lambda _late: None, store_uri="s3://b/c", folder=tmp_path / "kept", wait_s=0, clock=clock
-    )
-    publish_uploads(monitoring, uploads)
-    tar = tmp_path / "t.tar.gz"
-
-    def commit(number: int, size_bytes: int) -> None:
-        tar.unlink(missing_ok=True)
-        with tar.open("wb") as file:
-            file.truncate(size_bytes)  # without blocks on the disk
-        uploads.upload(tar, "t", f"t__0__{number}__x", f"s3://b/c/t/{number}")
-
+    backlog = Backlog(clock, BacklogLimits(), lambda: 1 << 40)
+    publish_uploads(monitoring, OutcomeCounts(), backlog)
     prometheus.pass_minutes(3)
-    store.open.clear()
-    commit(1, 1000)
+    tars = [commit(backlog, clock, 1, 1000)]
     prometheus.pass_minutes(15)
-    commit(2, 11 << 30)
+    tars.append(commit(backlog, clock, 2, 9 << 30))
     assert "pinot_plugins_upload_backlog_segments 2.0\n" in monitoring.text()
-    assert 'pinot_plugins_upload_uploads_total{outcome="timed_out"} 2.0\n' in monitoring.text()
+    assert 'pinot_plugins_upload_backlog_level_ratio{level="behind"} 1.0\n' in monitoring.text()
     prometheus.pass_minutes(10)
     prometheus.expect("UploadsOld", "UploadsLarge", before={18: ()})
-    store.error = OSError("it is gone for good")
-    store.open.set()
-    uploads._pool.shutdown(wait=True)
+    for tar in tars:
+        entry = backlog.find(tar)
+        assert entry is not None
+        assert backlog.change(entry, UploadState.NOT_NEEDED)
     prometheus.pass_minutes(2)
     prometheus.expect()
     assert "pinot_plugins_upload_backlog_oldest_timestamp_seconds" not in samples(monitoring)
+    assert 'pinot_plugins_upload_backlog_level_ratio{level="empty"} 1.0\n' in monitoring.text()
+
+
+def test_a_backlog_that_is_full(
+    monitoring: Monitoring, clock: FakeClock, prometheus: Prometheus, tmp_path: Path
+) -> None:
+    backlog = Backlog(clock, BacklogLimits(), lambda: 1 << 40)
+    counts, store = OutcomeCounts(), FakeStore()
+    kept = KeptTars(tmp_path / "kept", "s3://b/c")
+    late = LateUploads(
+        *(backlog, kept, store, memory_store()[0], counts), home_uri="s3://b/data", pool=InlineExecutor()
+    )
+    publish_uploads(monitoring, counts, backlog)
+    prometheus.pass_minutes(3)
+    commit(backlog, clock, 1, 6 << 30)
+    prometheus.pass_minutes(2)
+    commit(backlog, clock, 2, 6 << 30)
+    late.step()
+    assert 'pinot_plugins_upload_uploads_total{outcome="given_up"} 1.0\n' in monitoring.text()
+    prometheus.pass_minutes(2)
+    prometheus.expect("UploadsGivenUp", before={4: ()})
+    (left,) = backlog.due(UploadState.WAITING)
+    assert backlog.change(left, UploadState.NOT_NEEDED)
+    prometheus.pass_minutes(35)
+    prometheus.expect(before={10: ("UploadsGivenUp",)})
 
 
 def version(number: int, lag: int = 0) -> VersionReport:

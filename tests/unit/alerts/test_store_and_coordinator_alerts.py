@@ -8,6 +8,7 @@ from controller_client.coordinator.metrics import CoordinatorMetrics
 from controller_client.coordinator.report import VersionReport
 from controller_client.coordinator.retries import Retries
 from controller_client.deepstore.audit import TableAudit
+from controller_client.deepstore.audit_tables import TableFailure
 from controller_client.deepstore.judge import Judgement, Replica
 from controller_client.deepstore.metrics import WatchMetrics
 from controller_client.deepstore.report import AuditReport
@@ -52,6 +53,24 @@ def test_segments_without_copies(tmp_path: Path) -> None:
         "SegmentsWithoutGoodCopy",
         before={9: (), 120: (), 135: ("SegmentsNotStored",)},
     )
+
+
+def test_a_table_that_cannot_be_inspected(tmp_path: Path) -> None:
+    clock = FakeClock()
+    monitoring = Monitoring(catalogue.WATCH, clock)
+    prometheus = Prometheus(clock, tmp_path, watch=monitoring)
+    stop = threading.Event()
+
+    def audit() -> AuditReport:
+        prometheus.pass_minutes(10)
+        minute = round(clock.monotonic() / 60)
+        if minute == 120:
+            stop.set()
+        failed = (TableFailure(TABLE, "its config cannot be read"),) if 20 <= minute < 110 else ()
+        return AuditReport("file:///x", 2, 0, 0.0, (TableAudit(UPSERT, 1, 0, (), ()),), failed)
+
+    Watch(audit, None, WatchMetrics(monitoring, 1e-6), clock, interval_s=1e-6, parallel=1).serve(stop)
+    prometheus.expect(before={19: (), 70: ("RoundsFail",), 95: ("RoundsFail", "TablesNotInspected")})
 
 
 def test_what_is_not_known_is_not_called_lost(tmp_path: Path) -> None:
