@@ -187,6 +187,7 @@ class Scheduler:
         with self._lock:
             if not self._turn.held:
                 self._triggers.pass_time(now_s)
+                self._metrics.stands_by()
                 return
             due = self._triggers.due(now_s)
         for name, scheduled_s in due.items():

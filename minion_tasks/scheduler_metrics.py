@@ -7,7 +7,7 @@ from collections.abc import Collection
 from controller_client.clock import Clock
 from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError
-from controller_client.monitoring import Monitoring, catalogue, forget_tables
+from controller_client.monitoring import Monitoring, catalogue, forget_tables, label_sets, replace_values
 from minion_tasks.file_ingestion.run.types import RunOutcome, RunReport
 from minion_tasks.file_ingestion.session.model import Session, SessionState
 
@@ -53,6 +53,13 @@ class SchedulerMetrics:
         """No more rounds: the runs that go on are waited for."""
         self._loop.ended()
         self._schedules.unmet("it stops, once the present runs are done")
+
+    def stands_by(self) -> None:
+        """Another scheduler starts what is due: how its runs and sessions are is not known to this one."""
+        replace_values(self._in_a_row, dict.fromkeys(label_sets(self._in_a_row), 0))
+        for (table,) in label_sets(self._session_started):
+            if table not in self._began_s:
+                self._session_started.remove(table)
 
     def refreshed(self, tables: Collection[TableName], wrong: Collection[TableName]) -> None:
         """The schedules were read; what is kept of tables that have none any more is dropped."""

@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 import click
 
 from controller_client.cli.output import Output
-from controller_client.monitoring import Monitoring, MonitoringServer
+from controller_client.monitoring import Monitoring, MonitoringServer, catalogue
+from controller_client.zookeeper import Lease, LeaseState
 
-__all__ = ["monitoring_options", "serving"]
+__all__ = ["monitoring_options", "publish_lease", "serving"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -47,3 +48,14 @@ def serving(out: Output, monitoring: Monitoring, host: str, port: int) -> Iterat
     with MonitoringServer(host, port, monitoring) as server:
         out.note(f"metrics are at http://{host}:{server.port}/metrics")
         yield
+
+
+def publish_lease(monitoring: Monitoring, lease: Lease) -> None:
+    """Have it among a process' metrics whether it holds a lease or stands by; nothing once it stops."""
+
+    def held() -> dict[tuple[str, ...], float]:
+        # Asked for when it is scraped: a lease is lost by time, too.
+        state = lease.state
+        return {} if state is LeaseState.RELEASED else {(lease.name,): state is LeaseState.HOLDING}
+
+    monitoring.sample(catalogue.LEASE_HELD, held)

@@ -35,9 +35,28 @@ class WatchMetrics:
         self._failed_tables = monitoring.gauge(catalogue.FAILED_TABLES)
         self._repairs = monitoring.counter(catalogue.REPAIRS)
         self._swept = monitoring.counter(catalogue.SWEPT_OBJECTS)
+        self._of_audits = (
+            *(self._segments, self._faulty, self._uncopied, self._unstored, self._silent),
+            self._failed_tables,
+        )
+        self._stood_by = False
         self._took = monitoring.gauge(catalogue.LAST_AUDIT_TIME)
         for outcome in Outcome:
             self._repairs.labels(outcome.value)
+
+    def stands_by(self) -> None:
+        """Another watch has the rounds: this one is ready to take over, and what it saw is out of date."""
+        self._loop.stands_by()
+        self._audited.met()
+        self._stood_by = True
+        for gauge in self._of_audits:
+            replace_values(gauge, {})
+
+    def round_begins(self) -> None:
+        """This watch has a round: the first of its turn decides whether it is ready."""
+        if self._stood_by:
+            self._stood_by = False
+            self._audited.unmet("no audit has come to its end since this watch took over")
 
     def audited(self, report: AuditReport) -> None:
         """Take in what an audit has found; tables that it did not see have no values any more."""

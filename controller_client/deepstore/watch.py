@@ -65,9 +65,11 @@ class Watch:
         """
         while not stop.is_set():
             if not self._turn.held:
+                self._metrics.stands_by()
                 stop.wait(_STANDBY_POLL_S)
                 continue
             started_s = self._clock.monotonic()
+            self._metrics.round_begins()
             try:
                 well = self.round(stop)
             except (PinotPluginError, OSError) as error:

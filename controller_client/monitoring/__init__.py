@@ -16,6 +16,6 @@ module          what
 from controller_client.monitoring.health import Loop, Need
 from controller_client.monitoring.process import Monitoring
 from controller_client.monitoring.server import MonitoringServer
-from controller_client.monitoring.values import forget_tables, replace_values
+from controller_client.monitoring.values import forget_tables, label_sets, replace_values
 
-__all__ = ["Loop", "Monitoring", "MonitoringServer", "Need", "forget_tables", "replace_values"]
+__all__ = ["Loop", "Monitoring", "MonitoringServer", "Need", "forget_tables", "label_sets", "replace_values"]

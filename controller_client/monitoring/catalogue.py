@@ -81,8 +81,8 @@ ROUND_BOUND = _gauge(
 LEASE_HELD = _gauge(
     "lease_held_ratio",
     _YES,
-    "Whether this process holds a lease that one of several holds.",
-    (SCHEDULER, COORDINATOR, WATCH),
+    "Whether this process holds a lease that one of several holds; absent once it stops.",
+    (SCHEDULER, WATCH),
     "lease",
 )
 

@@ -61,6 +61,11 @@ class Loop:
         else:
             self._metrics.failed_rounds.labels(self.name).inc()
 
+    def stands_by(self) -> None:
+        """It makes no rounds now, since another process does; that is a sign of life."""
+        self.alive()
+        self._metrics.last_good_round.remove(self.name)
+
     def ended(self) -> None:
         """It makes no more rounds, and is not to: the process stops."""
         self._seen_s = None

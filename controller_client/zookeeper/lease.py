@@ -126,6 +126,7 @@ class Lease:
         self._clock = clock or SystemClock()
         self._what, self._note = what, note
         self._session_s = store.connection.session_timeout_s
+        self.name = name
         content = LockHolder.of_this_process(owner, self._clock).to_json().encode()
         self._line = Line(store.connection, f"{leases_path(store)}/{name}", content)
         self._mutex = threading.Lock()

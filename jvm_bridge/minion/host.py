@@ -194,6 +194,7 @@ class HostedMinion:
         settings = self._settings
         if not settings.drain_s:
             return
+        self._taking_work.unmet("the minion drains: it takes no further subtask")
         try:
             with PropertyStore(
                 settings.zookeeper_address, settings.cluster_name, access=settings.zookeeper_access

@@ -9,7 +9,7 @@ from dataclasses import replace
 import click
 
 from controller_client.cli.context import CliContext, pass_cli
-from controller_client.cli.monitoring import monitoring_options, serving
+from controller_client.cli.monitoring import monitoring_options, publish_lease, serving
 from controller_client.cli.options import session_timeout_option, spark_conf, spark_options
 from controller_client.cli.signals import stop_on_signals
 from controller_client.clock import SystemClock
@@ -73,6 +73,8 @@ def scheduler(
     lease = Lease(
         *(cli.own_session(session_timeout_s), "scheduler", tools.owner), what="scheduler", note=cli.out.note
     )
+
+    publish_lease(monitoring, lease)
 
     def run(table: TableName, scheduled_s: float) -> RunReport | None:
         report = run_scheduled(tools, table, scheduled_s, lock_wait_s=_LOCK_WAIT_S, guard=lease.guard)

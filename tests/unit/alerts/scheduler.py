@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from controller_client.common.names import TableName
 from controller_client.errors import ConfigError
 from controller_client.monitoring import Monitoring
+from controller_client.zookeeper import Turn
 from minion_tasks.file_ingestion.run.types import RunReport
 from minion_tasks.scheduler import Scheduler
 from minion_tasks.scheduler_metrics import SchedulerMetrics
@@ -37,6 +38,7 @@ def serve(
     *,
     minutes: int,
     metrics: SchedulerMetrics | None = None,
+    turn: Turn | None = None,
 ) -> None:
     """Serve so many minutes; ``schedules`` is asked in each of them, with its number."""
     stop, clock = threading.Event(), prometheus.clock
@@ -57,4 +59,5 @@ def serve(
         refresh_s=60,
         tick_s=60,
         pool=Inline(),
+        turn=turn,
     ).serve(stop)

@@ -105,6 +105,50 @@ def test_a_session_that_stays_open(life: Life, tmp_path: Path) -> None:
     assert OPEN not in samples(monitoring)
 
 
+class Until:
+    """A turn that is lost at a time."""
+
+    def __init__(self, clock: FakeClock, end_s: float) -> None:
+        self._clock, self._end_s = clock, end_s
+
+    @property
+    def held(self) -> bool:
+        return self._clock.now() < self._end_s
+
+    def release(self) -> None:
+        self._end_s = 0.0
+
+
+def test_what_a_scheduler_that_stands_by_knew_of_runs_and_sessions_fires_no_more(
+    life: Life, tmp_path: Path
+) -> None:
+    clock = life.world.clock
+    monitoring = Monitoring(catalogue.SCHEDULER, clock)
+    metrics = SchedulerMetrics(monitoring, clock)
+    life.world.on_session = metrics.session_goes_on
+    life.write("F1", "F2")
+    life.spoil("F2")
+    with pytest.raises(PinotPluginError):
+        life.trigger()
+    assert OPEN in samples(monitoring)
+    prometheus = Prometheus(clock, tmp_path, scheduler=monitoring)
+
+    def run(_table: TableName) -> RunReport | None:
+        raise SourceError("no file matches")
+
+    turn = Until(clock, clock.now() + 45 * 60)
+    serve(
+        *(monitoring, prometheus, lambda _: {TABLE: "10"}, run),
+        minutes=13 * 60,
+        metrics=metrics,
+        turn=turn,
+    )
+    assert life.session.is_open
+    assert OPEN not in samples(monitoring)
+    assert samples(monitoring)[f'pinot_plugins_ingestion_consecutive_failed_runs{{table="{TABLE}"}}'] == 0
+    prometheus.expect(before={10: (), 44: ("RunsFail",), 60: ()})
+
+
 def test_a_discarded_session_is_not_open(life: Life) -> None:
     clock = life.world.clock
     monitoring = Monitoring(catalogue.SCHEDULER, clock)

@@ -1,20 +1,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import requests
 
+from controller_client.cli.monitoring import publish_lease
 from controller_client.common.names import TableName
+from controller_client.deepstore.audit_tables import TableFailure
 from controller_client.deepstore.metrics import WatchMetrics
 from controller_client.deepstore.report import AuditReport
 from controller_client.deepstore.watch import Watch
-from controller_client.errors import NotAppliedError, UnreachableError
+from controller_client.errors import NotAppliedError, PinotPluginError, UnreachableError
 from controller_client.monitoring import Monitoring, MonitoringServer, catalogue
+from controller_client.zookeeper import Lease
 from tests.unit.alerts.promtool import Prometheus
 from tests.unit.alerts.scheduler import serve
+from tests.unit.controller_client.deepstore.samples import TABLE
+from tests.unit.controller_client.zookeeper.memory_sessions import MemberStore, Server
 from tests.unit.fake_clock import FakeClock
 
 
@@ -96,16 +102,100 @@ def test_a_watch_whose_rounds_all_break_off(clock: FakeClock, tmp_path: Path) ->
     prometheus.expect("RoundsFail", before={10: ()})
 
 
-def test_a_lease_that_nobody_holds(clock: FakeClock, tmp_path: Path) -> None:
-    one, two = (Monitoring(catalogue.SCHEDULER, clock) for _ in "ab")
+class Member:
+    """A process that stands in line for the lease; its thread is a call of ``step``."""
 
-    def held(process: Monitoring, is_held: bool) -> None:
-        process.gauge(catalogue.LEASE_HELD).labels("scheduler").set(is_held)
+    def __init__(self, server: Server, name: str) -> None:
+        store = MemberStore(server)
+        server.clients.append(store.client)
+        self.client = store.client
+        self.monitoring = Monitoring(catalogue.WATCH, server.clock)
+        self.lease = Lease(
+            store, "deepstore-watch", name, what="watch", note=lambda _line: None, clock=server.clock
+        )
+        publish_lease(self.monitoring, self.lease)
 
-    prometheus = Prometheus(clock, tmp_path, a=one, b=two)
-    held(one, True)
-    held(two, False)
-    prometheus.pass_minutes(5)
-    held(one, False)
-    prometheus.pass_minutes(4)
-    prometheus.expect("LeaseNotHeld", before={5: ()})
+
+def pass_minutes(
+    prometheus: Prometheus, minutes: int, server: Server, each: Callable[[], object], *members: Member
+) -> None:
+    """Let time pass as ZooKeeper and the leases' threads have it."""
+    for _ in range(minutes):
+        for _ in range(120):
+            server.pass_time(0.5)
+            for member in members:
+                with suppress(PinotPluginError):
+                    member.lease.step()
+        each()
+        prometheus.scrape()
+
+
+def test_of_two_watches_one_stands_by_and_takes_over_and_nothing_is_wrong_until_nobody_holds(
+    clock: FakeClock, tmp_path: Path
+) -> None:
+    server = Server(clock)
+    one, two = (Member(server, name) for name in "ab")
+    prometheus = Prometheus(clock, tmp_path, a=one.monitoring, b=two.monitoring)
+    finds = [True]
+
+    def audit() -> AuditReport:
+        failed = (TableFailure(TABLE, "its config cannot be read"),) if finds[0] else ()
+        return AuditReport("file:///x", 2, 0, 0.0, (), failed)
+
+    watches = {
+        member: Watch(
+            audit,
+            None,
+            WatchMetrics(member.monitoring, 60),
+            clock,
+            interval_s=0.0,
+            parallel=1,
+            turn=member.lease,
+        )
+        for member in (one, two)
+    }
+
+    def minute() -> None:
+        for watch in watches.values():
+            watch.serve(_Once())
+
+    pass_minutes(prometheus, 1, server, minute, one, two)
+    assert (one.lease.held, two.lease.held) == (True, False)
+    assert not two.monitoring.health.missing()
+    pass_minutes(prometheus, 15, server, minute, one, two)
+    # The one has found a table that it cannot inspect, and is cut off from ZooKeeper.
+    one.client.cut()
+    finds[0] = False
+    pass_minutes(prometheus, 200, server, minute, one, two)
+    assert (one.lease.held, two.lease.held) == (False, True)
+    for member in (one, two):
+        assert not member.monitoring.health.troubles()
+        assert not member.monitoring.health.missing()
+    assert "failed_tables{" not in one.monitoring.text()
+    prometheus.expect(before=dict.fromkeys(range(1, 216, 5), ()))
+    two.client.cut()
+    pass_minutes(prometheus, 4, server, minute, one, two)
+    prometheus.expect("LeaseNotHeld", before={216: ()})
+    for member in (one, two):
+        member.client.heal()
+    pass_minutes(prometheus, 2, server, minute, one, two)
+    prometheus.expect()
+    # One that stops has nothing to stand by for.
+    for member in (one, two):
+        member.lease.release()
+    assert "lease_held_ratio{" not in one.monitoring.text() + two.monitoring.text()
+
+
+class _Once(threading.Event):
+    """Lets a loop go through once, and waits for nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked = 0
+
+    def is_set(self) -> bool:
+        self._asked += 1
+        return self._asked > 1
+
+    def wait(self, _timeout: float | None = None) -> bool:
+        return False

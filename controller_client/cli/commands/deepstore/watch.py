@@ -22,7 +22,7 @@ from controller_client.cli.commands.deepstore.options import (
     sweeper,
 )
 from controller_client.cli.context import CliContext, pass_cli
-from controller_client.cli.monitoring import monitoring_options, serving
+from controller_client.cli.monitoring import monitoring_options, publish_lease, serving
 from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import session_timeout_option
 from controller_client.deepstore.fetching import SegmentFetcher
@@ -106,6 +106,7 @@ def watch(
         what="deep store watch",
         note=cli.out.note,
     )
+    publish_lease(monitoring, lease)
     with opened_auditor as (segment_auditor, servers), tempfile.TemporaryDirectory(dir=work_dir) as folder:
         fetcher = SegmentFetcher(cli.client(), servers, limits=limits, accept_agreeing=accept_agreeing)
         folder_sizes = cli.client().cluster.capabilities().has(Capability.FOLDER_SIZES)

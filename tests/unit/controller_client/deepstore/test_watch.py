@@ -105,6 +105,34 @@ def test_a_watch_has_rounds_and_repairs_in_its_turn_alone(
     assert turn.was_released
 
 
+def test_one_that_stands_by_is_ready_and_one_that_takes_over_once_its_audit_has_come_to_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("controller_client.deepstore.watch._STANDBY_POLL_S", 1e-6)
+    monitoring = Monitoring(WATCH, FakeClock())
+    stop = threading.Event()
+    seen: list[list[str]] = []
+
+    def audit() -> AuditReport:
+        seen.append(monitoring.health.missing())
+        if len(seen) == 1:
+            raise NotAppliedError("the controller does not answer")
+        if len(seen) == 3:
+            stop.set()
+        return AuditReport("file:///x", 2, 0, 0.0, ())
+
+    watch = Watch(
+        *(audit, None, WatchMetrics(monitoring, 1e-6), FakeClock()),
+        interval_s=1e-6,
+        parallel=1,
+        turn=Turn(False, True, True, True),
+    )
+    watch.serve(stop)
+    missing = ["no audit has come to its end since this watch took over"]
+    assert seen == [missing, missing, []]
+    assert monitoring.health.missing() == []
+
+
 def test_a_report_escapes_what_it_shows(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.add("<b>")
