@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from controller_client.errors import ConflictError, NotFoundError
@@ -63,6 +63,7 @@ sessions = st.builds(Session, **SESSION)
 
 
 @given(sessions)
+@example(make_session(behind=(("Server_a", 2),), version=0))
 def test_a_session_survives_the_store(session: Session) -> None:
     store, _ = make_store()
     assert store.create(session) == session
