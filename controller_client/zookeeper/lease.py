@@ -111,6 +111,9 @@ class Lease:
         what: What the process is, for people: "scheduler".
         note: Called with lines for people, in the lease's thread.
         clock: Time.
+
+    Attributes:
+        name: Of the lease.
     """
 
     def __init__(
