@@ -64,8 +64,8 @@ NEW_SEGMENT_S = 310.0
 """How long a dead server is waited for with brokers of Pinot 1.0 and later.
 
 For five minutes after its push they take a segment for new, send some of the queries to replicas that do not
-have it yet, dead ones too, and leave it out of the answer without a word. A rebuilt routing after that time has
-the replicas that serve.
+have it yet, dead ones too, and leave it out of the answer without a word. A routing that is built after that
+time has the replicas that serve.
 """
 
 

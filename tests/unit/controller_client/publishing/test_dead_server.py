@@ -22,6 +22,7 @@ from tests.unit.memory_zookeeper import memory_store
 
 TABLE = TableName("t_OFFLINE")
 _TIMEOUT_S = 600.0
+_OLD = PinotVersion(0, 11)
 
 
 class Servers:
@@ -29,7 +30,7 @@ class Servers:
 
     IDEAL: Mapping[str, tuple[str, ...]] = {"a": ("S1", "S2"), "b": ("S1", "S2"), "c": ("S3", "S4")}
 
-    def __init__(self, version: PinotVersion = PinotVersion(0, 11)) -> None:
+    def __init__(self, version: PinotVersion = _OLD) -> None:
         self.clock = FakeClock()
         self.store, self.zookeeper = memory_store()
         for server in ("S1", "S2", "S3", "S4"):
