@@ -12,8 +12,8 @@ A push can end half way, and a server tries to load a segment once::
                                    took a push back that had failed
 
 Where fewer replicas than all are enough, the wait ends once so many serve: at once if the servers that are
-behind are not connected, after a while if one of them lives. With all replicas of a segment on such servers
-it goes on waiting.
+behind are not connected, after a while if one of them lives; and not before brokers leave no new segment out
+any more. With all replicas of a segment on such servers it goes on waiting.
 
 Each repair is made a bounded number of times. What then still does not load is an error with the segment, the
 server and the server's own reason.
@@ -37,13 +37,14 @@ from controller_client.errors import (
     WaitTimeoutError,
 )
 from controller_client.helix import wake_helix
+from controller_client.rest.capabilities import Capability
 from controller_client.rest.segment_states import LoadState, Unloaded, first_few
 from controller_client.zookeeper import PropertyStore, segment_path
 
 if TYPE_CHECKING:
     from controller_client.rest.client import RestClient
 
-__all__ = ["SegmentLoading"]
+__all__ = ["LIVE_SERVER_GRACE_S", "NEW_SEGMENT_S", "SegmentLoading"]
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +59,14 @@ _PUSHES = 2
 
 LIVE_SERVER_GRACE_S = 60.0
 """How long a server that lives is waited for once enough replicas serve."""
+
+NEW_SEGMENT_S = 310.0
+"""How long a dead server is waited for with brokers of Pinot 1.0 and later.
+
+For five minutes after its push they take a segment for new, send some of the queries to replicas that do not
+have it yet, dead ones too, and leave it out of the answer without a word. A routing that is built after that
+time has the replicas that serve.
+"""
 
 
 class SegmentLoading:
@@ -142,11 +151,16 @@ class SegmentLoading:
         now_s = self._client.clock.monotonic()
         if self._enough_since_s is None:
             self._enough_since_s = now_s
-        live = state.behind.keys() & set(self._store.live_instances())
-        if live and now_s - self._enough_since_s < LIVE_SERVER_GRACE_S:
+        if now_s - self._enough_since_s < self._patience_s(state):
             return False
         logger.warning("%s: goes on with servers behind: %s", self._table, first_few(state.faults))
         return True
+
+    def _patience_s(self, state: LoadState) -> float:
+        """How long servers that are behind are waited for though enough replicas serve."""
+        if self._client.cluster.capabilities().has(Capability.NEW_SEGMENTS_LEFT_OUT):
+            return NEW_SEGMENT_S
+        return LIVE_SERVER_GRACE_S if state.behind.keys() & set(self._store.live_instances()) else 0.0
 
     def _repair(self, faults: Sequence[Unloaded], count: str) -> None:
         now_s = self._client.clock.monotonic()

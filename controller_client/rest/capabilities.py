@@ -142,6 +142,7 @@ class Capability(StrEnum):
     REBALANCE_CANCEL = "cancelling a rebalance"
     REBALANCE_CHECKS = "checks before a rebalance"
     DROP_CHECK = "a check whether an instance can be dropped"
+    NEW_SEGMENTS_LEFT_OUT = "leaving new segments out of a query whose server does not have them yet"
     STATES_BY_PUT = "setting the state of a table or an instance by PUT"
 
 
@@ -159,6 +160,7 @@ SINCE: Mapping[Capability, PinotVersion] = {
     Capability.TASK_VALIDATION: PinotVersion(1, 0),
     Capability.REBALANCE_STATUS: PinotVersion(1, 0),
     Capability.DROP_CHECK: PinotVersion(1, 0),
+    Capability.NEW_SEGMENTS_LEFT_OUT: PinotVersion(1, 0),
     Capability.STATES_BY_PUT: PinotVersion(1, 0),
     Capability.REBALANCE_CANCEL: PinotVersion(1, 1),
     Capability.FORCE_COMMIT_SOME: PinotVersion(1, 1),

@@ -48,8 +48,9 @@ class OrdinarySession:
         assert self._process.stdout.readline() == "held\n"
 
     def kill(self) -> None:
-        self._process.kill()
-        self._process.communicate()
+        if self._process.returncode is None:
+            self._process.kill()
+            self._process.communicate()
 
     def ended_in(self) -> int:
         """ZooKeeper's number of the transaction that ended it; waits for that."""

@@ -13,7 +13,8 @@ from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.config import ControllerConfig
 from controller_client.errors import WaitTimeoutError
-from controller_client.publishing.loading import LIVE_SERVER_GRACE_S, SegmentLoading
+from controller_client.publishing.loading import LIVE_SERVER_GRACE_S, NEW_SEGMENT_S, SegmentLoading
+from controller_client.rest.capabilities import Capabilities, PinotVersion
 from controller_client.rest.segment_states import LoadState
 from tests.unit.counted_name import CountedName, cost
 from tests.unit.fake_clock import FakeClock
@@ -21,6 +22,7 @@ from tests.unit.memory_zookeeper import memory_store
 
 TABLE = TableName("t_OFFLINE")
 _TIMEOUT_S = 600.0
+_OLD = PinotVersion(0, 11)
 
 
 class Servers:
@@ -28,13 +30,15 @@ class Servers:
 
     IDEAL: Mapping[str, tuple[str, ...]] = {"a": ("S1", "S2"), "b": ("S1", "S2"), "c": ("S3", "S4")}
 
-    def __init__(self) -> None:
+    def __init__(self, version: PinotVersion = _OLD) -> None:
         self.clock = FakeClock()
         self.store, self.zookeeper = memory_store()
         for server in ("S1", "S2", "S3", "S4"):
             self.zookeeper.create(f"/c/LIVEINSTANCES/{server}", b"")
         self.states = {(name, server): "ONLINE" for name, servers in self.IDEAL.items() for server in servers}
         self.client = ControllerClient(ControllerConfig("http://127.0.0.1:1"), clock=self.clock)
+        cluster: Any = self.client.cluster
+        cluster.capabilities = lambda: Capabilities(version)
         segments: Any = self.client.segments
         segments.load_state = self._load_state
         segments.reset = lambda *_, **__: None
@@ -80,6 +84,13 @@ def test_with_a_dead_server_it_goes_on_at_once_where_one_replica_is_enough(
     servers.kill("S1")
     assert servers.waited_s(1) == 0
     assert "goes on with servers behind: a absent on S1" in caplog.text
+
+
+def test_brokers_that_leave_new_segments_out_have_to_take_them_for_old_first(servers: Servers) -> None:
+    servers = Servers(PinotVersion(1, 0))
+    servers.kill("S1")
+    assert NEW_SEGMENT_S <= servers.waited_s(1) < NEW_SEGMENT_S + 2
+    assert Servers(PinotVersion(1, 0)).waited_s(1) == 0, "with nobody behind"
 
 
 def test_by_default_all_replicas_are_waited_for(servers: Servers) -> None:
