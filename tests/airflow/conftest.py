@@ -63,5 +63,4 @@ def source(s3: S3Access, s3_bucket: str, faulty_s3: FaultyS3) -> Iterator[Source
     """Files on S3, whose reading can be held up."""
     client = s3.client()
     yield Source(client, s3_bucket, faulty_s3)
-    faulty_s3.lift_all()  # a minion that is held after a test that failed would hold up the next one
     client.close()

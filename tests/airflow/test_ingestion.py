@@ -61,12 +61,8 @@ def submitted(sessions: SessionStore, retry: int = 0) -> Session:
     return session
 
 
-def has_looked(run: DagRun, task_id: str) -> bool:
-    return "is IN_PROGRESS" in run.logs(task_id)
-
-
-def was_ended(run: DagRun, task_id: str) -> bool:
-    return "the task was ended from outside" in run.logs(task_id)
+def has_logged(run: DagRun, task_id: str, text: str) -> bool:
+    return text in run.logs(task_id)
 
 
 def is_gone(client: ControllerClient, task_name: str | None) -> bool:
@@ -145,7 +141,7 @@ def test_what_a_user_ends_is_taken_back_and_can_be_taken_up(
     begun = {task_id: submitted(each) for task_id, each in sessions.items()}
     # Airflow asks nothing of a trigger that the triggerer has not taken yet.
     for task_id in ("waits", "works"):
-        wait_for(partial(has_looked, run, task_id), f"{task_id} to look")
+        wait_for(partial(has_logged, run, task_id, "is IN_PROGRESS"), f"{task_id} to look")
     run.fail("waits")
     run.fail("works")
     assert run.wait() == "failed"
@@ -155,7 +151,8 @@ def test_what_a_user_ends_is_taken_back_and_can_be_taken_up(
         assert sessions[task_id].load(session.session_id) == session
         assert table.segments() == []
         if task_id != "waits":
-            wait_for(partial(was_ended, run, task_id), f"the log of {task_id}")
+            ended = partial(has_logged, run, task_id, "the task was ended from outside")
+            wait_for(ended, f"the log of {task_id}")
 
     # One of them stands for all: their sessions are in the same state.
     run.clear("works")

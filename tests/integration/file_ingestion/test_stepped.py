@@ -51,7 +51,7 @@ def test_a_run_that_was_stopped_is_taken_up_by_the_next_try(
         with pytest.raises(FilesFailedError, match="retries left: 1"):
             end_run(tools, table.name, "me", session_id)
         assert table.segments() == []
-        # A subtask that was stopped in a file ends that file: not before it is no longer wanted.
+        # A stopped subtask still stages the file that it reads: that is held until the next run has begun.
         again = begin_run(tools, table.name, "me")
         held.lift()
         assert (again.outcome, again.session_id, again.retry_count) == (RunOutcome.BEGUN, session_id, 1)

@@ -110,7 +110,7 @@ def test_a_query_that_waits_has_taken_nothing_yet(make_upsert_table: MakeUpsertT
     table.produce(0, ["k1", "k2"])
     first = table.model.coordinate()
     table.wait_checked(first)
-    # A broker asks nobody for a segment that no server has yet, and this query names none that it needs.
+    # Brokers leave out a segment that no server serves yet, and this query does not name those that it needs.
     table.wait_served()
     asks = _counting(table, first + 1)
     with ThreadPoolExecutor(1) as pool, BrokerClient(table.broker.config.urls) as another:
