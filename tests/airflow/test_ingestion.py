@@ -32,16 +32,7 @@ def begin(airflow: Airflow, table: IngestionTable, dies: str = "") -> DagRun:
 
 
 def register(table: IngestionTable, source: Source, **more: str) -> IngestionTable:
-    access = source.proxy.access
-    return table.register(
-        source.uri,
-        "csv",
-        input__fs__prop__region=access.region,
-        input__fs__prop__endpoint=access.endpoint,
-        input__fs__prop__accessKey=access.access_key,
-        input__fs__prop__secretKey=access.secret_key,
-        **more,
-    )
+    return table.register(source.uri, "csv", **source.parameters, **more)
 
 
 def put_numbers(source: Source) -> None:

@@ -73,16 +73,20 @@ def second_scheduler(
 
 
 @pytest.fixture
+def source(s3: S3Access, s3_bucket: str, faulty_s3: FaultyS3) -> Iterator[Source]:
+    """An empty source behind a proxy."""
+    client = s3.client()
+    yield Source(client, s3_bucket, faulty_s3)
+    client.close()
+
+
+@pytest.fixture
 def scene(
     pinot: PinotCluster,
-    s3: S3Access,
-    s3_bucket: str,
-    faulty_s3: FaultyS3,
+    source: Source,
     ingestion_table: IngestionTable,
     steered_scheduler: SteeredScheduler,
 ) -> Iterator[Scene]:
     """A table that is not made yet, and an empty source behind a proxy."""
-    client = s3.client()
     with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
-        yield Scene(pinot, ingestion_table, Source(client, s3_bucket, faulty_s3), steered_scheduler, store)
-    client.close()
+        yield Scene(pinot, ingestion_table, source, steered_scheduler, store)

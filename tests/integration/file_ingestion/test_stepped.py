@@ -13,27 +13,19 @@ from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, 
 from tests.integration.file_ingestion.ingestion import IngestionTable
 from tests.integration.file_ingestion.scenes.source import Source
 from tests.support.cluster import PinotCluster
-from tests.support.faulty_s3 import FaultyS3
-from tests.support.s3 import S3Access
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
 
 def test_a_run_that_was_stopped_is_taken_up_by_the_next_try(
-    pinot: PinotCluster, s3: S3Access, s3_bucket: str, faulty_s3: FaultyS3, ingestion_table: IngestionTable
+    pinot: PinotCluster, source: Source, ingestion_table: IngestionTable
 ) -> None:
-    access = faulty_s3.access
-    s3_client = s3.client()
-    source = Source(s3_client, s3_bucket, faulty_s3)
     table = ingestion_table.create().register(
         source.uri,
         "csv",
         consistentPushMaxRetries="1",
-        input__fs__prop__region=access.region,
-        input__fs__prop__endpoint=access.endpoint,
-        input__fs__prop__accessKey=access.access_key,
-        input__fs__prop__secretKey=access.secret_key,
+        **source.parameters,
     )
     source.put("F1", "F2")
     held = source.proxy.hold("GET", source.of("F2"))
@@ -57,6 +49,5 @@ def test_a_run_that_was_stopped_is_taken_up_by_the_next_try(
         assert (again.outcome, again.session_id, again.retry_count) == (RunOutcome.BEGUN, session_id, 1)
         wait_for(lambda: watch.look()[0], "the subtasks to be over")
         ended = end_run(tools, table.name, "me", session_id)
-    s3_client.close()
     assert (ended.outcome, ended.files, ended.rows) == (RunOutcome.SWITCHED, 2, 11 + 12)
     assert table.count() == 23

@@ -19,6 +19,7 @@ from minion_tasks.file_ingestion.session.model import IngestionMode, Session, Se
 from minion_tasks.file_ingestion.session.naming import new_session_id
 from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.integration.file_ingestion.ingestion import IngestionTable, ended, start_pinotctl, write_numbers
+from tests.integration.file_ingestion.scenes.source import Source, ids_of
 from tests.integration.file_ingestion.secrecy import assert_hidden
 from tests.support.cluster import PinotCluster
 from tests.support.wait import wait_for
@@ -184,33 +185,28 @@ def test_a_run_without_a_fitting_minion_says_which_tag_and_what_to_start(
     assert "nobody" in shown.stderr
 
 
+@pytest.mark.s3
 def test_ctrl_c_leaves_the_table_as_it_was_and_the_next_run_takes_all(
-    pinotctl: Pinotctl, pinot: PinotCluster, ingestion_table: IngestionTable, tmp_path: Path
+    pinotctl: Pinotctl, ingestion_table: IngestionTable, source: Source, tmp_path: Path
 ) -> None:
-    for n in range(16):
-        write_numbers(tmp_path / "in", f"{n}.csv", n * 5_000, 5_000)
     staging = tmp_path / "staging"
-    table = ingestion_table.create().register(
-        tmp_path / "in", "csv", outputDirURI=f"file://{staging}", taskMaxNumFilesPerTask="1"
-    )
-    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
-        sessions = SessionStore(store, TableName(table.with_type))
-        running = table.start()
-
-        def under_way() -> bool:
-            latest = sessions.latest()
-            return latest is not None and latest.task_name is not None
-
-        # A look at ZooKeeper takes a millisecond; the 16 subtasks take a second.
-        wait_for(under_way, "subtasks to run", 60, interval_s=0.01)
-        running.send_signal(signal.SIGINT)
+    parameters = {**source.parameters, "outputDirURI": f"file://{staging}", "taskMaxNumFilesPerTask": "1"}
+    table = ingestion_table.create().register(source.uri, "csv", **parameters)
+    files = [f"F{n}" for n in range(1, 17)]
+    source.put(*files)
+    # The run can't end before it is interrupted: one subtask waits for its file.
+    held = source.proxy.hold("GET", source.of("F9"))
+    running = table.start()
+    held.wait_hit()
+    running.send_signal(signal.SIGINT)
     ran = ended(running)
     assert ran.code == 130, ran
     assert "abandoned" in pinotctl("task", "watch", table.name, "--once").stderr
     assert table.segments() == []
-    assert table.run().report["rows"] == 80_000
-    assert table.value("select sum(id) from {t}") == sum(range(80_000))
-    assert [path for path in staging.rglob("*") if path.is_file()] == []
+    held.lift()
+    assert table.run().report["rows"] == sum(len(ids_of(file)) for file in files)
+    assert table.value("select sum(id) from {t}") == sum(sum(ids_of(file)) for file in files)
+    wait_for(lambda: not any(path.is_file() for path in staging.rglob("*")), "nothing to be left staged")
 
 
 def test_watch_says_that_no_run_is_under_way(pinot: PinotCluster, ingestion_table: IngestionTable) -> None:

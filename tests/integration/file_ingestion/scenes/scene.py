@@ -63,12 +63,8 @@ class Scene:
 
     def register(self, mode: Mapping[str, str], **more: str) -> None:
         """Register the task; in keywords, ``__`` stands for a dot."""
-        access = self.source.proxy.access
         self.table.configs = {
-            "input.fs.prop.region": access.region,
-            "input.fs.prop.endpoint": access.endpoint,
-            "input.fs.prop.accessKey": access.access_key,
-            "input.fs.prop.secretKey": access.secret_key,
+            **self.source.parameters,
             "inputDirURI": self.source.uri,
             "inputFormat": "csv",
             "includeFileNamePattern": "glob:**/*.csv",
