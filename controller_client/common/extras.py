@@ -26,6 +26,7 @@ _DISTRIBUTIONS = {
     "grpc": "grpcio",
     "jpype": "jpype1",
     "prompt_toolkit": "prompt-toolkit",
+    "puresasl": "pure-sasl",
     "py4j": "pyspark",
 }
 

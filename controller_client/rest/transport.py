@@ -19,12 +19,11 @@ Where there are several controllers, what may be repeated is tried at each in tu
 from __future__ import annotations
 
 import json as json_module
-import logging
 import random
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 from urllib.parse import quote, urlsplit
 
 import requests
@@ -34,6 +33,7 @@ from controller_client.common.redaction import MASK, Redactor
 from controller_client.common.retry import RetryPolicy, TransientFailureError, call_with_retry, retry_after_s
 from controller_client.config import BrokerConfig, ControllerConfig
 from controller_client.errors import ConfigError, PinotPluginError, RejectedError
+from controller_client.rest.addresses import Addresses
 from controller_client.rest.authorization import Authorization
 from controller_client.rest.bodies import Download, beginning_of, redirect_of, text_of, words_of, write_body
 from controller_client.rest.error_map import classify
@@ -41,10 +41,6 @@ from controller_client.rest.faults import translate
 from controller_client.rest.multipart import FilePart
 
 __all__ = ["Transport", "path_of"]
-
-logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 _RETRY_STATUSES = frozenset({429, 502, 503, 504})
 _LONGEST_TEXT = 2_000
@@ -90,11 +86,8 @@ class Transport:
         clock: Clock | None = None,
         rng: random.Random | None = None,
     ) -> None:
-        if url is not None:
-            self._addresses: tuple[str, ...] = (url,)
-        else:
-            self._addresses = config.urls if isinstance(config, ControllerConfig) else config.urls[:1]
-        self._at = 0
+        several = config.urls if isinstance(config, ControllerConfig) else config.urls[:1]
+        self._addresses = Addresses(several if url is None else (url,))
         self.clock: Clock = clock or SystemClock()
         self._config = config
         self._owns_session = session is None
@@ -113,7 +106,7 @@ class Transport:
     @property
     def base_url(self) -> str:
         """The address that calls go to now."""
-        return self._addresses[self._at]
+        return self._addresses.current
 
     def close(self) -> None:
         """Close the connections, if the session is this object's own."""
@@ -176,7 +169,7 @@ class Transport:
             )
 
         return call_with_retry(
-            partial(self._in_turn, attempt),
+            partial(self._addresses.in_turn, attempt),
             policy=retry or self._config.retry,
             clock=self.clock,
             rng=self._rng,
@@ -302,25 +295,12 @@ class Transport:
                 raise self._translated("GET", path, fault, reads=True, secret=query) from cause
 
         return call_with_retry(
-            partial(self._in_turn, attempt),
+            partial(self._addresses.in_turn, attempt),
             policy=self._config.retry,
             clock=self.clock,
             rng=self._rng,
             what=f"GET {self.base_url}{path}",
         )
-
-    def _in_turn(self, attempt: Callable[[], T]) -> T:
-        """Make a call at each address, from the present one on, until it is answered at one."""
-        for left in reversed(range(len(self._addresses))):
-            at = self._at
-            try:
-                return attempt()
-            except TransientFailureError as failure:
-                self._at = (at + 1) % len(self._addresses)
-                if not left:
-                    raise
-                logger.info("%s; %s is asked instead", failure.error, self.base_url)
-        raise AssertionError("there is no address")
 
     def _attempt(
         self, method: str, path: str, *, reads: bool, read_timeout_s: float, **arguments: Any

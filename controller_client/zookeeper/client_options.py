@@ -6,7 +6,7 @@ from typing import Any
 
 from kazoo.security import ACL, Id, Permissions
 
-from controller_client.errors import SetupError
+from controller_client.common.extras import missing_module
 from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess, parse_acl
 
 __all__ = ["client_options"]
@@ -77,6 +77,4 @@ def _require_sasl() -> None:
     try:
         import puresasl  # noqa: F401
     except ModuleNotFoundError as error:
-        raise SetupError(
-            "SASL to ZooKeeper needs the package pure-sasl", remedy="pip install 'pinot-plugins[sasl]'"
-        ) from error
+        raise missing_module(error, "SASL to ZooKeeper", ["sasl"]) from error

@@ -141,11 +141,14 @@ def test_options_of_spark_travel_with_references(cls: type[ReadOptions | WriteOp
 def test_no_option_of_spark_shows_a_secret_that_is_in_clear(cls: type[ReadOptions | WriteOptions]) -> None:
     hidden = {each.name for each in fields(cls) if not each.repr}
     secret = {each.name for attribute, each in declared(cls) if attribute in hidden}
-    assert secret == {"password", "authToken", "fs.prop."}
+    assert secret == {"password", "authToken", "fs.prop.", "zookeeper."}
     given = {
         "table": "t",
         "controller": "http://me:canary@localhost:9000",
         "fs.prop.secretKey": "canary",
+        "zookeeper.auth": "digest",
+        "zookeeper.username": "me",
+        "zookeeper.password": "canary",
         "stagingUri" if cls is WriteOptions else "broker": "http://me:canary@localhost:8099",
     }
     options = parse_options(cls, given)
@@ -198,7 +201,7 @@ def test_the_settings_of_pinotctl_are_masked(tmp_path: Path) -> None:
     held = tmp_path / "held"
     held.write_text("canary\n")
     flags = {setting.key: str(held) for setting in SETTINGS if setting.secret}
-    assert len(flags) == 2
+    assert len(flags) == 3
     settings = Settings({**flags, "controller": "http://me:canary@localhost:1"}, {})
     assert CANARY not in repr([settings[each.name] for each in SETTINGS])
     assert CANARY not in repr([settings[each.name].shown for each in SETTINGS])
