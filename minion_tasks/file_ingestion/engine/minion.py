@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 MINION_LOOK_S = 10.0
 """How often a wait looks whether a fitting minion lives: that reads the tags of all live instances."""
 
+_STALLED_S = 60.0
+"""After so long without a subtask that runs or will, a job that Helix leaves open is over."""
+
 _FIRST_PAUSE_S = 0.05
 _RUNNING = frozenset({"NOT_STARTED", "IN_PROGRESS"})
 _ENDED = frozenset({"COMPLETED", "DROPPED", "ERROR", "STOPPED", "TASK_ABORTED", "TASK_ERROR", "TIMED_OUT"})
@@ -114,7 +117,6 @@ class MinionEngine:
         store: ZooKeeper, for the minions that live.
         clock: Time between polls.
         poll_interval_s: How often the state is asked for, but for the first moments.
-        minion_grace_s: How long no fitting minion may live before the wait is given up.
     """
 
     def __init__(
@@ -124,13 +126,11 @@ class MinionEngine:
         clock: Clock,
         *,
         poll_interval_s: float = 0.25,
-        minion_grace_s: float = 60.0,
     ) -> None:
         self._client = client
         self._store = store
         self._clock = clock
         self._poll_interval_s = poll_interval_s
-        self._minion_grace_s = minion_grace_s
         self._queues = TaskQueues(store, clock=clock)
 
     def slots(self, params: FileIngestionParams) -> int:
@@ -141,12 +141,15 @@ class MinionEngine:
         """Enqueue one Helix job.
 
         A subtask's configuration names the table, the session with its attempt, and the groups, nothing more:
-        it is shown by the controller to everybody, so it holds no file system properties.
-
-        Raises:
-            NoMinionError: No minion could run it.
+        it is shown by the controller to everybody, so it holds no file system properties. Where no minion
+        lives it is enqueued all the same: what waits is what minions are scaled by.
         """
-        self._require_minion(params.minion_tag)
+        if params.minion_tag not in self._live_tags():
+            logger.warning(
+                "no live minion has the tag %r: the subtasks wait up to %.0f s for one (minionWait)",
+                params.minion_tag,
+                params.minion_wait_s,
+            )
         configs = [subtask.to_configs() for subtask in subtasks_of(session, tasks)]
         name = self._queues.submit(
             TASK_TYPE,
@@ -162,7 +165,7 @@ class MinionEngine:
         """Poll until the ledger or Helix reports that the job is over; Helix is the later of the two.
 
         Raises:
-            NoMinionError: No matching minion has been live within the grace time.
+            NoMinionError: No minion of the tag was live for as long as ``minionWait`` says.
         """
         is_over = self.watch(task_name, params)
         pauses_s = growing_pauses(min(_FIRST_PAUSE_S, self._poll_interval_s), self._poll_interval_s)
@@ -177,30 +180,26 @@ class MinionEngine:
             params: Of its table's task.
         """
         minion_seen_s = work_seen_s = look_at_s = self._clock.monotonic()
+        tags: Mapping[str, list[str]] = {}
 
         def is_over() -> bool:
-            nonlocal minion_seen_s, work_seen_s, look_at_s
+            nonlocal minion_seen_s, work_seen_s, look_at_s, tags
             work = self._work(task_name)
-            now_s = self._clock.monotonic()
-            if work is not _Work.STALLED:
-                work_seen_s = now_s
-            if work is _Work.OVER or now_s - work_seen_s > self._minion_grace_s:
+            if work is _Work.OVER:
                 return True
-            if now_s < look_at_s:
-                return False
-            look_at_s = now_s + min(MINION_LOOK_S, self._minion_grace_s / 4)
-            tags = self._live_tags()
+            now_s = self._clock.monotonic()
+            if now_s >= look_at_s:
+                look_at_s = now_s + min(MINION_LOOK_S, params.minion_wait_s / 4)
+                tags = self._live_tags()
             # A drained minion ends what it runs, and gets nothing more.
             if params.minion_tag in tags or (work is _Work.RUNNING and DRAINED in tags):
                 minion_seen_s = now_s
-            elif now_s - minion_seen_s > self._minion_grace_s:
-                raise NoMinionError(
-                    f"no minion with the tag {params.minion_tag!r} was live in the last "
-                    f"{self._minion_grace_s:.0f} s",
-                    where=task_name,
-                    remedy="start one with 'pinotctl serve minion', then run the task again",
-                )
-            return False
+            elif now_s - minion_seen_s > params.minion_wait_s:
+                raise _no_minion(params, task_name, tags.get(DRAINED, ()))
+            # What the last minion has left begins anew on the next one.
+            if work is not _Work.STALLED or params.minion_tag not in tags:
+                work_seen_s = now_s
+            return now_s - work_seen_s > _STALLED_S
 
         return is_over
 
@@ -259,14 +258,14 @@ class MinionEngine:
                 found.setdefault(tag, []).append(name)
         return found
 
-    def _require_minion(self, tag: str) -> None:
-        tags = self._live_tags()
-        if tag in tags:
-            return
-        drained = tags.get(DRAINED, ())
-        raise NoMinionError(
-            f"no live minion has the tag {tag!r}" + (f"; drained: {', '.join(drained)}" if drained else ""),
-            expected="at least one Python-hosted minion",
-            remedy="start one with 'pinotctl serve minion'"
-            + (", or enable a drained one (PUT /instances/NAME/state?state=ENABLE)" if drained else ""),
-        )
+
+def _no_minion(params: FileIngestionParams, task_name: str, drained: Sequence[str]) -> NoMinionError:
+    return NoMinionError(
+        f"no live minion had the tag {params.minion_tag!r} for {params.minion_wait_s:.0f} s"
+        + (f"; drained: {', '.join(drained)}" if drained else ""),
+        where=task_name,
+        expected="at least one Python-hosted minion",
+        remedy="start one with 'pinotctl serve minion'"
+        + (", or enable a drained one (PUT /instances/NAME/state?state=ENABLE)" if drained else "")
+        + ", then run the task again; where minions are scaled from zero, set minionWait to what that takes",
+    )

@@ -175,6 +175,13 @@ PARAMETERS: tuple[Parameter, ...] = (
         DEFAULT_TAG,
         "Engine minion: tag of the Python-hosted minions that run the subtasks.",
     ),
+    Parameter(
+        "minionWait",
+        period_s,
+        "1m",
+        "Engine minion: how long a run goes on waiting while no minion of the tag is live; longer where"
+        " minions are scaled from zero.",
+    ),
     Parameter("inputEncoding", encoding, "UTF-8", "Encoding of CSV and JSON files; other bytes are refused."),
     Parameter(
         "maxMissingColumns",

@@ -75,6 +75,7 @@ class FileIngestionParams:
     names: SegmentNames
     engine: str
     task_timeout_s: int
+    minion_wait_s: float
     concurrent_per_instance: int
     minion_tag: str
     segment_reader: Literal["auto", "arrow", "pinot"]
@@ -138,6 +139,7 @@ class FileIngestionParams:
             names=SegmentNames.from_configs(_with_prefix(configs, naming.PREFIX)),
             engine=values["engine"],
             task_timeout_s=values["taskTimeoutSeconds"],
+            minion_wait_s=values["minionWait"],
             concurrent_per_instance=values["numConcurrentTasksPerInstance"],
             minion_tag=values["minionInstanceTag"],
             segment_reader=values["segmentReader"],

@@ -254,8 +254,6 @@ class World:
         return 2
 
     def submit(self, session: Session, tasks: Sequence[Sequence[int]], _params: FileIngestionParams) -> str:
-        if self.happenings.no_minion:
-            raise NoMinionError("no minion lives")
         self._step()
         task_name = f"Task_{len(self.jobs)}"
         self.jobs[task_name] = [
@@ -267,6 +265,8 @@ class World:
         on_poll()
         if self.happenings.run_dies_waiting:
             raise ProcessDiedError
+        if self.happenings.no_minion:
+            raise NoMinionError("no minion lives")
         while self.jobs[task_name]:
             self._step()
             if not self.jobs[task_name]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any
 
@@ -147,11 +148,31 @@ def test_subtasks_that_no_minion_has_yet_are_waited_for() -> None:
 
 
 def test_drained_minions_are_no_slots_and_are_named() -> None:
-    engine = MinionEngine(PlayedClient(PlayedTasks(("COMPLETED", []))), PlayedStore([DRAINED]), FakeClock())  # type: ignore[arg-type]
+    tasks = PlayedTasks(("NOT_STARTED", [None]))
+    engine = MinionEngine(PlayedClient(tasks), PlayedStore([DRAINED]), FakeClock())  # type: ignore[arg-type]
     assert engine.slots(PARAMS) == 1
     with pytest.raises(NoMinionError, match="; drained: Minion_a") as error:
-        engine.submit(None, [], PARAMS)  # type: ignore[arg-type]
+        engine.wait("Task_x", PARAMS, lambda: False)
     assert "state=ENABLE" in str(error.value)
+
+
+def test_a_run_waits_as_long_as_it_should_for_minions_that_are_scaled_from_zero() -> None:
+    params = replace(PARAMS, minion_wait_s=900.0)
+    clock, store = FakeClock(), PlayedStore([])
+    engine = MinionEngine(PlayedClient(PlayedTasks(("NOT_STARTED", [None]))), store, clock)  # type: ignore[arg-type]
+    before = clock.monotonic()
+    with pytest.raises(NoMinionError, match="for 900 s"):
+        engine.wait("Task_x", params, lambda: False)
+    assert 900 < clock.monotonic() - before < 920
+
+
+def test_what_the_last_minion_has_left_begins_anew_on_the_next_one() -> None:
+    params = replace(PARAMS, minion_wait_s=900.0)
+    clock, store = FakeClock(), PlayedStore([])
+    clock.on_sleep = lambda _now_s: store.retag(TAGS) if clock.monotonic() > 600 else None
+    tasks = PlayedTasks(*[("IN_PROGRESS", ["COMPLETED", "DROPPED"])] * 2440, ("COMPLETED", []))
+    MinionEngine(PlayedClient(tasks), store, clock).wait("Task_x", params, lambda: False)  # type: ignore[arg-type]
+    assert clock.monotonic() > 600
 
 
 def test_how_subtasks_ended_is_reported_as_far_as_it_is_known() -> None:
