@@ -172,7 +172,11 @@ def test_a_run_without_a_fitting_minion_says_which_tag_and_what_to_start(
     write_numbers(tmp_path / "in", "a.csv", 0, 10)
     staging = tmp_path / "staging"
     table = ingestion_table.create().register(
-        tmp_path / "in", "csv", minionInstanceTag="nobody", outputDirURI=f"file://{staging}"
+        tmp_path / "in",
+        "csv",
+        minionInstanceTag="nobody",
+        minionWait="1s",
+        outputDirURI=f"file://{staging}",
     )
     ran = table.run()
     assert ran.code == 1

@@ -31,7 +31,7 @@ _RATE = 50.0
 @click.option(
     "--policy",
     "policy_name",
-    type=click.Choice(list(StorePolicy)),
+    type=click.Choice([str(each) for each in StorePolicy]),
     default=StorePolicy.STORE.value,
     show_default=True,
     help="Where copies of committed segments are to be: in the deep store too, or on servers alone, for a "

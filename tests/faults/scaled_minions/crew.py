@@ -1,0 +1,97 @@
+"""Minions hosted in Python that come and go: as many processes as there should be, killed and started again."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import subprocess
+from pathlib import Path
+
+from tests.support.cluster import PinotCluster
+from tests.support.pinotctl import pinotctl
+
+__all__ = ["Crew"]
+
+_REPOSITORY = Path(__file__).parents[3]
+_SESSION_TIMEOUT_MS = 4000
+
+
+class Crew:
+    """Minions of a tag of their own; each start of one is another instance of the cluster.
+
+    Args:
+        pinot: The cluster.
+        folder: For logs and work files.
+        tag: Theirs alone.
+        seed: Decides who is killed.
+    """
+
+    def __init__(self, pinot: PinotCluster, folder: Path, tag: str, seed: int) -> None:
+        self._pinot = pinot
+        self._folder = folder
+        self._tag = tag
+        self._random = random.Random(seed)
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self.started = 0
+        self.killed = 0
+
+    @property
+    def size(self) -> int:
+        """How many processes run."""
+        return sum(process.poll() is None for process in self._processes)
+
+    def grow(self, size: int) -> None:
+        """Start minions until there are so many; they join when they are ready."""
+        while self.size < size:
+            self._start()
+
+    def shrink(self, size: int) -> None:
+        """Kill -9 of one after the other, by chance, until there are so many."""
+        while self.size > size:
+            self.kill_one()
+
+    def kill_one(self) -> None:
+        """Kill -9 of one, by chance."""
+        process = self._random.choice([each for each in self._processes if each.poll() is None])
+        process.kill()
+        process.wait()
+        self.killed += 1
+
+    def close(self) -> None:
+        for process in self._processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+    def _start(self) -> None:
+        self.started += 1
+        folder = self._folder / f"minion-{self.started}"
+        folder.mkdir(parents=True)
+        words = {
+            "--zookeeper": self._pinot.zookeeper_address,
+            "--cluster-name": self._pinot.cluster_name,
+            "--dir": str(folder),
+            "--tag": self._tag,
+            "--port": str(_free_port()),
+            "--concurrency": "1",
+            "--max-heap-mb": "256",
+            "--wait": "600",
+            "--zookeeper-session-timeout-ms": str(_SESSION_TIMEOUT_MS),
+        }
+        command = pinotctl(
+            "-v",
+            "serve",
+            "minion",
+            *(word for pair in words.items() for word in pair),
+            controller=self._pinot.controller_url,
+        )
+        environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "PINOTCTL_CONFIG": "/no/such/file"}
+        with (folder / "output.log").open("wb") as log:
+            self._processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
