@@ -1,4 +1,4 @@
-"""Minions hosted in Python that come and go: as many processes as there should be, killed and started again."""
+"""Minions hosted in Python that come and go: started and killed as a test wants."""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-"""Minions are scaled from zero, to zero, and up again during a session, and killed: each row is there once."""
+"""Minions are scaled from zero, to zero and up again in a session, and killed: each row is there once."""
 
 from __future__ import annotations
 
 import json
 import random
+import subprocess
 import uuid
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -87,15 +90,10 @@ def test_no_row_is_lost_or_doubled(
             chances = random.Random(seed)
             wait_staged(left + 1)
             while running.poll() is None and staged() < files * 4 // 5:
-                before = staged()
+                goal = staged() + chances.randint(1, max(2, files // 10))
                 crew.kill_one()
                 crew.grow(minions)
-                step = chances.randint(1, max(2, files // 10))
-                wait_for(
-                    lambda to=min(files, before + step): running.poll() is not None or staged() >= to,
-                    "more files to be staged",
-                    _TIMEOUT_S,
-                )
+                wait_for(partial(_is_further, running, staged, goal), "more files to be staged", _TIMEOUT_S)
             ran = _until_switched(table, ended(running))
         finally:
             crew.close()
@@ -106,6 +104,10 @@ def test_no_row_is_lost_or_doubled(
     assert tuple(table.broker.query(f"select count(*), sum(id) from {table.name}").rows[0]) == whole
     assert table.value("select distinctcount(id) from {t}") == rows
     assert {answer for answer in reader.seen if answer and answer[0]} == {whole}
+
+
+def _is_further(running: subprocess.Popen[str], staged: Callable[[], int], goal: int) -> bool:
+    return running.poll() is not None or staged() >= goal
 
 
 def _until_switched(table: IngestionTable, ran: Ran) -> Ran:
