@@ -220,7 +220,9 @@ def test_a_sigterm_while_a_minion_waits_for_its_cluster(pinot: PinotCluster, sta
 # Servers and brokers.
 
 
-def test_a_server(pinot: PinotCluster, client: ControllerClient, start: Start, agent: bytes) -> None:
+def test_a_server(
+    pinot: PinotCluster, client: ControllerClient, store: PropertyStore, start: Start, agent: bytes
+) -> None:
     netty, admin, grpc, query_server, query_runner = free_ports(5)
     container = start(
         RoleContainer.of_role,
@@ -247,10 +249,12 @@ def test_a_server(pinot: PinotCluster, client: ControllerClient, start: Start, a
     instance = f"Server_{HOST}_{netty}"
     for path in ("/health/liveness", "/health/readiness"):
         container.wait_healthy(f"http://{HOST}:{admin}{path}")
-    _check_role(container, client, instance, "server")
+    _check_role(container, client, store, instance, "server")
 
 
-def test_a_broker(pinot: PinotCluster, client: ControllerClient, start: Start, agent: bytes) -> None:
+def test_a_broker(
+    pinot: PinotCluster, client: ControllerClient, store: PropertyStore, start: Start, agent: bytes
+) -> None:
     query, runner = free_ports(2)
     container = start(
         RoleContainer.of_role,
@@ -269,15 +273,19 @@ def test_a_broker(pinot: PinotCluster, client: ControllerClient, start: Start, a
     )
     container.wait_healthy(f"http://{HOST}:{query}/health")
     assert requests.get(f"http://{HOST}:{query}/health", timeout=5).text == "OK"
-    _check_role(container, client, f"Broker_{HOST}_{query}", "broker")
+    _check_role(container, client, store, f"Broker_{HOST}_{query}", "broker")
 
 
-def _check_role(container: RoleContainer, client: ControllerClient, instance: str, role: str) -> None:
+def _check_role(
+    container: RoleContainer, client: ControllerClient, store: PropertyStore, instance: str, role: str
+) -> None:
     assert_is_nobody_of_power(container)
     assert f"{SAYS}{role}" in container.logs()
     wait_for(lambda: instance in client.instances.live(), f"{instance} to be live")
     assert container.stop().exit_code == TERMINATED
-    assert instance not in client.instances.live()
+    # It has left by itself: its session did not have to end by its time.
+    assert instance not in store.live_instances()
+    wait_for(lambda: instance not in client.instances.live(), "the controller to see that it left")
     client.instances.drop(instance)
 
 
