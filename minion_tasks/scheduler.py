@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from controller_client.clock import Clock
+from controller_client.common.formats import log_skipped
 from controller_client.common.names import TableName
-from controller_client.errors import LeaseLostError, LockHeldError, PinotPluginError
+from controller_client.errors import FormatVersionError, LeaseLostError, LockHeldError, PinotPluginError
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.catalogue import SCHEDULER
 from controller_client.zookeeper import Alone, Turn
@@ -219,6 +220,10 @@ class Scheduler:
             logger.info("%s: still waiting: %s", name, error)
             self._metrics.run_ended(name, None)
             again = True
+        except FormatVersionError as error:
+            # It stays so until this process is upgraded; the metrics count each trigger.
+            log_skipped(logger, error)
+            self._metrics.run_failed(name)
         except PinotPluginError as error:
             logger.error("%s: the run failed: %s", name, error)
             self._metrics.run_failed(name)

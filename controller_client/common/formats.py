@@ -43,9 +43,16 @@ class Format:
     oldest: int = 1
     field: str = _FIELD
 
-    def stamp(self, fields: Mapping[str, str]) -> dict[str, str]:
-        """Return the fields of a record whose values are text, with the version."""
-        return {self.field: str(self.version), **fields}
+    def stamp(self, fields: Mapping[str, str], *, as_in: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the fields of a record whose values are text, with the version.
+
+        Args:
+            fields: All but the version.
+            as_in: The record as it is and was checked, where it keeps its version: a process of the release
+                before, which is upgraded later than this one, is to read it again.
+        """
+        version = self.version if as_in is None else as_in.get(self.field, 1)
+        return {self.field: str(version), **fields}
 
     def stamp_json(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """Return a JSON document, with the version as a number."""

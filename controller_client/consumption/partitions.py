@@ -112,9 +112,12 @@ def resume_partitions(
         NotFoundError: There is no such table.
         WaitTimeoutError: Some servers have not released them yet.
         OutcomeUnknownError: The reply to the change was lost.
+        FormatVersionError: A server of a later release wrote its report; nothing was changed.
     """
     wanted = frozenset(partitions)
     store, table = control.store, control.table
+    if wait:
+        read_reports(store)  # what cannot be read is found before anything is changed
     before = control.ideal().flags.paused_partitions
     set_paused_partitions(store, table, lambda paused: paused - wanted)
     if wait:

@@ -22,7 +22,7 @@ from typing import Any
 
 from controller_client.common.formats import Format, with_unknown
 from controller_client.common.names import TableName
-from controller_client.consumption.pause_record import plugin_path
+from controller_client.consumption.pause_record import plugin_path, read_record
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.helix.table_config import table_config_path
@@ -110,7 +110,9 @@ def under_way(control: TableControl, recipe: str) -> Plan | None:
 
     Raises:
         ConflictError: Another recipe is under way.
+        FormatVersionError: A later release wrote the plan, or who paused the table.
     """
+    read_record(control.store, control.table)  # what cannot be read is found before anything is begun
     present = read_plan(control.store, control.table)
     if present is not None and present.recipe != recipe:
         raise ConflictError(

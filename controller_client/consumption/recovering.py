@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.committing import failed_segments, force_commit
+from controller_client.consumption.pause_record import read_record
 from controller_client.consumption.pausing import pause
 from controller_client.consumption.pinots_pauses import is_topic_paused, refuse_pinots_pause
 from controller_client.consumption.resuming import ResumeResult, resume
@@ -50,8 +51,10 @@ def recover(
         RejectedError: Pinot itself has paused the table.
         WaitTimeoutError: A segment does not leave ERROR, is not committed, or a partition does not
             start; the error lists which.
+        FormatVersionError: A later release wrote who paused the table; nothing was changed.
     """
     refuse_pinots_pause(control.table, control.ideal())
+    read_record(control.store, control.table)  # the pause reads it, but that comes after the first changes
     failed, lost = failed_segments(control), _lost_segments(control)
     steps = [f"have Pinot consume {segment} again, which no server has" for segment in lost]
     steps += [f"reset {segment}, which is in ERROR on every server" for segment in failed]

@@ -87,9 +87,11 @@ def resume(
         ConflictError: The pause is not finished; or somebody paused the table again meanwhile.
         WaitTimeoutError: Some partitions do not consume; the error lists which, and why if known.
         OutcomeUnknownError: It is unknown whether the flag is cleared.
+        FormatVersionError: A later release wrote who paused the table; nothing was changed.
     """
     ideal = control.ideal()
     refuse_pinots_pause(control.table, ideal)
+    known = read_record(control.store, control.table)
     stream, _problem = control.stream_if_known()
     before = _resumable(ideal, read_partitions(control.store, control.table), stream)
     paused = ideal.flags.table_paused
@@ -114,7 +116,7 @@ def resume(
         _require_topics(control, ideal, consume_from)
         place_offsets(control, consume_from)
         start = ConsumeFrom.LAST_CONSUMED
-    _clear_flag(control, start, comment, read_record(control.store, control.table), timeout_s)
+    _clear_flag(control, start, comment, known, timeout_s)
     drop_record(control.store, control.table)
     if not wait:
         return ResumeResult(changed=True)

@@ -148,7 +148,8 @@ def group_record(group: FileGroup, present: ZNRecord | None = None) -> ZNRecord:
 
     Args:
         group: The group.
-        present: Its record as it is, which `group_from` can read: what of it is not known here stays.
+        present: Its record as it is, which `group_from` can read: its version stays, which is that of the
+            session's run, and so does what of it is not known here. Minions are upgraded before runs are.
     """
     old = present.simple_fields if present else {}
     entries = {row["n"]: row for row in json.loads(old.get("entries", "[]"))}
@@ -165,7 +166,7 @@ def group_record(group: FileGroup, present: ZNRecord | None = None) -> ZNRecord:
     content = {name: json.dumps(value, separators=(",", ":")) for name, value in fields.items()}
     if group.empty_segment:
         content["emptySegment"] = "true"
-    content = GROUP_FORMAT.stamp({**content, "enableCompression": "true"})
+    content = GROUP_FORMAT.stamp({**content, "enableCompression": "true"}, as_in=old if present else None)
     return ZNRecord(f"{group.number:05d}", with_unknown(content, old, _GROUP_FIELDS))
 
 

@@ -6,23 +6,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Protocol
 
 from controller_client.broker.client import BrokerClient
 from controller_client.common.names import TableName
-from controller_client.errors import SourceError
-from controller_client.filestore import open_store
-from controller_client.rest.lineage import LineageState
 from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.params.registration import register_task
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
-from minion_tasks.file_ingestion.run.purge import purge
 from minion_tasks.file_ingestion.session.store import SessionStore
+from tests.faults.file_ingestion.leftovers import wait_nothing_left
 from tests.faults.file_ingestion.runs import Runners
 from tests.integration.file_ingestion.ingestion import IngestionTable, Reader
 from tests.support.cluster import PinotCluster
 from tests.support.reader_polls import TALLY
-from tests.support.wait import WaitError, wait_for
+from tests.support.wait import wait_for
 
 MODES: Mapping[str, Mapping[str, str]] = {
     "append": {"consistentPushEnabled": "true"},
@@ -30,7 +27,6 @@ MODES: Mapping[str, Mapping[str, str]] = {
     "swap": {"consistentPushSwapEnabled": "true"},
 }
 ROWS = 10
-_OVER = {"COMPLETED", "FAILED", "ABORTED", "TIMED_OUT", "STOPPED", "TIMING_OUT", "FAILING"}
 
 State = tuple[int, float]
 """Count and sum of the ids: they tell exactly which versions of files are in."""
@@ -174,49 +170,10 @@ class WatchedTable:
 
     def assert_nothing_left(self) -> None:
         """After a purge there is nothing but what is served and the last two sessions."""
-        client = self.table.client
-        purge(client, self.store, self.name, now_ms=1 << 62, older_than_s=0)
-        left: dict[str, Any] = {}
-
-        def gone() -> bool:
-            left.clear()
-            left.update(self._left())
-            return not left
-
-        try:
-            wait_for(gone, "what faults left to be gone", timeout_s=300)
-        except WaitError as error:
-            error.add_note(f"left: {left}")
-            raise
+        wait_nothing_left(self.table, self.pinot, self.store)
         sessions = self.sessions
         assert len(sessions.ids()) <= 2
         assert [s for s in map(sessions.load, sessions.ids()) if s.is_open] == []
-
-    def _left(self) -> dict[str, Any]:
-        client = self.table.client
-        served = set(client.segments.list(self.name, exclude_replaced=True))
-        left = {
-            "in the property store": set(self.store.children(f"/SEGMENTS/{self.name}")) ^ served,
-            "in the ideal state": set(client.tables.ideal_state(self.name)) ^ served,
-            "in the external view": set(client.tables.external_view(self.name)) ^ served,
-            "in the deep store": set(self._stored(self.table.name)) ^ served,
-            "staged": self._stored(f"pinot-plugins-staging/{self.name}"),
-            "in the lineage": [
-                e for e in client.lineage.list(self.name) if e.state is LineageState.IN_PROGRESS
-            ],
-            "in Helix": [
-                name for name, state in client.tasks.states(TASK_TYPE).items() if state not in _OVER
-            ],
-        }
-        return {where: found for where, found in left.items() if found}
-
-    def _stored(self, folder: str) -> list[str]:
-        """Names of the files in a folder of the deep store."""
-        uri = f"{self.pinot.deep_store_uri}/{folder}"
-        try:
-            return [file.uri.removeprefix(f"{uri}/") for file in open_store(uri, {}).list(uri)]
-        except SourceError:
-            return []  # no such folder
 
     def _new_name(self) -> str:
         return f"{self._given:05d}.csv"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import socket
 import subprocess
@@ -10,10 +9,10 @@ from pathlib import Path
 
 from tests.support.cluster import PinotCluster
 from tests.support.pinotctl import pinotctl
+from tests.support.releases import THIS, Release
 
 __all__ = ["Crew"]
 
-_REPOSITORY = Path(__file__).parents[3]
 _SESSION_TIMEOUT_MS = 4000
 
 
@@ -25,13 +24,17 @@ class Crew:
         folder: For logs and work files.
         tag: Theirs alone.
         seed: Decides who is killed.
+        release: Their code.
     """
 
-    def __init__(self, pinot: PinotCluster, folder: Path, tag: str, seed: int) -> None:
+    def __init__(
+        self, pinot: PinotCluster, folder: Path, tag: str, seed: int = 0, release: Release = THIS
+    ) -> None:
         self._pinot = pinot
         self._folder = folder
         self._tag = tag
         self._random = random.Random(seed)
+        self._environment = release.environment()
         self._processes: list[subprocess.Popen[bytes]] = []
         self.started = 0
         self.killed = 0
@@ -86,9 +89,8 @@ class Crew:
             *(word for pair in words.items() for word in pair),
             controller=self._pinot.controller_url,
         )
-        environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "PINOTCTL_CONFIG": "/no/such/file"}
         with (folder / "output.log").open("wb") as log:
-            self._processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
+            self._processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=self._environment))
 
 
 def _free_port() -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from controller_client.zookeeper import PropertyStore, Standing, read_standing
 from tests.support.pinotctl import pinotctl
+from tests.support.releases import THIS, Release
 from tests.support.wait import wait_for
 
 __all__ = ["SESSION_S", "OrdinarySession", "Several", "standing"]
@@ -71,10 +72,9 @@ class Several:
         self._command = pinotctl("-v", *words, f"--session-timeout={SESSION_S}", controller=controller_url)
         self._processes: list[subprocess.Popen[bytes]] = []
 
-    def start(self) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "PINOTCTL_CONFIG": "/no/such/file"}
+    def start(self, release: Release = THIS) -> subprocess.Popen[bytes]:
         with (self._folder / f"{len(self._processes)}.log").open("wb") as log:
-            process = subprocess.Popen(self._command, stdout=log, stderr=log, env=environment)
+            process = subprocess.Popen(self._command, stdout=log, stderr=log, env=release.environment())
         self._processes.append(process)
         return process
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,13 @@ def ingestion_table(pinot: PinotCluster, unique_table: str) -> Iterator[Ingestio
 @pytest.fixture(scope="module")
 def module_table(pinot: PinotCluster) -> Iterator[IngestionTable]:
     """A table for all tests of a module, not created yet; dropped after them."""
+    with new_table(pinot) as table:
+        yield table
+
+
+@contextmanager
+def new_table(pinot: PinotCluster) -> Iterator[IngestionTable]:
+    """A table that is not created yet; dropped after the block."""
     name = f"t_{uuid.uuid4().hex[:12]}"
     with pinot.client() as client, pinot.broker() as broker:
         yield IngestionTable(name, client, broker, pinot.controller_url)
