@@ -8,7 +8,6 @@ is a few minutes of the day.
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,8 @@ from controller_client.clock import Clock, SystemClock
 __all__ = ["HOUR_S", "DayClock"]
 
 HOUR_S = 3600.0
+
+_CHECK_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -34,25 +35,16 @@ class _Stretch:
 
 
 class DayClock:
-    """Starts at 0:00 of the day, when it is made; one thread moves it, any may read it.
+    """Starts at 0:00 of the day, when it is made.
 
     Args:
         rate: Seconds of the day in a real second, where nothing else is said.
         clock: Real time.
-        wait: How it waits for an event, so many real seconds at most.
     """
 
-    def __init__(
-        self,
-        rate: float,
-        clock: Clock | None = None,
-        wait: Callable[[threading.Event, float], object] = threading.Event.wait,
-    ) -> None:
+    def __init__(self, rate: float, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self._wait = wait
         self._stretches = [_Stretch(self._clock.now(), 0.0, rate)]
-        self._trouble = ""
-        self._interrupted = threading.Event()
 
     @property
     def now_s(self) -> float:
@@ -85,25 +77,17 @@ class DayClock:
         finally:
             self._go_on(before)
 
-    def wait_until(self, day_s: float) -> None:
+    def wait_until(self, day_s: float, check: Callable[[], None] = lambda: None) -> None:
         """Let the day pass until then.
 
-        Raises:
-            AssertionError: Somebody has interrupted it.
-        """
-        while (left_s := day_s - self.now_s) > 0:
-            self._wait(self._interrupted, left_s / self._stretches[-1].rate)
-            assert not self._interrupted.is_set(), self._trouble
-        assert not self._interrupted.is_set(), self._trouble
-
-    def interrupt(self, trouble: str) -> None:
-        """End the day, which is not worth to be gone on with; from any thread.
-
         Args:
-            trouble: Why.
+            day_s: The second of the day.
+            check: Called again and again; what it raises ends the day.
         """
-        self._trouble = self._trouble or trouble
-        self._interrupted.set()
+        while (left_s := (day_s - self.now_s) / self._stretches[-1].rate) > 0:
+            check()
+            self._clock.sleep(min(left_s, _CHECK_S))
+        check()
 
     def _go_on(self, rate: float) -> None:
         real_s = self._clock.now()

@@ -75,11 +75,9 @@ class Day:
         """Let the day pass until then, with all that comes at full hours."""
         while self._fed_hours < int(hour):
             self._fed_hours += 1
-            self.clock.wait_until(self._fed_hours * HOUR_S)
-            self._check()
+            self.clock.wait_until(self._fed_hours * HOUR_S, self._check)
             self.tables.feed(self._fed_hours)
-        self.clock.wait_until(hour * HOUR_S)
-        self._check()
+        self.clock.wait_until(hour * HOUR_S, self._check)
 
     def settle(self) -> None:
         """Wait until all is as it was before a fault, with nobody's help.

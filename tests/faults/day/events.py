@@ -64,20 +64,20 @@ def store_away(day: Day) -> None:
 
     Files and rows come all the same, and servers commit.
     """
-    began_s = day.clock.now_s
+    began_h = day.clock.now_s / HOUR_S
     with day.clock.at_rate(_OUTAGE_RATE):
         refusal = day.store.answer(403, "*", "*")
         day.tables.put_files(day.tables.files[::_EACH_NTH_TABLE])
         day.tables.put_rows()
-        day.clock.wait_until(began_s + HOUR_S / 2)
+        day.until(began_h + 0.5)
         assert refusal.was_hit
         with day.store.dead():
             refusal.lift()
             day.tables.put_rows()
-            day.clock.wait_until(began_s + HOUR_S)
+            day.until(began_h + 1)
             for stream in day.tables.streams:
                 # Consumption does not wait for the store.
-                assert stream.seen() == stream.produced
+                stream.wait_seen(stream.produced)
     with day.clock.at_rate(REAL):
         day.settle()
 

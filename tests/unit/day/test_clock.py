@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +14,7 @@ BEGIN_S = 1_700_000_000.0
 
 def made(rate: float) -> tuple[DayClock, FakeClock]:
     real = FakeClock(BEGIN_S)
-    return DayClock(rate, real, lambda _event, seconds: real.sleep(seconds)), real
+    return DayClock(rate, real), real
 
 
 def test_an_hour_takes_as_long_as_the_rate_says_and_a_restart_as_long_as_it_takes() -> None:
@@ -62,14 +60,12 @@ def test_the_day_never_goes_back(stretches: list[tuple[float, float]], part: flo
     assert [day.day_of(real_s) for real_s, _ in seen] == pytest.approx([day_s for _, day_s in seen], abs=1e-3)
 
 
-def test_a_day_that_is_interrupted_ends_with_the_reason() -> None:
-    real = FakeClock(BEGIN_S)
+def test_what_a_check_finds_ends_the_day_at_once() -> None:
+    day, real = made(60)
 
-    def wait(_event: threading.Event, seconds: float) -> None:
-        real.sleep(seconds / 2)
-        day.interrupt("the scheduler has ended")
+    def check() -> None:
+        assert real.monotonic() < 10, "the scheduler has ended"
 
-    day = DayClock(60, real, wait)
     with pytest.raises(AssertionError, match="the scheduler has ended"):
-        day.wait_until(HOUR_S)
-    assert real.monotonic() == 30
+        day.wait_until(HOUR_S, check)
+    assert real.monotonic() == 10
