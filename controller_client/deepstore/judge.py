@@ -136,7 +136,10 @@ class Judgement:
         """Whether no copy is good, of which all are known: none in the store and none on a server."""
         if self.record.consuming:
             return any(finding.fault is Fault.NOT_BUILT for finding in self.findings)
-        return self.unstored and all(each.is_good(self.record) is False for each in self.replicas)
+        # One that still consumes a segment which was committed a moment ago has its rows.
+        return self.unstored and all(
+            each.is_good(self.record) is False and each.state != "CONSUMING" for each in self.replicas
+        )
 
     @property
     def repairable(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from tests.support.pinot_services import (
     PinotLayout,
 )
 from tests.support.s3 import S3Access
-from tests.support.service import Backend, RunningService, wait_ready
+from tests.support.service import Backend, RunningService, Service, wait_ready
 from tests.support.wait import add_describer, remove_describer, wait_for
 
 _READY_TIMEOUT_S = 300.0
@@ -113,21 +114,28 @@ class PinotCluster:
         """Start the servers hosted in Python, of a tenant of their own; returns their names in Helix."""
         names = []
         for name, (address, first) in HOSTED_ADDRESSES.items():
-            port = self._layout.slot.port(first)
             if name not in self._running:
-                # Made before they join, else they would get the default tenant's segments for a while.
-                tags = [f"{HOSTED_TENANT}_REALTIME", f"{HOSTED_TENANT}_OFFLINE"]
-                instance = {"host": address, "port": str(port), "type": "SERVER", "tags": tags}
-                answer = requests.post(
-                    f"{self.controller_url}/instances", json=instance, timeout=_REST_TIMEOUT_S
-                )
-                answer.raise_for_status()
-                service = self._layout.hosted_server_service(name, self._store_of_hosted())
-                self._running[name] = self._host.launch(service)
-            names.append(f"Server_{address}_{port}")
+                self._running[name] = self._host.launch(self.add_hosted_server(name, self._store_of_hosted()))
+            names.append(f"Server_{address}_{self._layout.slot.port(first)}")
         for name in HOSTED_ADDRESSES:
             self.wait_ready(name)
         return tuple(names)
+
+    def add_hosted_server(
+        self, name: str, store: S3Access | None, more: Mapping[str, str] | None = None
+    ) -> Service:
+        """Make a server hosted in Python known to the controller, and return how it is started.
+
+        Arguments as of :meth:`.PinotLayout.hosted_server_service`.
+        """
+        # Made before it joins, else it would get the default tenant's segments for a while.
+        address, first = HOSTED_ADDRESSES[name]
+        tags = [f"{HOSTED_TENANT}_REALTIME", f"{HOSTED_TENANT}_OFFLINE"]
+        port = str(self._layout.slot.port(first))
+        instance = {"host": address, "port": port, "type": "SERVER", "tags": tags}
+        answer = requests.post(f"{self.controller_url}/instances", json=instance, timeout=_REST_TIMEOUT_S)
+        answer.raise_for_status()
+        return self._layout.hosted_server_service(name, store, more)
 
     def start_hosted_broker(self) -> str:
         """Start the broker hosted in Python, beside the stock one; returns its URL."""

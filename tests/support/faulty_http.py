@@ -120,9 +120,10 @@ class FaultyHttp:
     Args:
         target: URL of the server.
         host: Address of this machine to listen on.
+        port: Port there; 0: any that is free, which another process may get while nobody listens.
     """
 
-    def __init__(self, target: str, host: str = "127.0.0.1") -> None:
+    def __init__(self, target: str, host: str = "127.0.0.1", port: int = 0) -> None:
         parts = urlsplit(target)
         assert parts.hostname is not None
         assert parts.port is not None
@@ -132,7 +133,7 @@ class FaultyHttp:
         self._counts: Counter[tuple[str, str]] = Counter()
         self._open: set[socket.socket] = set()
         self._host = host
-        self._server = _Server(self, host, 0)
+        self._server = _Server(self, host, port)
         self.port = int(self._server.server_address[1])
         self.url = f"http://{host}:{self.port}"
 

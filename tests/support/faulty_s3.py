@@ -32,10 +32,11 @@ class FaultyS3(FaultyHttp):
 
     Args:
         access: To the real server.
+        port: As of `FaultyHttp`.
     """
 
-    def __init__(self, access: S3Access) -> None:
-        super().__init__(access.endpoint)
+    def __init__(self, access: S3Access, port: int = 0) -> None:
+        super().__init__(access.endpoint, port=port)
         self.access = replace(access, endpoint=self.url)
 
     def gets(self, key: str) -> int:

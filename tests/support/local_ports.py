@@ -7,7 +7,7 @@ import socket
 
 from jvm_bridge.local_cluster import HOST, ClusterPorts, KafkaPorts
 
-__all__ = ["free_base", "is_free"]
+__all__ = ["fixed_ports", "free_base", "is_free"]
 
 _FIRST_BASE, _LAST_BASE, _STEP = 23000, 31000, 50
 
@@ -24,6 +24,14 @@ def free_base() -> int:
         if all(is_free(port) for port in ports):
             return base
     raise AssertionError("no free ports")
+
+
+def fixed_ports(count: int) -> list[int]:
+    """Free ports that no client's connection is given: who is away for a while finds its own free again."""
+    first = free_base()
+    found = [port for port in range(first, first + _STEP) if is_free(port)]
+    assert len(found) >= count, f"only {len(found)} ports are free from {first} on"
+    return found[:count]
 
 
 def is_free(port: int) -> bool:

@@ -156,12 +156,15 @@ class PinotLayout:
         health_url = f"http://{address}:{self.slot.port(first + 1)}/health"
         return self._role(name, "StartServer", properties, health_url, heap_mb=320)
 
-    def hosted_server_service(self, name: str, store: S3Access | None) -> Service:
+    def hosted_server_service(
+        self, name: str, store: S3Access | None, more: Mapping[str, str] | None = None
+    ) -> Service:
         """Return a server hosted in Python, ``hosted_1`` or ``hosted_2``, with the hooks of this checkout.
 
         Args:
             name: Which one.
             store: Its way to the deep store.
+            more: Further properties, or others.
         """
         address, first = HOSTED_ADDRESSES[name]
         file = f"{name}.properties"
@@ -173,6 +176,7 @@ class PinotLayout:
                 f"s3://{DEEP_STORE_BUCKET}/{COMMITS_FOLDER}"
             )
             properties["pinotPlugins.commitUpload.waitMs"] = str(COMMIT_WAIT_MS)
+        properties |= more or {}
         return Service(
             name=name,
             program=Program.PINOTCTL,

@@ -16,6 +16,7 @@ __all__ = ["SchedulingPlugin", "folder_of", "rank_of", "unit_of_work"]
 # By the seconds that the last lines of a run show.
 _LONGEST = (
     "tests/faults/random_kills",  # none without --full
+    "tests/faults/day",  # the same
     "tests/integration/upsert",
     "tests/integration/file_ingestion",
     "tests/contract",

@@ -10,7 +10,9 @@ from pathlib import Path
 from tests.support import engine
 from tests.support.cluster import PinotCluster
 from tests.support.containers import ContainerBackend
+from tests.support.faulty_s3 import FaultyS3
 from tests.support.kafka import Kafka, kafka_bootstrap, kafka_service
+from tests.support.local_ports import fixed_ports
 from tests.support.pinot_services import PinotLayout
 from tests.support.processes import ProcessBackend
 from tests.support.s3 import S3Access, s3_access, s3_service
@@ -42,11 +44,20 @@ class Session:
         folder: For what the session writes on this machine.
         zookeeper_heap_mb: Java heap of ZooKeeper, which holds all records in memory.
         s3_deep_store: Whether the deep store is on S3, where the S3 server can be had; else it is a folder.
+        faulty_store: Whether all that run reach the S3 server through `store`.
     """
 
-    def __init__(self, folder: Path, *, zookeeper_heap_mb: int = 128, s3_deep_store: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        zookeeper_heap_mb: int = 128,
+        s3_deep_store: bool = True,
+        faulty_store: bool = False,
+    ) -> None:
         self._folder = folder
         self._s3_deep_store = s3_deep_store
+        self._faulty_store = faulty_store
         self._zookeeper_heap_mb = zookeeper_heap_mb
         self._at_end = ExitStack()
 
@@ -62,6 +73,15 @@ class Session:
         return s3_access(self._slot)
 
     @cached_property
+    def store(self) -> FaultyS3:
+        """What stands before the S3 server, for faults that all roles see.
+
+        Raises:
+            S3UnavailableError: As of `s3`.
+        """
+        return self._at_end.enter_context(FaultyS3(self.s3, *fixed_ports(1)))
+
+    @cached_property
     def kafka(self) -> Kafka:
         """The Kafka node."""
         node = self._backend.launch(kafka_service(self._slot))
@@ -74,7 +94,7 @@ class Session:
         s3: S3Access | None = None
         if self._s3_deep_store:
             with suppress(S3UnavailableError):
-                s3 = self.s3
+                s3 = self._s3_access()
         folder = self._folder / "deep-store"
         folder.mkdir()
         cluster = PinotCluster(
@@ -87,7 +107,7 @@ class Session:
     def s3_environment(self) -> dict[str, str]:
         """Return the variables by which boto3 finds the S3 server; none where there is no server."""
         try:
-            access = self.s3
+            access = self._s3_access()
         except S3UnavailableError:
             return {}
         return {
@@ -100,6 +120,9 @@ class Session:
     def close(self) -> None:
         """End all that was started."""
         self._at_end.close()
+
+    def _s3_access(self) -> S3Access:
+        return self.store.access if self._faulty_store else self.s3
 
     @cached_property
     def _slot(self) -> Slot:

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.rules import rules_text
-from tests.support.missing_tool import without
+from tests.support.promtool import promtool
 from tests.unit.fake_clock import FakeClock
 
-__all__ = ["Prometheus", "promtool", "samples"]
+__all__ = ["Prometheus", "samples"]
 
 _MINUTE_S = 60.0
 _FIRING = 'group by (alertname) (ALERTS{alertstate="firing"})'
-
-
-def promtool(*arguments: str | Path) -> None:
-    """Run promtool; the test fails with what it says."""
-    beside = Path(sys.executable).with_name("promtool")
-    found = shutil.which("promtool") or (str(beside) if beside.exists() else None)
-    if found is None:
-        without("promtool is not installed (Debian's package prometheus has it)")
-    done = subprocess.run([found, *map(str, arguments)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def samples(monitoring: Monitoring) -> dict[str, float]:

@@ -10,7 +10,7 @@ from controller_client.cli import cli
 from controller_client.monitoring.catalogue import all_metrics
 from controller_client.monitoring.dashboards import DASHBOARDS, dashboard_json, expressions
 from controller_client.monitoring.rules import rules_text
-from tests.unit.alerts.promtool import promtool
+from tests.support.promtool import promtool
 
 # Of the metrics that prometheus_client has of every process.
 _OF_EVERY_PROCESS = {"process_resident_memory_bytes", "process_cpu_seconds_total"}

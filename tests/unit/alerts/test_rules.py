@@ -11,7 +11,7 @@ import yaml
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.catalogue import all_metrics
 from controller_client.monitoring.rules import rules_text
-from tests.unit.alerts.promtool import promtool
+from tests.support.promtool import promtool
 
 ALERTS = [rule for group in yaml.safe_load(rules_text())["groups"] for rule in group["rules"]]
 TESTS = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*_alerts.py"))

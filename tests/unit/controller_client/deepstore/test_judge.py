@@ -161,3 +161,17 @@ def test_a_segment_that_is_not_committed_has_no_copies_yet(status: str) -> None:
 def test_a_segment_is_lost_that_no_server_can_build(replicas: tuple[Replica, ...]) -> None:
     assert faults(judge(record(status="COMMITTING"), replicas, None, 2)) == {Fault.NOT_BUILT}
     assert judge(record(status="IN_PROGRESS"), replicas, None, 2).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("states", "is_lost"),
+    [(("CONSUMING", "CONSUMING"), False), (("CONSUMING", "ERROR"), False), (("ERROR", "OFFLINE"), True)],
+)
+def test_a_segment_is_not_lost_whose_servers_have_not_turned_from_consuming_yet(
+    states: tuple[str, str], is_lost: bool
+) -> None:
+    """The record of a commit is there a moment before the servers' new states."""
+    replicas = tuple(Replica(server, state, 1) for server, state in zip("ab", states, strict=True))
+    committed = judge(record(crc=1, status="DONE"), replicas, None, 2)
+    assert committed.unstored
+    assert committed.without_good_copy is is_lost

@@ -1,0 +1,177 @@
+"""The tables of the day, and what comes into them: files that schedules bring, and rows of streams."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from controller_client.broker.client import BrokerClient
+from controller_client.client import ControllerClient
+from controller_client.models import Schema, TableConfig
+from controller_client.zookeeper import PropertyStore
+from tests.faults.day.roles import MINION_TAG
+from tests.integration.file_ingestion.ingestion import IngestionTable, write_numbers
+from tests.integration.server_hooks.conftest import TopicTable
+from tests.support.cluster import PinotCluster
+from tests.support.kafka import Kafka
+from tests.support.kafka_topics import Topic
+from tests.support.pinot_services import HOSTED_TENANT
+from tests.support.realtime_tables import realtime_schema, realtime_table
+from tests.support.wait import wait_for
+
+__all__ = ["FILE_TABLES", "STREAM_TABLES", "FileTable", "Tables"]
+
+FILE_TABLES = 46
+STREAM_TABLES = 4
+
+_PARTITIONS = 2
+_FILE_ROWS = 20
+_SEGMENT_ROWS = 50
+_HOURS_BETWEEN_FILES = 12
+# A session that failed goes on at the next trigger, with what it has staged.
+_RETRIES = "5"
+
+
+@dataclass
+class FileTable:
+    """A table with FileIngestionTask and a schedule.
+
+    Attributes:
+        table: The table.
+        folder: Its source.
+        whole: What a query may answer: each is the table with its first files, none at first.
+    """
+
+    table: IngestionTable
+    folder: Path
+    whole: list[tuple[Any, ...]] = field(default_factory=lambda: [()])
+
+    @property
+    def rows(self) -> int:
+        """How many there are to be."""
+        return (len(self.whole) - 1) * _FILE_ROWS
+
+    def put_file(self) -> None:
+        """Have one more file in the source."""
+        first, rows = self.rows, self.rows + _FILE_ROWS
+        # Known before it can be seen.
+        self.whole.append((rows, float(sum(range(rows)))))
+        write_numbers(self.folder, f"{first:06}.csv", first, _FILE_ROWS)
+
+    def has_all(self) -> bool:
+        """Whether each row is there, and none twice."""
+        sql = f"select count(*), sum(id), distinctcount(id) from {self.table.name}"
+        found = [tuple(row) for row in self.table.broker.query(sql).rows]
+        return found == [(*self.whole[-1], self.rows)]
+
+
+class Tables:
+    """All of them; a context manager that closes what they are reached by.
+
+    Args:
+        pinot: The cluster.
+        kafka: Has the streams.
+        folder: For the sources.
+
+    Attributes:
+        client: Of the controller.
+        store: Of ZooKeeper.
+        broker: Of the broker.
+        files: Those with a schedule.
+        streams: Those of streams, on the servers hosted in Python.
+    """
+
+    def __init__(self, pinot: PinotCluster, kafka: Kafka, folder: Path) -> None:
+        self._pinot = pinot
+        self._kafka = kafka
+        self._folder = folder
+        self._open = ExitStack()
+        self.client: ControllerClient = self._open.enter_context(pinot.client())
+        self.broker: BrokerClient = self._open.enter_context(pinot.broker())
+        self.store = self._open.enter_context(PropertyStore(pinot.zookeeper_address, pinot.cluster_name))
+        self.files: list[FileTable] = []
+        self.streams: list[TopicTable] = []
+
+    def __enter__(self) -> Tables:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    @property
+    def names(self) -> list[str]:
+        """All, with type."""
+        return [
+            *(str(each.table.with_type) for each in self.files),
+            *(str(each.full_name) for each in self.streams),
+        ]
+
+    def make(self) -> None:
+        """Make them, with a file in each source; the processes that work for them run already."""
+        for number in range(FILE_TABLES):
+            name = f"day_files_{number}_{uuid.uuid4().hex[:6]}"
+            table = IngestionTable(name, self.client, self.broker, self._pinot.controller_url)
+            folder = self._folder / name
+            folder.mkdir(parents=True)
+            made = FileTable(table.create(), folder)
+            # A source without a file would be an error of the run.
+            made.put_file()
+            # Once a real minute, each at another second: every two hours of the day.
+            table.register(
+                folder,
+                "csv",
+                schedule=f"{number} * * * * ?",
+                consistentPushMaxRetries=_RETRIES,
+                minionInstanceTag=MINION_TAG,
+            )
+            self.files.append(made)
+        for number in range(STREAM_TABLES):
+            self.streams.append(self._stream(f"day_stream_{number}_{uuid.uuid4().hex[:6]}"))
+
+    def wait_whole(self, timeout_s: float) -> None:
+        """Wait until queries see all that was brought, each row once."""
+        for each in self.files:
+            wait_for(each.has_all, f"{each.rows} rows of {each.table.name}", timeout_s)
+        for stream in self.streams:
+            stream.wait_seen(stream.produced)
+
+    def feed(self, hour: int) -> None:
+        """Bring what comes at an hour of the day: rows into each stream, a file into some tables."""
+        self.put_rows()
+        self.put_files(
+            each for number, each in enumerate(self.files) if (number + hour) % _HOURS_BETWEEN_FILES == 0
+        )
+
+    def put_files(self, tables: Iterable[FileTable]) -> None:
+        """Have one more file in these tables' sources."""
+        for each in tables:
+            each.put_file()
+
+    def put_rows(self) -> None:
+        """Have the rows of a segment more in each partition of each stream."""
+        for stream in self.streams:
+            for partition in range(_PARTITIONS):
+                stream.produce(partition, _SEGMENT_ROWS)
+
+    def _stream(self, name: str) -> TopicTable:
+        topic = Topic(self._kafka.bootstrap, name, _PARTITIONS)
+        self._open.callback(topic.delete)
+        self.client.schemas.create(
+            Schema.from_json(realtime_schema(name, {"part": "INT"}, {"number": "LONG"}))
+        )
+        config = realtime_table(
+            name,
+            self._kafka,
+            # Each server has all partitions, and Pinot divides the number among them.
+            rows_per_segment=_PARTITIONS * _SEGMENT_ROWS,
+            replicas=2,
+            tenant=HOSTED_TENANT,
+            peers=True,
+            stream={"stream.kafka.fetch.timeout.millis": "500"},
+        )
+        self.client.tables.create(TableConfig.from_json(config))
+        return TopicTable(name, self._pinot, self.client, self.store, self.broker, topic, {})

@@ -1,0 +1,22 @@
+"""Prometheus' own check of rules and alerts."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.missing_tool import without
+
+__all__ = ["promtool"]
+
+
+def promtool(*arguments: str | Path) -> None:
+    """Run promtool; the test fails with what it says."""
+    beside = Path(sys.executable).with_name("promtool")
+    found = shutil.which("promtool") or (str(beside) if beside.exists() else None)
+    if found is None:
+        without("promtool is not installed (Debian's package prometheus has it)")
+    done = subprocess.run([found, *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
