@@ -8,11 +8,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["WireServer", "wire_server"]
+from kazoo.exceptions import KazooException, NoNodeError
+
+__all__ = ["DELETE", "WireServer", "wire_server"]
+
+DELETE = 2
+"""The kind of a request."""
 
 _AUTH_FAILED = -115
-_NO_NODE = -101
-_SASL, _SYNC, _CLOSE = 102, 9, -11
+_SASL, _SYNC, _MULTI, _CLOSE = 102, 9, 14, -11
 _AUTH_XID = -4
 
 
@@ -22,13 +26,17 @@ class WireServer:
     Attributes:
         granted_ms: For how long it keeps a session, whatever a client asks for.
         accepts: Whether it believes who a client is.
-        connections: How many have come.
+        refuses: What it answers to each request about znodes.
+        cuts_at: At the next request of this kind it cuts the connection.
+        dies_at: At the next request of this kind it cuts it, and listens no more.
     """
 
     def __init__(self) -> None:
         self.granted_ms = 4_000
         self.accepts = True
-        self.connections = 0
+        self.refuses: type[KazooException] = NoNodeError
+        self.cuts_at: int | None = None
+        self.dies_at: int | None = None
         self._open: list[socket.socket] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
@@ -43,21 +51,21 @@ class WireServer:
 
     def close(self) -> None:
         """Listen no more, and cut all connections."""
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        self._listen_no_more()
         self._thread.join(10)
         self.cut()
 
+    def _listen_no_more(self) -> None:
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
     def _serve(self) -> None:
-        threads = []
         with suppress(OSError):
             while True:
                 line, _ = self._listener.accept()
-                self.connections += 1
                 self._open.append(line)
-                threads.append(threading.Thread(target=self._answer, args=(line,), daemon=True))
-                threads[-1].start()
+                threading.Thread(target=self._answer, args=(line,), daemon=True).start()
 
     def _answer(self, line: socket.socket) -> None:
         with line, suppress(OSError, EOFError):
@@ -67,7 +75,10 @@ class WireServer:
                 request = _frame(line)
                 xid, kind = struct.unpack(">ii", request[:8])
                 is_proof = kind == _SASL or xid == _AUTH_XID
-                if kind == _CLOSE:
+                if kind == self.dies_at:
+                    self._listen_no_more()
+                if kind in (_CLOSE, self.cuts_at, self.dies_at):
+                    self.cuts_at = None
                     return
                 if is_proof and not self.accepts:
                     _send(line, struct.pack(">iqi", xid, 1, _AUTH_FAILED))
@@ -76,8 +87,14 @@ class WireServer:
                     _send(line, struct.pack(">iqi", xid, 1, 0))
                 elif kind == _SYNC:
                     _send(line, struct.pack(">iqi", xid, 1, 0) + request[8:])
+                elif kind == _MULTI:
+                    # An error in place of each result, then the end of the list.
+                    result = struct.pack(">i?ii", -1, False, self.refuses.code, self.refuses.code)
+                    _send(
+                        line, struct.pack(">iqi", xid, 1, 0) + 2 * result + struct.pack(">i?i", -1, True, -1)
+                    )
                 else:
-                    _send(line, struct.pack(">iqi", xid, 1, _NO_NODE))
+                    _send(line, struct.pack(">iqi", xid, 1, self.refuses.code))
 
 
 @contextmanager
