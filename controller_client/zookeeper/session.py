@@ -31,6 +31,9 @@ _LONGEST_PAUSE_S = 2.0
 _POLL_S = 0.05
 _LEAST_WAIT_S = 0.1
 
+_SILENT = (
+    "it takes connections, but does not answer; TLS, or none, may be what it wants (PINOT_ZOOKEEPER_TLS)"
+)
 _ENDED = frozenset({KeeperState.AUTH_FAILED, KeeperState.CLOSED})
 
 _logger = logging.getLogger(__name__)
@@ -174,8 +177,8 @@ class KazooSession:
         )
 
     def _unreachable_at_all(self) -> UnreachableError:
-        reason = why_unreachable(self._address, self._access.tls)
-        return self.unreachable(f"cannot be reached ({reason})" if reason else "cannot be reached")
+        reason = why_unreachable(self._address, self._access.tls) or _SILENT
+        return self.unreachable(f"cannot be reached ({reason})")
 
     def _make_client(self) -> KazooClient:
         # By itself kazoo tries again after a minute when ZooKeeper was away for one.

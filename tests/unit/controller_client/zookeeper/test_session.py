@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
 
 from controller_client.config import Secret
-from controller_client.errors import AuthError
+from controller_client.errors import AuthError, UnreachableError
 from controller_client.zookeeper import ZooKeeperConnection
 from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess
 from tests.unit.controller_client.zookeeper.wire_server import WireServer, wire_server
@@ -49,6 +50,16 @@ def test_a_refusal_when_the_connection_is_made_again_is_not_for_good(server: Wir
         server.accepts = True
         assert not connection.exists("/a")
         assert connection.incarnation > incarnation, "its watches are gone, which is to be seen"
+
+
+def test_one_that_takes_connections_and_does_not_answer_may_want_tls() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            closing(ZooKeeperConnection(address, access=ZooKeeperAccess(), timeout_s=0.1)) as connection,
+            pytest.raises(UnreachableError, match=r"takes connections, but does not answer.*TLS"),
+        ):
+            connection.exists("/a")
 
 
 def _ask_until_it_fails(connection: ZooKeeperConnection) -> None:
