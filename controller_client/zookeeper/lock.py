@@ -104,6 +104,8 @@ class ClusterLock:
         """
         if self._lock is not None:
             raise ConflictError(f"this object holds the lock of {self._what} already", where=self.path)
+        if wait_s <= 0 and self._connection.children(self.path):
+            raise self._held()  # nothing is written, so that who stands by may ask often
         client = self._connection.kazoo()
         lock = client.Lock(self.path, identifier=self._holder.to_json())
         self._session_lost, self._suspended_since = False, None
@@ -133,12 +135,7 @@ class ClusterLock:
                 f"the connection to ZooKeeper was lost while waiting for the lock of {self._what}",
                 where=self._connection.address,
             )
-        raise LockHeldError(
-            f"the lock of {self._what} is held by {self._holder_now()}",
-            where=self.path,
-            remedy="wait until it is done; if its process is dead, the lock is free when its session ends "
-            "(after 10 s, unless that process has asked for another time)",
-        )
+        raise self._held()
 
     def release(self) -> None:
         """Give the lock back; does nothing where it is not held."""
@@ -170,6 +167,14 @@ class ClusterLock:
             if found is not None:
                 return LockHolder.from_json(found[0], self.path)
         return None
+
+    def _held(self) -> LockHeldError:
+        return LockHeldError(
+            f"the lock of {self._what} is held by {self._holder_now()}",
+            where=self.path,
+            remedy="wait until it is done; if its process is dead, the lock is free when its session ends "
+            "(after 10 s, unless that process has asked for another time)",
+        )
 
     def _holder_now(self) -> str:
         try:
