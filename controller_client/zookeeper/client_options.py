@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -91,10 +92,9 @@ def _require_sasl() -> None:
 
 
 def _require_kerberos() -> None:
-    try:
-        import kerberos  # noqa: F401
-    except ModuleNotFoundError as error:
+    # No extra brings it: it is built against the C library of the machine.
+    if find_spec("kerberos") is None:
         raise SetupError(
             "Kerberos to ZooKeeper needs the Python module kerberos, which is not installed here",
             remedy="pip install kerberos",
-        ) from error
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
@@ -39,7 +40,9 @@ def test_an_acl_by_entries() -> None:
 
 
 def test_sasl(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "kerberos", ModuleType("kerberos"))
+    kerberos = ModuleType("kerberos")
+    kerberos.__spec__ = ModuleSpec("kerberos", None)
+    monkeypatch.setitem(sys.modules, "kerberos", kerberos)
     digest = client_options(ZooKeeperAccess(auth=AuthKind.SASL_DIGEST, username="pinot", password=_PASSWORD))[
         "sasl_options"
     ]
