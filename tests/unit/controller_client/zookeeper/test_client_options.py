@@ -40,9 +40,9 @@ def test_an_acl_by_entries() -> None:
 
 
 def test_sasl(monkeypatch: pytest.MonkeyPatch) -> None:
-    kerberos = ModuleType("kerberos")
-    kerberos.__spec__ = ModuleSpec("kerberos", None)
-    monkeypatch.setitem(sys.modules, "kerberos", kerberos)
+    library = ModuleType("kerberos")
+    library.__spec__ = ModuleSpec("kerberos", None)
+    monkeypatch.setitem(sys.modules, "kerberos", library)
     digest = client_options(ZooKeeperAccess(auth=AuthKind.SASL_DIGEST, username="pinot", password=_PASSWORD))[
         "sasl_options"
     ]
