@@ -15,7 +15,8 @@
     │   ├── AuthError             the cluster refused the credentials
     │   ├── NotFoundError         the table, schema, segment ... is not there
     │   ├── ConflictError         the state is not what the call was based on: changed meanwhile
-    │   │   └── LockHeldError     somebody else holds the lock
+    │   │   ├── LockHeldError     somebody else holds the lock
+    │   │   └── LeaseLostError    this process is not the one of several that works, any more
     │   ├── RejectedError         the cluster read the call and refused it
     │   ├── UnsupportedError      this cluster's version does not have it (the message names the first)
     │   └── FormatVersionError    a record of this project was written by another release of it: upgrade
@@ -43,6 +44,7 @@ __all__ = [
     "FormatVersionError",
     "HeapFullError",
     "InputError",
+    "LeaseLostError",
     "LockHeldError",
     "NotAppliedError",
     "NotFoundError",

@@ -4,9 +4,9 @@ By :meth:`ZooKeeperAccess.from_env`; :meth:`ZooKeeperAccess.of` reads the same s
 
 ====================================  ==================================================================
 ``PINOT_ZOOKEEPER_TLS``               ``true``: TLS; also where one of the files below is given
-``PINOT_ZOOKEEPER_CA_FILE``           certificate authorities (PEM) to trust; default: the system's
+``PINOT_ZOOKEEPER_CA_FILE``           certificate authorities (PEM) to trust, besides the system's
 ``PINOT_ZOOKEEPER_CLIENT_CERT_FILE``  client certificate (PEM)
-``PINOT_ZOOKEEPER_CLIENT_KEY_FILE``   its key (PEM), without a password
+``PINOT_ZOOKEEPER_CLIENT_KEY_FILE``   its key (PEM), without a password; default: in that file
 ``PINOT_ZOOKEEPER_TLS_VERIFY``        ``false`` switches the checks of certificate and host name off
 ``PINOT_ZOOKEEPER_AUTH``              ``digest`` (the scheme), ``sasl-digest`` or ``sasl-kerberos``
 ``PINOT_ZOOKEEPER_USERNAME``          user of the first two
@@ -117,6 +117,11 @@ class ZooKeeperAccess:
                 f"a user or password for ZooKeeper is given, and the access is by {self.auth or 'nothing'}",
                 expected="digest or sasl-digest",
                 where="PINOT_ZOOKEEPER_AUTH",
+            )
+        if self.tls and self.tls.client_key_file and not self.tls.client_cert_file:
+            raise ConfigError(
+                "a key for ZooKeeper is given without the client certificate that it belongs to",
+                where="PINOT_ZOOKEEPER_CLIENT_CERT_FILE",
             )
         names_creator = any(entry.scheme == "auth" for entry in parse_acl(self.acl))
         if names_creator and self.auth is None and not (self.tls and self.tls.client_cert_file):

@@ -21,6 +21,7 @@ from controller_client.common.folders import scratch_folder
 from controller_client.errors import ConfigError, PinotPluginError, SetupError
 from controller_client.rest.capabilities import PinotVersion, warn_if_untested
 from jvm_bridge.class_archive import archive_options
+from jvm_bridge.environment import keep_from_java
 from jvm_bridge.jars import JarSet, pinot_jars
 from jvm_bridge.jdk import Java, find_java, module_flags
 
@@ -125,6 +126,7 @@ def _start(make_flags: Callable[[Java, JarSet], list[str]], *, is_role: bool = F
         flags = make_flags(java, jars)
         # The JVM forgets a folder of its class path that is not there when it starts.
         folders = [_make_class_folder()] if is_role else []
+        keep_from_java()
         try:
             jpype.startJVM(
                 *flags,

@@ -35,10 +35,14 @@ def tell_java(access: ZooKeeperAccess) -> None:
     """
     import jpype
 
+    from jvm_bridge.shutdown import at_shutdown
+
     if access.tls is None and access.auth is None:
         return
     files = ExitStack()
-    atexit.register(files.close)
+    # A role is ended by Java, which passes by what Python does at its end.
+    for at_end in (atexit.register, at_shutdown):
+        at_end(files.close)
     system = jpype.JClass("java.lang.System")
     folder = files.enter_context(scratch_folder("pinot-zookeeper-"))
     for name, value in java_properties(access, folder).items():

@@ -2,8 +2,9 @@
 
 Pinot's controller cannot schedule a task type that it has no Java generator for, so this process does. A
 trigger that fell into a time when no scheduler ran is made up for by the next, since a run takes whatever is
-new. Of several schedulers one has its turn; the others only note which triggers fall due, and one of them
-that gets its turn makes what the former one has not made (:mod:`minion_tasks.file_ingestion.run.fired`).
+new; one that finds the cluster away is made when that is back. Of several schedulers one has its turn; the
+others only note which triggers fall due, and one of them that gets its turn makes what the former one has not
+made (:mod:`minion_tasks.file_ingestion.run.fired`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from controller_client.errors import FormatVersionError, LeaseLostError, LockHel
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.catalogue import SCHEDULER
 from controller_client.zookeeper import Alone, Turn
-from minion_tasks.file_ingestion.run.types import RunReport
+from minion_tasks.file_ingestion.run.types import NotBegunError, RunReport
 from minion_tasks.scheduler_metrics import SchedulerMetrics
 
 logger = logging.getLogger(__name__)
@@ -166,6 +167,7 @@ class Scheduler:
         self._lock = threading.Lock()
         self._turn = turn or Alone()
         self._pool = pool or ThreadPoolExecutor(8, thread_name_prefix="ingestion")
+        self._not_begun_s: dict[TableName, float] = {}
 
     def serve(self, stop: threading.Event) -> None:
         """Run until ``stop`` is set, then wait for the runs that are going on."""
@@ -215,6 +217,9 @@ class Scheduler:
             else:
                 self._metrics.run_ended(name, None)
                 again = True
+        except NotBegunError as error:
+            self._could_not_begin(name, scheduled_s, error)
+            again = True
         except (LockHeldError, LeaseLostError) as error:
             # Not waited for inside the run: the scheduler could not be stopped meanwhile.
             logger.info("%s: still waiting: %s", name, error)
@@ -233,3 +238,12 @@ class Scheduler:
         finally:
             with self._lock:
                 self._triggers.ended(name, again=again)
+
+    def _could_not_begin(self, name: TableName, scheduled_s: float, error: NotBegunError) -> None:
+        """Count a trigger as failed once, though it is tried again at each tick."""
+        if self._not_begun_s.get(name) == scheduled_s:
+            self._metrics.run_ended(name, None)
+            return
+        self._not_begun_s[name] = scheduled_s
+        logger.error("%s: the run could not begin, and is tried again: %s", name, error)
+        self._metrics.run_failed(name)

@@ -24,10 +24,11 @@ from controller_client.common.references import has_reference, read_value, repla
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError
 
-__all__ = ["OperatorSecrets", "resolve_option", "resolve_options"]
+__all__ = ["DEFAULT_PREFIX", "OperatorSecrets", "resolve_option", "resolve_options"]
 
 _ENV, _DIR = "PINOT_PLUGINS_SECRETS_ENV", "PINOT_PLUGINS_SECRETS_DIR"
-_DEFAULT_PREFIX = "PINOT_SECRET_"
+DEFAULT_PREFIX = "PINOT_SECRET_"
+"""How the names of variables begin that references may name, unless the operator says otherwise."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_BYTES = 64 * 1024
 
@@ -41,7 +42,7 @@ class OperatorSecrets:
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._env = os.environ if environ is None else environ
-        beginnings = self._env.get(_ENV, _DEFAULT_PREFIX).split(",")
+        beginnings = self._env.get(_ENV, DEFAULT_PREFIX).split(",")
         self._prefixes = tuple(each.strip() for each in beginnings if each.strip())
         self._folder = self._env.get(_DIR) or None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from controller_client.errors import OutcomeUnknownError, SourceError, UnreachableError
+from controller_client.errors import AuthError, OutcomeUnknownError, SourceError, UnreachableError
 
 __all__ = ["Retries"]
 
@@ -43,13 +43,14 @@ class Retries:
         Raises:
             SourceError: It failed ten times without a version between.
             UnreachableError: Likewise, as ZooKeeper did not answer.
+            AuthError: Likewise, as it did not accept this process: a ticket may have to be renewed.
             OutcomeUnknownError: Likewise, as ZooKeeper's answers were lost.
         """
         while not stop.is_set():
             try:
                 if attempt():
                     return
-            except (SourceError, UnreachableError, OutcomeUnknownError) as error:
+            except (SourceError, UnreachableError, AuthError, OutcomeUnknownError) as error:
                 if stop.is_set():
                     return  # the signal may have ended what is asked, too
                 self._failures += 1

@@ -94,6 +94,7 @@ class SegmentLoading:
         self._client = client
         self._min_replicas = min_replicas
         self._enough_since_s: float | None = None
+        self._is_given_up = False
         self._table = table
         self._store = store
         self._push_again = push_again
@@ -125,11 +126,16 @@ class SegmentLoading:
                 return None
             count = f"{len({fault.segment for fault in faults})} of {len(wanted)} segments"
             try:
-                self._repair(faults, count)
+                if not self._is_given_up:
+                    self._repair(faults, count)
             except WaitTimeoutError as error:
                 if self._enough_since_s is None:
                     raise
                 logger.warning("%s: enough replicas serve, though %s", self._table, error.message)
+                self._is_given_up = True
+            in_error = {fault.segment for fault in faults if fault.in_error}
+            # Brokers take a segment with a replica in ERROR for old at once; of others see NEW_SEGMENT_S.
+            if self._is_given_up and all(fault.segment in in_error for fault in faults):
                 return None
             return f"{count} are not there yet: {first_few(faults)}"
 
@@ -146,7 +152,7 @@ class SegmentLoading:
     def _goes_on(self, state: LoadState) -> bool:
         """Whether enough replicas serve, and those behind are not worth a longer wait."""
         if self._min_replicas is None or not state.is_served(self._min_replicas):
-            self._enough_since_s = None
+            self._enough_since_s, self._is_given_up = None, False
             return False
         now_s = self._client.clock.monotonic()
         if self._enough_since_s is None:

@@ -13,7 +13,8 @@ time-out, reset, cut body      repeated, NotAppliedError    OutcomeUnknownError,
 any other status               by :mod:`.error_map`         by :mod:`.error_map`
 =============================  ===========================  ==========================================
 
-Where there are several controllers, what may be repeated is tried at each in turn before there is a pause.
+Where there are several controllers, what may be repeated is tried at each in turn before there is a pause; so
+is a call to one whose certificate is not trusted.
 """
 
 from __future__ import annotations

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from kazoo.security import ACL, Id, Permissions
 
 from controller_client.common.extras import missing_module
+from controller_client.errors import ConfigError, SetupError
 from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess, parse_acl
 
 __all__ = ["client_options"]
@@ -25,7 +28,7 @@ def client_options(access: ZooKeeperAccess) -> dict[str, Any]:
 
     Raises:
         ConfigError: A file of TLS is missing, or does not hold what it should.
-        SetupError: The library of SASL is not installed (extra ``sasl``).
+        SetupError: The library of SASL (extra ``sasl``), or that of Kerberos, is not installed.
     """
     return {"default_acl": _acl_of(access.acl), **_tls_of(access), **_auth_of(access)}
 
@@ -42,11 +45,18 @@ def _tls_of(access: ZooKeeperAccess) -> dict[str, Any]:
     if tls is None:
         return {}
     tls.check()
+    if tls.ca_file and Path(tls.ca_file).is_dir():
+        raise ConfigError(
+            f"the authorities of ZooKeeper's certificates cannot be read: {tls.ca_file} is a folder",
+            expected="one file, in PEM, of all of them",
+            where="PINOT_ZOOKEEPER_CA_FILE",
+        )
     return {
         "use_ssl": True,
         "ca": tls.ca_file,
         "certfile": tls.client_cert_file,
-        "keyfile": tls.client_key_file,
+        # kazoo shows no certificate where it is given one file alone.
+        "keyfile": tls.client_key_file or tls.client_cert_file,
         "verify_certs": tls.verify,
         "check_hostname": tls.verify,
     }
@@ -60,6 +70,7 @@ def _auth_of(access: ZooKeeperAccess) -> dict[str, Any]:
         return {"auth_data": [("digest", f"{access.username}:{password}")]}
     _require_sasl()
     if access.auth is AuthKind.SASL_KERBEROS:
+        _require_kerberos()
         return {"sasl_options": {"mechanism": "GSSAPI", "service": access.service}}
     return {
         "sasl_options": {
@@ -78,3 +89,12 @@ def _require_sasl() -> None:
         import puresasl  # noqa: F401
     except ModuleNotFoundError as error:
         raise missing_module(error, "SASL to ZooKeeper", ["sasl"]) from error
+
+
+def _require_kerberos() -> None:
+    # No extra brings it: it is built against the C library of the machine.
+    if find_spec("kerberos") is None:
+        raise SetupError(
+            "Kerberos to ZooKeeper needs the Python module kerberos, which is not installed here",
+            remedy="pip install kerberos",
+        )

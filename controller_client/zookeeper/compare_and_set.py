@@ -15,7 +15,13 @@ from dataclasses import dataclass
 
 from controller_client.clock import Clock
 from controller_client.common.retry import RetryPolicy, TransientFailureError, call_with_retry
-from controller_client.errors import ConflictError, NotFoundError, OutcomeUnknownError, UnreachableError
+from controller_client.errors import (
+    AuthError,
+    ConflictError,
+    NotFoundError,
+    OutcomeUnknownError,
+    UnreachableError,
+)
 from controller_client.zookeeper.connection import ZooKeeperConnection
 from controller_client.zookeeper.record import Versioned, ZNRecord
 from controller_client.zookeeper.transaction import CheckVersion, CreateNode, SetContent, Write
@@ -113,7 +119,7 @@ class _Attempts:
     def __call__(self) -> Changed:
         try:
             return self._attempt()
-        except UnreachableError as away:
+        except (UnreachableError, AuthError) as away:
             if self._unknown is not None:
                 raise self._unknown from away
             raise

@@ -21,11 +21,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kazoo.exceptions import (
-    AuthFailedError,
     BadVersionError,
     ConnectionLoss,
     KazooException,
-    NoAuthError,
     NodeExistsError,
     NoNodeError,
     NotEmptyError,
@@ -33,10 +31,10 @@ from kazoo.exceptions import (
 from kazoo.handlers.threading import KazooTimeoutError
 
 from controller_client.errors import (
+    AuthError,
     ConflictError,
     NotFoundError,
     OutcomeUnknownError,
-    RejectedError,
     UnreachableError,
 )
 from controller_client.zookeeper.address import check_path
@@ -44,7 +42,6 @@ from controller_client.zookeeper.faults import (
     changed_meanwhile,
     lost_transaction,
     missing,
-    refused,
     refused_transaction,
 )
 from controller_client.zookeeper.reads import LOST_REPLY, ZooKeeperReads
@@ -138,12 +135,12 @@ class ZooKeeperConnection(ZooKeeperReads):
         Raises:
             NotFoundError: It is not there.
             ConflictError: It has children, or another version than the expected one.
+            OutcomeUnknownError: The reply was lost, and ZooKeeper cannot be asked what became of it.
         """
         version = -1 if expected_version is None else expected_version
         if recursive:
             self._delete_below(path)
         deadline = self._session.deadline()
-        lost = False
         while True:
             try:
                 self._write(path, deadline, lambda kazoo: kazoo.delete_async(path, version=version))
@@ -151,15 +148,14 @@ class ZooKeeperConnection(ZooKeeperReads):
             except BadVersionError:
                 raise changed_meanwhile(self._where(path), version) from None
             except NoNodeError:
-                if lost:
-                    return
                 raise missing(self._where(path)) from None
             except NotEmptyError:
                 raise ConflictError(
                     "the znode has children", where=self._where(path), remedy="delete it with recursive=True"
                 ) from None
             except LOST_REPLY as error:
-                lost = True
+                if self._settle(path, error) is None:
+                    return
                 self._session.check_deadline(path, deadline, error)
 
     def commit(self, writes: Sequence[Write]) -> None:
@@ -167,6 +163,7 @@ class ZooKeeperConnection(ZooKeeperReads):
 
         Raises:
             ConflictError: A znode is not as its write expects it; nothing was applied.
+            AuthError: An ACL does not allow one of the writes; nothing was applied.
             OutcomeUnknownError: The reply was lost; what is there is for the caller to read.
         """
         paths = ", ".join(write.path for write in writes)
@@ -186,6 +183,8 @@ class ZooKeeperConnection(ZooKeeperReads):
             raise refused_transaction(self._where(paths)) from None
         except LOST_REPLY as error:
             raise lost_transaction(self._where(paths)) from error
+        except KazooException as error:
+            raise self.refusal(paths, error) from error
 
     def _delete_below(self, path: str) -> None:
         for name in self.children(path) or ():
@@ -206,16 +205,10 @@ class ZooKeeperConnection(ZooKeeperReads):
             # It may lie in kazoo's queue and be sent later; only with the session's end it is sure not to be.
             self._session.abandon()
             raise ConnectionLoss(f"no answer within {self.timeout_s} s") from error
-        except NoAuthError as error:
-            raise refused(self._where(path)) from error
-        except AuthFailedError as error:
-            raise self._session.not_accepted() from error
         except (NodeExistsError, NoNodeError, NotEmptyError, BadVersionError, *LOST_REPLY):
             raise
         except KazooException as error:
-            raise RejectedError(
-                f"ZooKeeper refuses the write ({type(error).__name__})", where=self._where(path)
-            ) from error
+            raise self.refusal(path, error) from error
 
     def _settle(self, path: str, lost: Exception | None = None) -> tuple[bytes, int] | None:
         """What is at the path, as seen after everything that this client sent before."""
@@ -223,7 +216,7 @@ class ZooKeeperConnection(ZooKeeperReads):
             # A read may be served by a server that is behind; sync makes it catch up with the leader.
             self._read(path, lambda kazoo: kazoo.sync_async(path))
             return self.get(path)
-        except UnreachableError as error:
+        except (UnreachableError, AuthError) as error:
             raise OutcomeUnknownError(
                 "the reply to a write was lost, and ZooKeeper could not be asked what became of it",
                 where=self._where(path),

@@ -128,7 +128,7 @@ class Lease:
     ) -> None:
         self._clock = clock or SystemClock()
         self._what, self._note = what, note
-        self._session_s = store.connection.session_timeout_s
+        self._connection = store.connection
         self.name = name
         content = LockHolder.of_this_process(owner, self._clock).to_json().encode()
         self._line = Line(store.connection, f"{leases_path(store)}/{name}", content)
@@ -280,6 +280,11 @@ class Lease:
         self._told = "lost"
         self._move(_Event.ENTERED)
         self._wake.set()
+
+    @property
+    def _session_s(self) -> float:
+        """As ZooKeeper has granted it, which may be shorter than was asked for."""
+        return self._connection.session_timeout_s
 
     def _check_proof(self) -> None:
         """Lose the lease where its znode is gone, or the last proof too old: a cut, or a stopped process."""

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kazoo.exceptions import KazooException, NoAuthError
+from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 
 from controller_client.errors import UnreachableError
 from controller_client.zookeeper.connection import ZooKeeperConnection
-from controller_client.zookeeper.faults import refused
+from controller_client.zookeeper.reads import LOST_REPLY
 
 __all__ = ["Line", "Place", "in_order"]
 
@@ -55,6 +55,7 @@ class Line:
 
         Raises:
             AuthError: ZooKeeper's ACLs do not allow it.
+            RejectedError: ZooKeeper refuses it for another reason, e.g. an ACL that is none to it.
             UnreachableError: ZooKeeper does not answer; the session is given up.
         """
         kazoo = self._connection.kazoo()
@@ -63,14 +64,14 @@ class Line:
         )
         try:
             asked.get(timeout=self._connection.timeout_s)
-        except NoAuthError as error:
-            raise refused(f"{self.path} in ZooKeeper {self._connection.address}") from error
-        except (KazooException, KazooTimeoutError) as error:
+        except (KazooTimeoutError, *LOST_REPLY) as error:
             # What lies in kazoo's queue must not be sent later, when nobody looks after it.
             self.leave()
             raise UnreachableError(
                 f"ZooKeeper did not answer ({type(error).__name__})", where=self._connection.address
             ) from error
+        except KazooException as error:
+            raise self._connection.refusal(self.path, error) from error
 
     def look(self) -> Place:
         """Return the own place, as it is at some moment after this call began.

@@ -15,6 +15,7 @@ from kazoo.retry import KazooRetry
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.names import TableName
 from controller_client.errors import (
+    AuthError,
     ConflictError,
     FormatVersionError,
     LockHeldError,
@@ -24,6 +25,7 @@ from controller_client.errors import (
 )
 from controller_client.zookeeper.holder import LockHolder
 from controller_client.zookeeper.property_store import PropertyStore
+from controller_client.zookeeper.reads import LOST_REPLY
 
 __all__ = ["ClusterLock", "TableLock", "locks_path"]
 
@@ -98,9 +100,12 @@ class ClusterLock:
             LockHeldError: Somebody else still holds it; the error names who.
             ConflictError: This object holds it already.
             UnreachableError: ZooKeeper is away.
+            AuthError: Its ACLs do not allow it.
         """
         if self._lock is not None:
             raise ConflictError(f"this object holds the lock of {self._what} already", where=self.path)
+        if wait_s <= 0 and self._connection.children(self.path):
+            raise self._held()  # nothing is written, so that who stands by may ask often
         client = self._connection.kazoo()
         lock = client.Lock(self.path, identifier=self._holder.to_json())
         self._session_lost, self._suspended_since = False, None
@@ -108,11 +113,14 @@ class ClusterLock:
         attempt = _Attempt(lock, wait_s)
         try:
             acquired = attempt.run(limit_s=wait_s + self._connection.timeout_s)
-        except KazooException as error:
+        except LOST_REPLY as error:
             client.remove_listener(self._on_state)
             raise UnreachableError(
                 f"the lock of {self._what} cannot be requested ({type(error).__name__})", where=self.path
             ) from error
+        except KazooException as error:
+            client.remove_listener(self._on_state)
+            raise self._connection.refusal(self.path, error) from error
         if acquired:
             self._lock = lock
             # A session that was lost while waiting does not matter, the node belongs to the present one; a
@@ -127,12 +135,7 @@ class ClusterLock:
                 f"the connection to ZooKeeper was lost while waiting for the lock of {self._what}",
                 where=self._connection.address,
             )
-        raise LockHeldError(
-            f"the lock of {self._what} is held by {self._holder_now()}",
-            where=self.path,
-            remedy="wait until it is done; if its process is dead, the lock is free when its session ends "
-            "(after 10 s, unless that process has asked for another time)",
-        )
+        raise self._held()
 
     def release(self) -> None:
         """Give the lock back; does nothing where it is not held."""
@@ -145,7 +148,7 @@ class ClusterLock:
             self._connection.delete(f"{self.path}/{lock.node}")
         except NotFoundError:
             _logger.warning("the lock %s had been lost before it was released", self.path)
-        except (UnreachableError, OutcomeUnknownError) as error:
+        except (UnreachableError, AuthError, OutcomeUnknownError) as error:
             _logger.warning("the lock %s is released when ZooKeeper is back: %s", self.path, error.message)
             threading.Thread(
                 target=_delete_nodes, args=(lock,), name="table-lock-release", daemon=True
@@ -164,6 +167,14 @@ class ClusterLock:
             if found is not None:
                 return LockHolder.from_json(found[0], self.path)
         return None
+
+    def _held(self) -> LockHeldError:
+        return LockHeldError(
+            f"the lock of {self._what} is held by {self._holder_now()}",
+            where=self.path,
+            remedy="wait until it is done; if its process is dead, the lock is free when its session ends "
+            "(after 10 s, unless that process has asked for another time)",
+        )
 
     def _holder_now(self) -> str:
         try:

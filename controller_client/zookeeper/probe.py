@@ -11,6 +11,7 @@ from controller_client.zookeeper.address import parse_hosts
 __all__ = ["why_unreachable"]
 
 _TIMEOUT_S = 2.0
+"""For all hosts together, since it comes on top of the time of the call that failed."""
 
 
 def why_unreachable(address: str, tls: Tls | None) -> str:
@@ -21,9 +22,10 @@ def why_unreachable(address: str, tls: Tls | None) -> str:
         tls: TLS settings of the client; None: none.
     """
     reasons = []
-    for host, port in parse_hosts(address):
+    hosts = parse_hosts(address)
+    for host, port in hosts:
         try:
-            with socket.create_connection((host, port), timeout=_TIMEOUT_S) as line:
+            with socket.create_connection((host, port), timeout=_TIMEOUT_S / len(hosts)) as line:
                 if tls is not None:
                     _shake_hands(line, host, tls)
         except OSError as error:  # ssl.SSLError is one

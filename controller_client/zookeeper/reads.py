@@ -10,6 +10,7 @@ from kazoo.exceptions import (
     AuthFailedError,
     ConnectionClosedError,
     ConnectionLoss,
+    KazooException,
     NoAuthError,
     NoNodeError,
     OperationTimeoutError,
@@ -19,6 +20,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.closing import Closing
+from controller_client.errors import AuthError, RejectedError
 from controller_client.zookeeper.address import check_path, parse_hosts
 from controller_client.zookeeper.faults import refused
 from controller_client.zookeeper.kazoo_log import hide_contents
@@ -28,8 +30,12 @@ from controller_client.zookeeper_access import ZooKeeperAccess
 
 __all__ = ["LOST_REPLY", "ZooKeeperReads"]
 
-LOST_REPLY = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, ConnectionClosedError)
-"""What kazoo raises where a call was sent and its reply did not come."""
+LOST_REPLY = (
+    *(ConnectionLoss, OperationTimeoutError, SessionExpiredError, ConnectionClosedError),
+    # Of a connection that was made again. Where it is refused once more, that is reported.
+    AuthFailedError,
+)
+"""What kazoo raises where a call was sent, or may have been, and its reply did not come."""
 _PIPELINE = 500
 
 
@@ -94,6 +100,12 @@ class ZooKeeperReads(Closing):
             UnreachableError: No connection within ``timeout_s``.
         """
         return self._session.connected_by(self._session.deadline())
+
+    def refusal(self, path: str, error: KazooException) -> AuthError | RejectedError:
+        """Make the error for a call that ZooKeeper has refused, for this package's recipes too."""
+        if isinstance(error, NoAuthError):
+            return refused(self._where(path))
+        return RejectedError(f"ZooKeeper refuses the call ({type(error).__name__})", where=self._where(path))
 
     def get(self, path: str) -> tuple[bytes, int] | None:
         """Content and version of a znode, or None where there is none."""
@@ -201,10 +213,10 @@ class ZooKeeperReads(Closing):
             return result.get(timeout=self._session.left_s(deadline))
         except KazooTimeoutError as error:
             raise self._session.unreachable("did not answer") from error
-        except NoAuthError as error:
-            raise refused(self._where(path)) from error
-        except AuthFailedError as error:
-            raise self._session.not_accepted() from error
+        except (NoNodeError, *LOST_REPLY):
+            raise
+        except KazooException as error:
+            raise self.refusal(path, error) from error
 
     def _where(self, path: str) -> str:
         return f"{path} in ZooKeeper {self.address}"

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from kazoo.client import KazooClient
+from kazoo.exceptions import AuthFailedError, ConnectionClosedError, ConnectionLoss, SessionExpiredError
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.serialization import Connect
 from kazoo.protocol.states import KazooState, KeeperState
 
 from controller_client.clock import Clock
@@ -25,6 +29,12 @@ _CLOSE_LIMIT_S = 2.0
 _LONGEST_PAUSE_S = 2.0
 """Between two attempts to connect."""
 _POLL_S = 0.05
+_LEAST_WAIT_S = 0.1
+
+_SILENT = (
+    "it takes connections, but does not answer; TLS, or none, may be what it wants (PINOT_ZOOKEEPER_TLS)"
+)
+_ENDED = frozenset({KeeperState.AUTH_FAILED, KeeperState.CLOSED})
 
 _logger = logging.getLogger(__name__)
 
@@ -44,7 +54,8 @@ class KazooSession:
             :data:`SESSION_TIMEOUT_S`.
 
     Attributes:
-        session_timeout_s: As asked for; ZooKeeper keeps it between its own bounds (2 and 20 of its ticks).
+        session_timeout_s: As ZooKeeper has granted it, between its own bounds (2 and 20 of its ticks); as
+            asked for before there was a connection.
         incarnation: How many clients were given up before the present one.
     """
 
@@ -57,7 +68,8 @@ class KazooSession:
         access: ZooKeeperAccess | None = None,
         session_timeout_s: float | None = None,
     ) -> None:
-        self.session_timeout_s = session_timeout_s or SESSION_TIMEOUT_S
+        self._asked_timeout_s = session_timeout_s or SESSION_TIMEOUT_S
+        self.session_timeout_s = self._asked_timeout_s
         self._address = address
         self._access = access or ZooKeeperAccess.from_env()
         self._timeout_s = timeout_s
@@ -73,15 +85,15 @@ class KazooSession:
 
         Raises:
             UnreachableError: It is not, by the deadline.
+            AuthError: ZooKeeper does not believe who this client is.
         """
-        with self._start_mutex:
-            if not self._started:
-                self._start(deadline)
-        while self._kazoo.state != KazooState.CONNECTED:
+        while True:
+            kazoo = self._live_client(deadline)
+            if kazoo.state == KazooState.CONNECTED:
+                return kazoo
             if self._clock.monotonic() >= deadline:
-                raise self.unreachable(f"is away (connection {self._kazoo.state})")
+                raise self.unreachable(f"is away (connection {kazoo.state})")
             self._clock.sleep(_POLL_S)
-        return self._kazoo
 
     def abandon(self) -> None:
         """Give the present client up: what it was given to send is not sent any more."""
@@ -118,15 +130,42 @@ class KazooSession:
         """Make the error for a ZooKeeper that does not do what it should, but ``what``."""
         return unreachable(self._address, what, self._timeout_s)
 
+    def _live_client(self, deadline: float) -> Any:
+        with self._start_mutex:
+            if self._started and self._kazoo.client_state in _ENDED:
+                # kazoo gives up for good when a new connection is refused; for SASL, also when it is cut in
+                # the middle of it, or when a ticket of Kerberos has run out meanwhile.
+                _logger.warning("ZooKeeper %s has refused a new connection; it is tried again", self._address)
+                self._end()
+            if not self._started:
+                self._start(deadline)
+            return self._kazoo
+
     def _start(self, deadline: float) -> None:
-        # Not kazoo's start, which stops again in the end and then waits for a hanging server.
-        connected = self._kazoo.start_async()
-        if not connected.wait(max(0.1, self.left_s(deadline))):
-            is_refused = self._kazoo.client_state == KeeperState.AUTH_FAILED
+        try:
+            # Not kazoo's start, which stops again in the end and then waits for a hanging server.
+            if not self._kazoo.start_async().wait(max(_LEAST_WAIT_S, self.left_s(deadline))):
+                raise self._unreachable_at_all()
+            if self._access.auth is not None:
+                self._check_accepted(deadline)
+        except BaseException:
             self._end()
-            raise self.not_accepted() if is_refused else self._unreachable_at_all()
+            raise
         self._started = True
         _logger.debug("connected to ZooKeeper %s", self._address)
+
+    def _check_accepted(self, deadline: float) -> None:
+        """Wait for a first answer: kazoo counts as connected before it has shown who it is."""
+        try:
+            self._kazoo.sync_async("/").get(timeout=max(_LEAST_WAIT_S, self.left_s(deadline)))
+        except (AuthFailedError, ConnectionClosedError, SessionExpiredError) as error:
+            raise self.not_accepted() from error
+        except ConnectionLoss as error:
+            if self._kazoo.client_state in _ENDED:
+                raise self.not_accepted() from error
+            # A cut, after which kazoo connects again.
+        except KazooTimeoutError as error:
+            raise self.unreachable("did not answer") from error
 
     def not_accepted(self) -> AuthError:
         """Make the error for a ZooKeeper that does not believe who this client is."""
@@ -138,18 +177,26 @@ class KazooSession:
         )
 
     def _unreachable_at_all(self) -> UnreachableError:
-        reason = why_unreachable(self._address, self._access.tls)
-        return self.unreachable(f"cannot be reached ({reason})" if reason else "cannot be reached")
+        reason = why_unreachable(self._address, self._access.tls) or _SILENT
+        return self.unreachable(f"cannot be reached ({reason})")
 
     def _make_client(self) -> KazooClient:
         # By itself kazoo tries again after a minute when ZooKeeper was away for one.
         retry = {"max_tries": -1, "max_delay": _LONGEST_PAUSE_S}
-        return KazooClient(
+        client = KazooClient(
             hosts=self._address,
-            timeout=self.session_timeout_s,
+            timeout=self._asked_timeout_s,
             connection_retry=retry,
             **client_options(self._access),
         )
+        _on_granted(client, self._granted)
+        return client
+
+    def _granted(self, timeout_s: float) -> None:
+        """Called in kazoo's thread, at each connection."""
+        if timeout_s != self.session_timeout_s:
+            _logger.info("ZooKeeper %s keeps this session for %g s", self._address, timeout_s)
+        self.session_timeout_s = timeout_s
 
     def _end(self) -> threading.Thread:
         """Give the present client up and let a new one begin at the next call; the caller has the mutex."""
@@ -162,6 +209,20 @@ class KazooSession:
         else:
             self._kazoo = self._make_client()
         return ending
+
+
+def _on_granted(kazoo: Any, granted: Callable[[float], None]) -> None:
+    """Have a function called with the seconds for which ZooKeeper keeps the session."""
+    connection = kazoo._connection  # noqa: SLF001  # kazoo logs it, and keeps it nowhere
+    invoke = connection._invoke  # noqa: SLF001
+
+    def noting(timeout_s: float, request: Any, xid: int | None = None) -> Any:
+        answer = invoke(timeout_s, request, xid)
+        if isinstance(request, Connect) and answer[0].time_out > 0:  # not of a session that has ended
+            granted(answer[0].time_out / 1000)
+        return answer
+
+    connection._invoke = noting  # noqa: SLF001
 
 
 def _stop(kazoo: Any) -> None:

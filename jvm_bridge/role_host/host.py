@@ -78,7 +78,7 @@ class HostedRole:
         from jvm_bridge.role_host.configuration import read_configuration
         from jvm_bridge.role_host.java_log import log_through_java
         from jvm_bridge.role_host.masked_log import mask_log
-        from jvm_bridge.role_host.shutdown import at_shutdown
+        from jvm_bridge.shutdown import at_shutdown
 
         mask_log()
         log_through_java()

@@ -157,7 +157,7 @@ def coordinate(
         TableLock(store, table, LOCK, process_name()) as lock,
     ):
         if not standby:
-            lock.acquire(_LOCK_WAIT_TIMES * session_timeout_s)
+            lock.acquire(_LOCK_WAIT_TIMES * store.connection.session_timeout_s)
         try:
             run_on_engine(
                 CoordinatorRun(

@@ -36,6 +36,7 @@ from controller_client.coordinator.sent_versions import SentVersions
 from controller_client.coordinator.state.store import Store, StoredUpTo
 from controller_client.coordinator.updates_topic import UpdatesTopic
 from controller_client.errors import (
+    AuthError,
     ConfigError,
     ConflictError,
     FormatVersionError,
@@ -144,7 +145,7 @@ class LocalCoordinator:
             try:
                 if self._follow_until_free(stop):
                     return True
-            except (SourceError, ConflictError, UnreachableError, FormatVersionError) as error:
+            except (SourceError, ConflictError, UnreachableError, AuthError, FormatVersionError) as error:
                 if error.message != failed:
                     self._note(f"{error.message}; trying again")
                 failed = error.message

@@ -104,7 +104,7 @@ def _ended_by_java(cli: CliContext) -> Iterator[None]:
 
         if not jpype.isJVMStarted():
             raise
-        from jvm_bridge.role_host.shutdown import exit_process
+        from jvm_bridge.shutdown import exit_process
 
         # Where Java refused, its stack is in the log, as that of a stock server is.
         logger.error("%s", error, exc_info=error.__cause__ if isinstance(error, SetupError) else None)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from controller_client.clock import Clock, SystemClock
 from controller_client.config import ControllerConfig
-from controller_client.errors import NotFoundError, PinotPluginError, UnreachableError
+from controller_client.errors import NotFoundError, UnreachableError
 from controller_client.helix.instance_config import live_controllers
 from controller_client.zookeeper import PropertyStore
 from controller_client.zookeeper_access import ZooKeeperAccess
@@ -83,6 +83,7 @@ def controllers_in_zookeeper(
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
+        AuthError: ZooKeeper does not let this process in.
         NotFoundError: There is no such cluster, or no controller is live in it.
     """
     clock = clock or SystemClock()
@@ -97,7 +98,7 @@ def controllers_in_zookeeper(
                     where=f"{zookeeper}, cluster {cluster_name}",
                     remedy="start one, or name it with --controller or PINOT_CONTROLLER_URL",
                 )
-        except PinotPluginError:
+        except (UnreachableError, NotFoundError):
             if clock.monotonic() > deadline:
                 raise
             clock.sleep(_ZOOKEEPER_INTERVAL_S)

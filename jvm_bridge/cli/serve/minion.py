@@ -203,7 +203,7 @@ def minion(
         host_minion(settings, stop.event, lambda: stop.take_over(signal.SIGTERM, signal.SIGINT))
     cli.out.note(f"{settings.instance_id} has left the cluster")
     # Pinot 1.3 and later leave threads of Helix and ZooKeeper behind, and Python would wait for them.
-    from jvm_bridge.role_host.shutdown import exit_process
+    from jvm_bridge.shutdown import exit_process
 
     exit_process(0)
 

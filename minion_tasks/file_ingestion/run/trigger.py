@@ -7,13 +7,23 @@ or cleared away, by the next.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from controller_client.common.names import TableName
+from controller_client.errors import NotAppliedError, UnreachableError
 from controller_client.zookeeper import TableLock
 from minion_tasks.file_ingestion.params.registration import load_params, offline_table
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.run.fired import FiredTriggers, Guard
 from minion_tasks.file_ingestion.run.steps import LockedRun
-from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport, RunTools
+from minion_tasks.file_ingestion.run.types import (
+    FilesFailedError,
+    NotBegunError,
+    RunOutcome,
+    RunReport,
+    RunTools,
+)
 from minion_tasks.file_ingestion.session.store import SessionStore
 
 __all__ = ["FilesFailedError", "RunOutcome", "RunReport", "RunTools", "run_scheduled", "run_task"]
@@ -64,17 +74,32 @@ def run_scheduled(
 
     Raises:
         LeaseLostError: The guard's, before anything was begun.
+        NotBegunError: The cluster does not answer; nothing was begun, and the trigger is not written down.
     """
     fired = FiredTriggers(tools.store, tools.clock, tools.owner)
-    if fired.was_made(table, scheduled_s):
-        return None
-    params = load_params(tools.client, table)
     with tools.lock(table) as lock:
-        lock.acquire(lock_wait_s)
-        # Only now: a scheduler that is killed while it waits has not used the trigger up.
-        if not fired.claim(table, scheduled_s, guard=guard):
-            return None
+        with _not_begun_where_the_cluster_is_away():
+            if fired.was_made(table, scheduled_s):
+                return None
+            params = load_params(tools.client, table)
+            lock.acquire(lock_wait_s)
+            # Only now: a scheduler that is killed while it waits has not used the trigger up.
+            if not fired.claim(table, scheduled_s, guard=guard):
+                return None
         return _locked_run(tools, table, params, lock)
+
+
+@contextmanager
+def _not_begun_where_the_cluster_is_away() -> Iterator[None]:
+    try:
+        yield
+    except NotAppliedError as error:
+        # Those derived from it say why the cluster refuses: what will not pass by itself.
+        if type(error) not in (NotAppliedError, UnreachableError):
+            raise
+        raise NotBegunError(
+            error.message, expected=error.expected, where=error.where, remedy=error.remedy
+        ) from error
 
 
 def _locked_run(tools: RunTools, table: TableName, params: FileIngestionParams, lock: TableLock) -> RunReport:

@@ -9,7 +9,7 @@ from controller_client.client import ControllerClient
 from controller_client.clock import Clock
 from controller_client.common.names import TableName
 from controller_client.common.word_enum import WordEnum
-from controller_client.errors import InputError
+from controller_client.errors import InputError, NotAppliedError
 from controller_client.filestore import FileInfo
 from controller_client.zookeeper import PropertyStore, TableLock, process_name
 from minion_tasks.file_ingestion.engine.minion import Engine
@@ -23,6 +23,10 @@ _ERRORS_SHOWN = 10
 
 class FilesFailedError(InputError):
     """Files of the session could not be turned into segments; the table is as it was."""
+
+
+class NotBegunError(NotAppliedError):
+    """A scheduled run could not begin, since the cluster does not answer; its trigger is still to be made."""
 
 
 class RunOutcome(WordEnum):

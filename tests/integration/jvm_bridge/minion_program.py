@@ -14,7 +14,7 @@ from pathlib import Path
 
 from controller_client.config import ControllerConfig
 from jvm_bridge.minion import MinionContext, MinionSettings, MinionTask, host_minion
-from jvm_bridge.role_host.shutdown import exit_process
+from jvm_bridge.shutdown import exit_process
 
 
 class Writes:

@@ -142,3 +142,19 @@ def test_cron_expressions_are_quartzs() -> None:
     assert found["next"] == 1_700_000_400.0
     assert found["after"] == 1_700_001_000.0
     assert found["never"] is None
+
+
+def test_java_does_not_see_what_references_may_name() -> None:
+    found = child.result(
+        """
+        import json, os
+        from jvm_bridge.jvm import start_jvm
+        start_jvm(max_heap_mb=100)
+        import jpype
+        names = ["PINOT_SECRET_KEY_OF_FLIGHTS", "PATH"]
+        seen = {name: jpype.java.lang.System.getenv(name) is not None for name in names}
+        print(json.dumps([seen, os.environ["PINOT_SECRET_KEY_OF_FLIGHTS"]]))
+        """,
+        env={"PINOT_SECRET_KEY_OF_FLIGHTS": "k"},
+    )
+    assert found == [{"PINOT_SECRET_KEY_OF_FLIGHTS": False, "PATH": True}, "k"]

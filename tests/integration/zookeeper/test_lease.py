@@ -75,6 +75,12 @@ def test_the_next_in_line_has_it_when_the_holder_leaves(folder: Folder, open_sto
     assert _owners(folder, name) == []
 
 
+def test_what_zookeeper_grants_a_session_is_what_counts(folder: Folder) -> None:
+    asked_s = 3600.0
+    with PropertyStore(folder.zookeeper_address, folder.cluster_name, session_timeout_s=asked_s) as store:
+        assert 0 < store.connection.session_timeout_s < asked_s
+
+
 def test_a_session_that_is_ended_loses_it_at_once_and_what_it_still_sends_is_refused(
     folder: Folder, open_store: Open, name: str
 ) -> None:

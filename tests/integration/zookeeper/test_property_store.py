@@ -334,7 +334,7 @@ def test_a_zookeeper_that_hangs_leaves_a_write_unknown_and_is_used_again_afterwa
 def test_zookeeper_that_is_not_there_is_an_error_in_time(proxy: ZooKeeperProxy) -> None:
     proxy.go_away()
     started = time.monotonic()
-    with pytest.raises(UnreachableError, match=r"cannot be reached within 1 s") as caught:
+    with pytest.raises(UnreachableError, match=r"cannot be reached .*within 1 s") as caught:
         PropertyStore(proxy.address, "c", timeout_s=1).__enter__()
     assert time.monotonic() - started < 3
     assert caught.value.where == proxy.address

@@ -165,12 +165,14 @@ def test_java_comes_in_by_the_same_settings(zookeeper: SecureZooKeeper, way: str
     assert [acl.id.scheme for acl in acls] == [way]
 
 
-def test_no_file_of_secrets_is_left(tmp_path: Path, zookeeper: SecureZooKeeper) -> None:
+@pytest.mark.parametrize("end", ["", "from jvm_bridge.shutdown import exit_process; exit_process(0)\n"])
+def test_no_file_of_secrets_is_left(tmp_path: Path, zookeeper: SecureZooKeeper, end: str) -> None:
+    """Neither when Python ends, nor when Java does, as by a signal to a hosted role."""
     environment = {
         "TMPDIR": str(tmp_path),
         "PINOT_ZOOKEEPER_AUTH": "sasl-digest",
         "PINOT_ZOOKEEPER_USERNAME": USER,
         "PINOT_ZOOKEEPER_PASSWORD": PASSWORD,
     }
-    child.result(_JAVA.format(address=zookeeper.address, name=uuid4().hex[:8]), env=environment)
+    child.result(_JAVA.format(address=zookeeper.address, name=uuid4().hex[:8]) + end, env=environment)
     assert list(tmp_path.glob("pinot-zookeeper-*")) == []

@@ -44,6 +44,7 @@ def test_entries_of_an_acl() -> None:
         ({"ACL": "creator"}, "does not show who it is"),
         ({"ACL": "pinot"}, "cannot be read at 'pinot'"),
         ({"ACL": "sasl:pinot:x"}, "cannot be read at 'sasl:pinot:x'"),
+        ({"CLIENT_KEY_FILE": "/key.pem"}, "without the client certificate"),
         ({"TLS": "yes"}, "PINOT_ZOOKEEPER_TLS is 'yes'"),
         ({"TLS": "false", "CA_FILE": "/ca.pem"}, "files of TLS are given"),
     ],

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from controller_client.cli import cli
 from controller_client.config import ControllerConfig
-from controller_client.errors import NotFoundError
+from controller_client.errors import AuthError, NotFoundError
 from controller_client.zookeeper_access import ZooKeeperAccess
 from jvm_bridge.cli.serve import joining, minion
 from tests.unit.fake_clock import FakeClock
@@ -94,3 +94,16 @@ def test_no_controller(monkeypatch: pytest.MonkeyPatch, store: MemoryPropertySto
     monkeypatch.setattr(joining, "live_controllers", Controllers([]))
     with pytest.raises(NotFoundError, match="no controller is live"):
         find(FakeClock())
+
+
+def test_who_zookeeper_does_not_accept_is_told_so_at_once(
+    monkeypatch: pytest.MonkeyPatch, store: MemoryPropertyStore
+) -> None:
+    def refused(_store: object) -> list[tuple[str, int]]:
+        raise AuthError("ZooKeeper does not accept the user pinot")
+
+    monkeypatch.setattr(joining, "live_controllers", refused)
+    clock = FakeClock()
+    with pytest.raises(AuthError):
+        find(clock)
+    assert clock.sleeps == []

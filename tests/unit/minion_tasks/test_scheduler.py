@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, LockHeldError, SourceError, UnreachableError
+from minion_tasks.file_ingestion.run.types import NotBegunError
 from minion_tasks.scheduler import Scheduler, Triggers
 from tests.unit.fake_clock import FakeClock
 
@@ -210,3 +211,14 @@ def test_told_to_stop_it_waits_for_the_run_that_goes_on() -> None:
     clock = FakeClock(now=0.0, on_sleep=on_sleep)
     Scheduler(lambda: {A: "10"}, run, Every, clock).serve(stop)
     assert ended == [A]
+
+
+def test_a_run_that_cannot_begin_as_the_cluster_is_away_begins_when_it_is_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def run(_name: TableName, clock: FakeClock) -> None:
+        if clock.now() < 14:
+            raise NotBegunError("the controller does not answer")
+
+    assert serve(lambda _now: {A: "10"}, run, until_s=25) == [*((at_s, A) for at_s in range(10, 15)), (20, A)]
+    assert len([message for message in caplog.messages if "does not answer" in message]) == 1

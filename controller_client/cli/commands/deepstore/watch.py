@@ -5,11 +5,9 @@ from __future__ import annotations
 import logging
 import signal
 import tempfile
-import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from types import FrameType
 
 import click
 
@@ -25,6 +23,7 @@ from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.monitoring import monitoring_options, publish_lease, serving
 from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import session_timeout_option
+from controller_client.cli.signals import stop_on_signals
 from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.metrics import WatchMetrics
 from controller_client.deepstore.repair import Repairer
@@ -89,13 +88,7 @@ def watch(
     works; the others stand by, and one takes over when it ends. One that looks only is apart from one that
     repairs.
     """
-    stop = threading.Event()
-
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    signal.signal(signal.SIGTERM, on_signal)
-    signal.signal(signal.SIGINT, on_signal)
+    stop = stop_on_signals(signal.SIGTERM, signal.SIGINT)
     monitoring = Monitoring(WATCH, cli.client().clock)
     metrics = WatchMetrics(monitoring, interval_s)
     opened_auditor = auditor(
@@ -126,7 +119,7 @@ def watch(
         )
         cli.out.note("The watch runs; it stops with Ctrl-C, after the repairs that are under way.")
         with serving(cli.out, monitoring, metrics_host, metrics_port), lease:
-            service.serve(stop)
+            service.serve(stop.event)
 
 
 def _lease_name(table_names: Sequence[str], *, look_only: bool) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from controller_client.coordinator.retries import Retries
 from controller_client.errors import (
+    AuthError,
     ConflictError,
     OutcomeUnknownError,
     PinotPluginError,
@@ -42,7 +43,7 @@ def failing(times: int, error: PinotPluginError) -> Callable[[], bool]:
     return attempt
 
 
-@pytest.mark.parametrize("kind", [SourceError, UnreachableError, OutcomeUnknownError])
+@pytest.mark.parametrize("kind", [SourceError, UnreachableError, AuthError, OutcomeUnknownError])
 def test_it_tries_again_after_longer_and_longer_pauses(kind: type[PinotPluginError]) -> None:
     stop, notes = _Stop(), list[str]()
     Retries(notes.append).run(failing(9, kind("no answer")), stop)

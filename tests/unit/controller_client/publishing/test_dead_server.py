@@ -153,6 +153,23 @@ def test_a_server_with_segments_in_error_does_not_keep_it(servers: Servers) -> N
     assert servers.waited_s(None) == _TIMEOUT_S
 
 
+def test_one_in_error_shortens_no_wait_for_segments_that_brokers_leave_out() -> None:
+    servers = Servers(PinotVersion(1, 0))
+    servers.kill("S1")
+    servers.lacks("S3", "c", state="ERROR")
+    asked = 0
+
+    def load_errors(_table: str) -> dict[tuple[str, str], str]:
+        nonlocal asked
+        asked += 1
+        return {}
+
+    segments: Any = servers.client.segments
+    segments.load_errors = load_errors
+    assert NEW_SEGMENT_S <= servers.waited_s(1) < NEW_SEGMENT_S + 2
+    assert asked == 1
+
+
 def test_a_segment_without_a_server_is_waited_for() -> None:
     assert not LoadState.of(["a"], {}, {}).is_served(1)
     assert not LoadState.of(["a", "b"], {"a": {"S1": "ONLINE"}}, {"a": {"S1": "ONLINE"}}).is_served(1)

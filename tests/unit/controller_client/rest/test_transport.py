@@ -27,6 +27,7 @@ from controller_client.errors import (
     RejectedError,
     UnreachableError,
 )
+from controller_client.rest.addresses import Addresses
 from controller_client.rest.transport import Transport, path_of
 from tests.unit.controller_client.scripted_server import (
     ScriptedServer,
@@ -136,6 +137,41 @@ def test_a_change_whose_reply_is_lost_goes_to_no_other_controller() -> None:
             transport.request("POST", "/x")
         assert second.requests == []
         transport.close()
+
+
+def test_the_next_controller_is_asked_when_the_certificate_of_one_is_not_trusted() -> None:
+    def untrusted() -> str:
+        raise UnreachableError("TLS failed: certificate verify failed", where="GET https://one/x")
+
+    addresses = Addresses(["https://one", "https://two"])
+    assert (
+        addresses.in_turn(lambda: untrusted() if addresses.current == "https://one" else "answered")
+        == "answered"
+    )
+    with pytest.raises(UnreachableError, match="TLS failed"):
+        addresses.in_turn(untrusted)
+
+
+def test_after_a_lost_reply_the_next_call_goes_to_the_next_controller() -> None:
+    """It would wait again for one that hangs."""
+    with ScriptedServer(hang_up) as first, ScriptedServer(answer(200, {})) as second:
+        transport = Transport(ControllerConfig(f"{first.url},{second.url}"), clock=FakeClock())
+        with pytest.raises(OutcomeUnknownError, match="unknown") as caught:
+            transport.request("POST", "/x")
+        assert first.url in str(caught.value.where)
+        transport.request("GET", "/x")
+        assert (len(first.requests), len(second.requests)) == (1, 1)
+        transport.close()
+
+
+def test_when_all_controllers_are_away_each_is_named() -> None:
+    urls = [f"http://127.0.0.1:{closed_port()}" for _ in range(3)]
+    transport = Transport(ControllerConfig(",".join(urls)), clock=FakeClock())
+    with pytest.raises(UnreachableError) as caught:
+        transport.request("GET", "/x")
+    for url in urls:
+        assert str(caught.value).count(url) == 1
+    transport.close()
 
 
 def test_a_pause_comes_after_all_controllers_have_failed() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+import trustme
 from kazoo.security import ACL, CREATOR_ALL_ACL, READ_ACL_UNSAFE, Id
 
 from controller_client.config import Secret, Tls
-from controller_client.errors import ConfigError
+from controller_client.errors import ConfigError, SetupError
 from controller_client.zookeeper.client_options import client_options
 from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess
 
@@ -35,7 +39,10 @@ def test_an_acl_by_entries() -> None:
     ]
 
 
-def test_sasl() -> None:
+def test_sasl(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = ModuleType("kerberos")
+    library.__spec__ = ModuleSpec("kerberos", None)
+    monkeypatch.setitem(sys.modules, "kerberos", library)
     digest = client_options(ZooKeeperAccess(auth=AuthKind.SASL_DIGEST, username="pinot", password=_PASSWORD))[
         "sasl_options"
     ]
@@ -51,3 +58,23 @@ def test_tls_checks_the_host_name_with_the_certificate(tmp_path: Path) -> None:
     assert (unchecked["verify_certs"], unchecked["check_hostname"]) == (False, False)
     with pytest.raises(ConfigError, match="certificates of authorities"):
         client_options(ZooKeeperAccess(tls=Tls(ca_file=str(tmp_path / "none.pem"))))
+
+
+def test_a_client_certificate_with_its_key_in_the_same_file_is_shown(tmp_path: Path) -> None:
+    pem = tmp_path / "client.pem"
+    client = trustme.CA().issue_cert("client@pinot.example")
+    client.private_key_and_cert_chain_pem.write_to_path(pem)
+    options = client_options(ZooKeeperAccess(tls=Tls(client_cert_file=str(pem))))
+    # kazoo takes none of the two where one is missing.
+    assert (options["certfile"], options["keyfile"]) == (str(pem), str(pem))
+
+
+def test_a_folder_of_authorities_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is a folder"):
+        client_options(ZooKeeperAccess(tls=Tls(ca_file=str(tmp_path))))
+
+
+def test_kerberos_without_its_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "kerberos", None)
+    with pytest.raises(SetupError, match="kerberos"):
+        client_options(ZooKeeperAccess(auth=AuthKind.SASL_KERBEROS))

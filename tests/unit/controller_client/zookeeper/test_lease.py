@@ -270,3 +270,13 @@ def test_there_are_never_two_holders_and_in_the_end_there_is_one(events: list[tu
         each.store.client.loses_reply = False
     world.pass_time(3 * SESSION_S, *world.members)
     assert len(world.holders()) == 1
+
+
+def test_a_session_that_zookeeper_keeps_for_less_than_was_asked_for_is_proven_the_sooner() -> None:
+    world = World(1)
+    (only,) = world.members
+    only.store.client._session.session_timeout_s = SESSION_S / 2
+    only.step()
+    assert only.lease.held
+    world.clock.advance(SESSION_S / 3)
+    assert not only.lease.held

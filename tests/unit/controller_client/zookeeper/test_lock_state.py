@@ -4,6 +4,7 @@ import pytest
 from kazoo.protocol.states import KazooState
 
 from controller_client.common.names import TableName
+from controller_client.errors import LockHeldError
 from controller_client.zookeeper import LockHolder, PropertyStore, TableLock
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import memory_store
@@ -68,3 +69,13 @@ def test_a_holder_of_a_later_release_has_no_name() -> None:
     assert lock._holder_now() == "a process of a later release"
     later = '{"format": 1, "owner": "o", "host": "h", "pid": 1, "since_epoch_s": 0.0, "later": 1}'
     assert LockHolder.from_json(later, "/x") == LockHolder("o", "h", 1, 0.0)
+
+
+def test_who_does_not_wait_for_a_lock_that_is_held_writes_nothing() -> None:
+    store, zookeeper = memory_store()
+    lock = TableLock(store, TableName("t_OFFLINE"), "FileIngestionTask", "me")
+    zookeeper.create(f"{lock.path}/x__lock__0000000001", LockHolder("o", "h", 1, 0.0).to_json().encode())
+    written = zookeeper.writes
+    with pytest.raises(LockHeldError, match="held by o"):
+        lock.acquire(0.0)
+    assert zookeeper.writes == written

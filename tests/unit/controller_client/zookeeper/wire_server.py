@@ -1,0 +1,125 @@
+"""As much of a ZooKeeper as opens kazoo's sessions and asks who comes, over real sockets; without znodes."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from kazoo.exceptions import KazooException, NoNodeError
+
+__all__ = ["DELETE", "WireServer", "wire_server"]
+
+DELETE = 2
+"""The kind of a request."""
+
+_AUTH_FAILED = -115
+_SASL, _SYNC, _MULTI, _CLOSE = 102, 9, 14, -11
+_AUTH_XID = -4
+
+
+class WireServer:
+    """Answers each connection in a thread of its own.
+
+    Attributes:
+        granted_ms: For how long it keeps a session, whatever a client asks for.
+        accepts: Whether it believes who a client is.
+        refuses: What it answers to each request about znodes.
+        cuts_at: At the next request of this kind it cuts the connection.
+        dies_at: At the next request of this kind it cuts it, and listens no more.
+    """
+
+    def __init__(self) -> None:
+        self.granted_ms = 4_000
+        self.accepts = True
+        self.refuses: type[KazooException] = NoNodeError
+        self.cuts_at: int | None = None
+        self.dies_at: int | None = None
+        self._open: list[socket.socket] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def cut(self) -> None:
+        """Cut all connections."""
+        for line in self._open:
+            with suppress(OSError):
+                line.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Listen no more, and cut all connections."""
+        self._listen_no_more()
+        self._thread.join(10)
+        self.cut()
+
+    def _listen_no_more(self) -> None:
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                line, _ = self._listener.accept()
+                self._open.append(line)
+                threading.Thread(target=self._answer, args=(line,), daemon=True).start()
+
+    def _answer(self, line: socket.socket) -> None:
+        with line, suppress(OSError, EOFError):
+            _frame(line)
+            _send(line, struct.pack(">iiqi", 0, self.granted_ms, 1, 16) + b"p" * 16 + b"\0")
+            while True:
+                request = _frame(line)
+                xid, kind = struct.unpack(">ii", request[:8])
+                is_proof = kind == _SASL or xid == _AUTH_XID
+                if kind == self.dies_at:
+                    self._listen_no_more()
+                if kind in (_CLOSE, self.cuts_at, self.dies_at):
+                    self.cuts_at = None
+                    return
+                if is_proof and not self.accepts:
+                    _send(line, struct.pack(">iqi", xid, 1, _AUTH_FAILED))
+                    return
+                if is_proof:
+                    _send(line, struct.pack(">iqi", xid, 1, 0))
+                elif kind == _SYNC:
+                    _send(line, struct.pack(">iqi", xid, 1, 0) + request[8:])
+                elif kind == _MULTI:
+                    # An error in place of each result, then the end of the list.
+                    result = struct.pack(">i?ii", -1, False, self.refuses.code, self.refuses.code)
+                    _send(
+                        line, struct.pack(">iqi", xid, 1, 0) + 2 * result + struct.pack(">i?i", -1, True, -1)
+                    )
+                else:
+                    _send(line, struct.pack(">iqi", xid, 1, self.refuses.code))
+
+
+@contextmanager
+def wire_server() -> Iterator[WireServer]:
+    """Start one, and end it."""
+    server = WireServer()
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def _frame(line: socket.socket) -> bytes:
+    return _read(line, struct.unpack(">i", _read(line, 4))[0])
+
+
+def _read(line: socket.socket, count: int) -> bytes:
+    found = b""
+    while len(found) < count:
+        part = line.recv(count - len(found))
+        if not part:
+            raise EOFError
+        found += part
+    return found
+
+
+def _send(line: socket.socket, body: bytes) -> None:
+    line.sendall(struct.pack(">i", len(body)) + body)
