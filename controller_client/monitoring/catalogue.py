@@ -304,7 +304,11 @@ UNCOPIED_SEGMENTS = _gauge(
     "table",
 )
 UNSTORED_SEGMENTS = _gauge(
-    "deepstore_unstored_segments", "segments", "Segments without a good copy in the store.", (WATCH,), "table"
+    "deepstore_unstored_segments",
+    "segments",
+    "Segments without a good copy in the store; none of a table whose policy is servers.",
+    (WATCH,),
+    "table",
 )
 SILENT_SERVERS = _gauge(
     "deepstore_silent_servers",
