@@ -138,6 +138,9 @@ def test_what_a_scheduler_that_stands_by_knew_of_runs_and_sessions_fires_no_more
     def run(_table: TableName) -> RunReport | None:
         raise SourceError("no file matches")
 
+    good = f'pinot_plugins_ingestion_last_good_run_timestamp_seconds{{table="{TABLE}"}}'
+    monitoring.gauge(catalogue.LAST_GOOD_RUN).labels(TABLE).set(clock.now())
+    assert good in samples(monitoring)
     turn = Until(clock, clock.now() + 45 * 60)
     serve(
         *(monitoring, prometheus, lambda _: {TABLE: "10"}, run),
@@ -147,6 +150,7 @@ def test_what_a_scheduler_that_stands_by_knew_of_runs_and_sessions_fires_no_more
     )
     assert life.session.is_open
     assert OPEN not in samples(monitoring)
+    assert good not in samples(monitoring)
     assert samples(monitoring)[f'pinot_plugins_ingestion_consecutive_failed_runs{{table="{TABLE}"}}'] == 0
     prometheus.expect(before={10: (), 44: ("RunsFail",), 60: ()})
 
