@@ -77,7 +77,7 @@ def check_table(config: TableConfig, policy: StorePolicy, servers: int) -> list[
         )
         return [Check(name, Verdict.WRONG, text)]
     if servers < replicas:
-        text = f"{replicas} replicas, but {servers} servers with one of its tags: segments would have fewer copies"
+        text = f"{replicas} replicas, but {servers} servers with one of its tags: segments would lack copies"
         return [Check(name, Verdict.WRONG, text)]
     checks = [Check(name, Verdict.OK, f"{replicas} replicas on {servers} servers")]
     segments = config.to_json().get("segmentsConfig") or {}
