@@ -57,6 +57,7 @@ class SchedulerMetrics:
     def stands_by(self) -> None:
         """Another scheduler starts what is due: how its runs and sessions are is not known to this one."""
         replace_values(self._in_a_row, dict.fromkeys(label_sets(self._in_a_row), 0))
+        replace_values(self._last_good, {})
         for (table,) in label_sets(self._session_started):
             if table not in self._began_s:
                 self._session_started.remove(table)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from types import FrameType
 
-__all__ = ["StopSignal", "end_at_once_as_init", "end_at_once_on_interrupt", "stop_on_signals"]
-
-_OF_SIGNALS = 128
-"""Exit code of a process that a signal has ended, less the signal's number."""
+__all__ = ["StopSignal", "end_at_once_on_interrupt", "stop_on_signals"]
 
 
 class StopSignal:
@@ -45,25 +41,3 @@ def end_at_once_on_interrupt() -> None:
     """Let Ctrl-C end the process as SIGTERM does, also while it is in Java, where Python's handler waits."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def end_at_once_as_init(*numbers: signal.Signals, pid: int | None = None) -> None:
-    """Let signals end a container's first process as they end any other, until somebody takes them over.
-
-    The kernel drops those that this process, pid 1, does not handle: a SIGTERM during the start would be
-    lost, and the container killed when its time is over.
-
-    Args:
-        numbers: The signals.
-        pid: This process; for tests.
-    """
-    if (pid or os.getpid()) != 1:
-        return
-    for number in numbers:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _end_at_once)
-
-
-def _end_at_once(number: int, _frame: FrameType | None) -> None:
-    """Python's signal handler; runs in the main thread, once it is not in Java."""
-    os._exit(_OF_SIGNALS + number)

@@ -39,7 +39,8 @@ class CoordinatorRun:
         on_version: Called after each version, in any thread.
         note: Called with lines for people.
         ready: Called once when it works; what it returns is set when it is to stop.
-        on_look: Called about once a second while it leads or follows, in any thread.
+        on_look: Called about once a second while it leads or follows, in any thread, with the rows of the
+            input that are in no version; None: not known, as for one that follows.
         on_failure: Called with what went wrong before it begins again, in any thread.
     """
 
@@ -58,7 +59,7 @@ class CoordinatorRun:
     allow_data_loss: bool = False
     standby: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
-    on_look: Callable[[], None] = lambda: None
+    on_look: Callable[[int | None], None] = lambda _lag: None
     on_failure: Callable[[str], None] = lambda _reason: None
 
 

@@ -39,10 +39,15 @@ class CoordinatorMetrics:
         for counter in (self._versions, self._rows, self._keyless, self._events, self._failures):
             counter.labels(self._table)
 
-    def looked(self) -> None:
-        """It leads or follows, and has looked what there is to do."""
+    def looked(self, lag: int | None) -> None:
+        """It leads or follows, and has looked what there is to do.
+
+        Args:
+            lag: Rows of the input that are in no version; None: not known, so there is no value of it.
+        """
         self._loop.round_ended()
         self._works.met()
+        self._set_lag(lag)
 
     def version_sent(self, report: VersionReport) -> None:
         """Count a version."""
@@ -55,11 +60,16 @@ class CoordinatorMetrics:
         self._rows.labels(table).inc(report.rows)
         self._keyless.labels(table).inc(report.refused)
         self._events.labels(table).inc(report.events)
-        if report.lag is not None:
-            self._lag.labels(table).set(report.lag)
+        self._set_lag(report.lag)
 
     def failed(self, reason: str) -> None:
         """It begins again after a failure."""
         self._loop.round_ended(well=False)
         self._failures.labels(self._table).inc()
         self._works.unmet(reason)
+
+    def _set_lag(self, lag: int | None) -> None:
+        if lag is None:
+            self._lag.remove(self._table)
+        else:
+            self._lag.labels(self._table).set(lag)

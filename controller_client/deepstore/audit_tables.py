@@ -45,11 +45,10 @@ def audit_tables(
 
     Args:
         auditor: Looks at a table.
-        named: The tables; none: all that there are, and one that is dropped meanwhile is left out.
+        named: The tables; none: all that there are, and one that is dropped meanwhile is none of them.
         on_segments: Called in this thread with how many more segments have been judged.
 
     Raises:
-        NotFoundError: There is no such table as is named.
         PinotPluginError: The tables cannot be listed, or not one of them could be inspected: the first error.
     """
     audits: list[TableAudit] = []
@@ -58,10 +57,9 @@ def audit_tables(
     for table in named or auditor.tables():
         try:
             audits.append(auditor.audit(table, on_segments))
-        except NotFoundError:
-            if named:
-                raise
         except PinotPluginError as error:
+            if isinstance(error, NotFoundError) and not named:
+                continue
             logger.error("%s was not audited: %s", table, error)
             failed.append(TableFailure(table, error.message))
             first = first or error

@@ -60,7 +60,7 @@ def check_table(config: TableConfig, policy: StorePolicy, servers: int) -> list[
     Args:
         config: The table's.
         policy: What is to be asked of its segments' copies.
-        servers: How many its tenant has.
+        servers: How many have the tag that the fewest of its servers have.
     """
     name = config.name_with_type
     if config.table_type is not TableType.REALTIME:
@@ -77,7 +77,7 @@ def check_table(config: TableConfig, policy: StorePolicy, servers: int) -> list[
         )
         return [Check(name, Verdict.WRONG, text)]
     if servers < replicas:
-        text = f"{replicas} replicas, but {servers} servers in its tenant: segments would have fewer copies"
+        text = f"{replicas} replicas, but {servers} servers with one of its tags: segments would lack copies"
         return [Check(name, Verdict.WRONG, text)]
     checks = [Check(name, Verdict.OK, f"{replicas} replicas on {servers} servers")]
     segments = config.to_json().get("segmentsConfig") or {}

@@ -16,7 +16,8 @@ from controller_client.deepstore.checks import Check, Verdict, check_fetching
 from controller_client.deepstore.judge import Judgement
 from controller_client.deepstore.policy import StorePolicy
 from controller_client.deepstore.servers import ServerAdmins
-from controller_client.deepstore.table_plan import PeerSettings, TablePlan, server_configs
+from controller_client.deepstore.table_plan import PeerSettings, TablePlan
+from controller_client.deepstore.table_servers import table_servers
 from controller_client.filestore import scheme_of
 from controller_client.models import TableConfig
 from controller_client.rest.client import RestClient
@@ -48,7 +49,7 @@ def plan_disable(client: RestClient, servers: ServerAdmins, auditor: Auditor, ta
         urls = [each.record.url for each in judged if each.record.url]
         # The next ones are committed through the controller, which keeps them in its store.
         schemes = {scheme_of(url) for url in (*urls, auditor.layout.url(table, "next"))}
-        checks += check_servers(server_configs(client, servers, config), schemes)
+        checks += check_servers(table_servers(client, servers, config).configs, schemes)
     return TablePlan(table, before, PeerSettings(None, StorePolicy.STORE), tuple(checks))
 
 

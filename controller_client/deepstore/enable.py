@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from controller_client.common.names import TableName
-from controller_client.deepstore.checks import Check, Verdict, check_controller, check_server, check_table
+from controller_client.deepstore.checks import (
+    Check,
+    Verdict,
+    check_controller,
+    check_fetching,
+    check_server,
+    check_table,
+)
 from controller_client.deepstore.policy import StorePolicy
 from controller_client.deepstore.servers import ServerAdmins
-from controller_client.deepstore.table_plan import PeerSettings, TablePlan, server_configs
+from controller_client.deepstore.table_plan import PeerSettings, TablePlan
+from controller_client.deepstore.table_servers import TableServers, table_servers
 from controller_client.errors import ConfigError
 from controller_client.rest.client import RestClient
 
-__all__ = ["plan_enable"]
+__all__ = ["check_peers", "plan_enable"]
 
 
 def plan_enable(
@@ -37,15 +45,32 @@ def plan_enable(
     if scheme not in ("http", "https"):
         raise ConfigError(f"the scheme {scheme!r}", expected="http or https")
     config = client.tables.get(table)
-    configs = server_configs(client, servers, config)
-    checks = check_table(config, policy, len(configs))
+    found = table_servers(client, servers, config)
+    checks = check_table(config, policy, found.fewest)
     checks += check_controller(client.cluster.app_config(), client.cluster.version(), policy)
     root = client.cluster.deep_store_uri() or ""
-    if not configs:
+    if not found.consuming:
         checks.append(Check(table, Verdict.WRONG, "no server has the tag of its tenant"))
-    for name, found in configs.items():
+    checks += check_peers(found, root, scheme, policy)
+    return TablePlan(table, PeerSettings.of(config), PeerSettings(scheme, policy), tuple(checks))
+
+
+def check_peers(servers: TableServers, root: str, scheme: str, policy: StorePolicy) -> list[Check]:
+    """Judge each server of a table; those that do not consume have to fetch alone. Pure.
+
+    Args:
+        servers: Of the table.
+        root: The controller's deep store.
+        scheme: By which they are to fetch from each other.
+        policy: What is to be asked of copies.
+    """
+    checks = []
+    for name, found in servers.configs.items():
         if isinstance(found, str):
             checks.append(Check(name, Verdict.NOTE, f"its configuration cannot be read: {found}"))
-        else:
+        elif name in servers.consuming:
             checks += check_server(name, found, root, scheme, policy)
-    return TablePlan(table, PeerSettings.of(config), PeerSettings(scheme, policy), tuple(checks))
+        else:
+            fetches = Check(name, Verdict.OK, f"fetches by {scheme} what the others have committed")
+            checks += check_fetching(name, found, {scheme}) or [fetches]
+    return checks

@@ -117,6 +117,7 @@ class Judgement:
         findings: What is wrong; of a segment that is not committed yet only that it cannot be any more.
         stored_well: Whether the store has a good copy.
         copies: Copies that are known to be good, on servers and in the store together.
+        may_be_stored: Whether the store could not be inspected for it, so that it may have a good copy.
     """
 
     record: SegmentRecord
@@ -124,12 +125,12 @@ class Judgement:
     findings: tuple[Finding, ...]
     stored_well: bool
     copies: int
+    may_be_stored: bool = False
 
     @property
     def unstored(self) -> bool:
         """Whether the store is known not to have a good copy."""
-        unknown = any(finding.fault is Fault.NOT_CHECKED for finding in self.findings)
-        return not (self.stored_well or unknown or self.record.consuming)
+        return not (self.stored_well or self.may_be_stored or self.record.consuming)
 
     @property
     def without_good_copy(self) -> bool:
@@ -167,6 +168,7 @@ def judge(
         return Judgement(record, replicas, _build_fault(record, replicas), stored_well=False, copies=0)
     fault = _store_fault(record, stored)
     stored_well = fault is None
+    may_be_stored = fault is not None and fault.fault is Fault.NOT_CHECKED
     good = [each.server for each in replicas if each.is_good(record)]
     unknown = [each.server for each in replicas if each.is_good(record) is None]
     copies = len(good) + stored_well
@@ -179,7 +181,7 @@ def judge(
         if each.differs_from(record)
     ]
     # A store that could not be inspected may well have a copy, and has a finding of its own.
-    store_may_have = fault is not None and fault.fault is Fault.NOT_CHECKED
+    store_may_have = fault is not None and may_be_stored
     if copies + store_may_have < min_copies:
         where = ", ".join(good) or "no server"
         store = ", and the store" if stored_well else ", not the store" if fault is not None else ""
@@ -189,7 +191,7 @@ def judge(
         else:
             detail += f"; no check sum from {', '.join(unknown)}"
             findings.append(Finding(Fault.COPIES_UNKNOWN, detail))
-    return Judgement(record, replicas, tuple(findings), stored_well, copies)
+    return Judgement(record, replicas, tuple(findings), stored_well, copies, may_be_stored)
 
 
 def _build_fault(record: SegmentRecord, replicas: tuple[Replica, ...]) -> tuple[Finding, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from controller_client.deepstore.audit import TableAudit
 from controller_client.deepstore.judge import Fault
+from controller_client.deepstore.policy import StorePolicy
 from controller_client.deepstore.repair import Outcome, Repaired
 from controller_client.deepstore.report import AuditReport
 from controller_client.monitoring import Monitoring, catalogue, replace_values
@@ -78,7 +79,7 @@ class WatchMetrics:
         replace_values(
             self._uncopied, by_table(lambda audit: sum(each.without_good_copy for each in audit.faulty))
         )
-        replace_values(self._unstored, by_table(lambda audit: sum(each.unstored for each in audit.faulty)))
+        replace_values(self._unstored, by_table(_unstored))
 
         failed: dict[tuple[str, ...], float] = {(each.table,): 1 for each in report.failed}
         replace_values(self._failed_tables, by_table(lambda _audit: 0) | failed)
@@ -102,3 +103,8 @@ class WatchMetrics:
         """
         self._took.set(took_s)
         self._loop.round_ended(well=well)
+
+
+def _unstored(audit: TableAudit) -> int:
+    """Count the segments that lack what the table's policy asks of the store."""
+    return sum(each.unstored for each in audit.faulty) if audit.policy is StorePolicy.STORE else 0

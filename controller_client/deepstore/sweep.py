@@ -7,6 +7,9 @@ Two kinds, both in the folders of tables that there are, both named after a segm
   elsewhere. While it has no url the server may still move it, and the repair comes first.
 - an *object of a segment that is gone*: its upload ended after Pinot had deleted the segment.
 
+The OFFLINE table of the same name has the same folder, and may have been pushed what the realtime one
+committed, under the same names: what either has a record of is needed.
+
 Segments' records are read after the store was listed, and once more before each deletion. A segment that is
 gone does not come back: its name has the time at which it was begun. A table without any record, of which a
 realtime table has at least those that it consumes, is left alone.
@@ -16,7 +19,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from controller_client.clock import Clock
@@ -26,12 +29,12 @@ from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.listing import OpenStore
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.segment_record import SegmentRecord, read_record
-from controller_client.errors import ConfigError
+from controller_client.errors import ConfigError, PinotPluginError
 from controller_client.filestore import FileInfo, scheme_of
 from controller_client.filestore.local import local_path
 from controller_client.zookeeper import PropertyStore
 
-__all__ = ["Leftover", "LeftoverKind", "Sweeper"]
+__all__ = ["Leftover", "LeftoverKind", "Sweeper", "sweep_tables"]
 
 logger = logging.getLogger(__name__)
 
@@ -168,6 +171,8 @@ class Sweeper:
         record = read_record(self._store, table, segment)
         is_temporary = not uri.endswith(f"/{segment}")
         if record is None:
+            if read_record(self._store, table.as_type(TableType.OFFLINE), segment) is not None:
+                return None
             return LeftoverKind.TEMPORARY if is_temporary else LeftoverKind.SEGMENT_GONE
         return LeftoverKind.TEMPORARY if is_temporary and self._leads_elsewhere(record, uri) else None
 
@@ -175,3 +180,29 @@ class Sweeper:
         if record.consuming or not record.url:
             return False
         return self._layout.object_of(record.url) not in (None, uri)
+
+
+def sweep_tables(sweeper: Sweeper, tables: Iterable[TableName], stopped: Callable[[], bool]) -> int:
+    """Delete what nobody needs, table by table; one that fails does not keep the others from it.
+
+    Args:
+        sweeper: Finds and deletes.
+        tables: Names with type.
+        stopped: Asked before each deletion.
+
+    Returns:
+        How many objects were deleted.
+    """
+    deleted = 0
+    for table in tables:
+        try:
+            for _ in sweeper.delete(list(sweeper.find([table])), stopped):
+                deleted += 1
+        except Exception as error:  # a border: what one table's folder holds is nobody else's matter
+            logger.error(
+                "the folder of %s in the store was not swept: %s",
+                table,
+                error,
+                exc_info=not isinstance(error, PinotPluginError),
+            )
+    return deleted

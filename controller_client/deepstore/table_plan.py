@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from controller_client.common.names import TableName
 from controller_client.deepstore.checks import Check, Verdict
 from controller_client.deepstore.policy import POLICY_KEY, StorePolicy, policy_of, set_policy
-from controller_client.deepstore.servers import ServerAdmins
-from controller_client.errors import ConflictError, NotAppliedError, RejectedError
+from controller_client.errors import ConflictError, RejectedError
 from controller_client.models import TableConfig
 from controller_client.rest.client import RestClient
 
-__all__ = ["PeerSettings", "TablePlan", "apply", "server_configs"]
+__all__ = ["PeerSettings", "TablePlan", "apply"]
 
 _FIELD = "peerSegmentDownloadScheme"
 
@@ -98,19 +97,3 @@ def apply(client: RestClient, planned: TablePlan) -> None:
         raise ConflictError(
             f"{planned.table} was written by somebody else at the same time", remedy="run it again"
         )
-
-
-def server_configs(
-    client: RestClient, servers: ServerAdmins, config: TableConfig
-) -> dict[str, dict[str, str] | str]:
-    """Return the configuration of each server of a table's tenant; of one that does not answer the reason."""
-    tag = f"{config.tenants.get('server') or 'DefaultTenant'}_REALTIME"
-    named = [name for name in client.instances.list() if name.startswith("Server_")]
-    found: dict[str, dict[str, str] | str] = {}
-    for name in named:
-        if tag in client.instances.tags(name):
-            try:
-                found[name] = servers.config(name)
-            except NotAppliedError as error:
-                found[name] = error.message
-    return found

@@ -16,7 +16,8 @@ from controller_client.zookeeper import Alone, Turn
 
 __all__ = ["Watch"]
 
-_STANDBY_POLL_S = 0.5
+_POLL_S = 0.5
+"""So often it is asked whether this watch has its turn."""
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ class Watch:
         while not stop.is_set():
             if not self._turn.held:
                 self._metrics.stands_by()
-                stop.wait(_STANDBY_POLL_S)
+                stop.wait(_POLL_S)
                 continue
             started_s = self._clock.monotonic()
             self._metrics.round_begins()
@@ -77,7 +78,7 @@ class Watch:
                 well = False
             took_s = self._clock.monotonic() - started_s
             self._metrics.round_ended(took_s, well=well)
-            stop.wait(self._interval_s)
+            self._pause(stop)
 
     def round(self, stop: threading.Event) -> bool:
         """Audit, repair, then sweep.
@@ -102,6 +103,13 @@ class Watch:
             self._metrics.repaired(each)
             level = logging.INFO if each.outcome is not Outcome.FAILED else logging.WARNING
             logger.log(level, "%s of %s: %s %s", each.segment, each.table, each.outcome, each.message or "")
+
+    def _pause(self, stop: threading.Event) -> None:
+        """Wait for the next round, unless the turn ends before: what was seen is another's to tell then."""
+        left_s = self._interval_s
+        while left_s > 0 and not stop.is_set() and self._turn.held:
+            stop.wait(min(left_s, _POLL_S))
+            left_s -= _POLL_S
 
     def _is_over(self, stop: threading.Event) -> bool:
         if stop.is_set():

@@ -65,6 +65,13 @@ ROUNDS = _counter("process_rounds", "rounds", "Rounds that a loop has made.", _L
 FAILED_ROUNDS = _counter(
     "process_failed_rounds", "rounds", "Rounds that were aborted, or incomplete.", _LOOPS, "loop"
 )
+FAILED_ROUNDS_IN_A_ROW = _gauge(
+    "process_consecutive_failed_rounds",
+    "rounds",
+    "Rounds that were aborted, or incomplete, since the last one that went well.",
+    _LOOPS,
+    "loop",
+)
 LAST_ROUND = _gauge(
     "process_last_round_timestamp_seconds", _EPOCH, "The last sign of life of a loop.", _LOOPS, "loop"
 )
@@ -257,7 +264,11 @@ COORDINATOR_VERSION_AT = _gauge(
     "coordinator_last_version_timestamp_seconds", _EPOCH, "When it was sent.", (COORDINATOR,), "table"
 )
 COORDINATOR_LAG = _gauge(
-    "coordinator_lag_rows", "rows", "Rows of the input that are in no version.", (COORDINATOR,), "table"
+    "coordinator_lag_rows",
+    "rows",
+    "Rows of the input that are in no version; absent where it is not known, as for one that stands by.",
+    (COORDINATOR,),
+    "table",
 )
 COORDINATOR_KEYS = _gauge("coordinator_keys", "keys", "Keys in its state.", (COORDINATOR,), "table")
 COORDINATOR_VERSIONS = _counter(
@@ -293,7 +304,11 @@ UNCOPIED_SEGMENTS = _gauge(
     "table",
 )
 UNSTORED_SEGMENTS = _gauge(
-    "deepstore_unstored_segments", "segments", "Segments without a good copy in the store.", (WATCH,), "table"
+    "deepstore_unstored_segments",
+    "segments",
+    "Segments without a good copy in the store; none of a table whose policy is servers.",
+    (WATCH,),
+    "table",
 )
 SILENT_SERVERS = _gauge(
     "deepstore_silent_servers",

@@ -142,6 +142,11 @@ INGESTION = Dashboard(
             ],
         ),
         Panel(
+            "Subtasks of the queues",
+            "short",
+            [(f"max by (tag, state) ({_p('queue_subtasks')})", "{{tag}} {{state}}")],
+        ),
+        Panel(
             "Subtasks that ended, per minute",
             "short",
             [(f"60 * sum by (outcome) (rate({_p('minion_subtasks_total')}[5m]))", "{{outcome}}")],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from prometheus_client import Counter, Gauge
@@ -19,6 +18,7 @@ class LoopMetrics:
 
     rounds: Counter
     failed_rounds: Counter
+    failed_in_a_row: Gauge
     last_round: Gauge
     last_good_round: Gauge
     bound: Gauge
@@ -45,6 +45,7 @@ class Loop:
         self._seen_s: float | None = None
         metrics.rounds.labels(name)
         metrics.failed_rounds.labels(name)
+        metrics.failed_in_a_row.labels(name)
         metrics.bound.labels(name).set(bound_s)
 
     def alive(self) -> None:
@@ -58,18 +59,22 @@ class Loop:
         self._metrics.rounds.labels(self.name).inc()
         if well:
             self._metrics.last_good_round.labels(self.name).set(self._clock.now())
+            self._metrics.failed_in_a_row.labels(self.name).set(0)
         else:
             self._metrics.failed_rounds.labels(self.name).inc()
+            self._metrics.failed_in_a_row.labels(self.name).inc()
 
     def stands_by(self) -> None:
         """It makes no rounds now, since another process does; that is a sign of life."""
         self.alive()
         self._metrics.last_good_round.remove(self.name)
+        self._metrics.failed_in_a_row.labels(self.name).set(0)
 
     def ended(self) -> None:
         """It makes no more rounds, and is not to: the process stops."""
         self._seen_s = None
-        for each in (self._metrics.last_round, self._metrics.last_good_round):
+        metrics = self._metrics
+        for each in (metrics.last_round, metrics.last_good_round, metrics.failed_in_a_row):
             each.remove(self.name)
 
     def trouble(self) -> str | None:
@@ -89,12 +94,10 @@ class Need:
 
     Args:
         reason: Why it is not there at first.
-        changed: Called after each change.
     """
 
-    def __init__(self, reason: str, changed: Callable[[], None]) -> None:
+    def __init__(self, reason: str) -> None:
         self._reason: str | None = reason
-        self._changed = changed
 
     @property
     def reason(self) -> str | None:
@@ -103,16 +106,11 @@ class Need:
 
     def met(self) -> None:
         """It is there."""
-        self._set(None)
+        self._reason = None
 
     def unmet(self, reason: str) -> None:
         """It is not there."""
-        self._set(reason)
-
-    def _set(self, reason: str | None) -> None:
-        if reason != self._reason:
-            self._reason = reason
-            self._changed()
+        self._reason = reason
 
 
 @dataclass

@@ -48,15 +48,16 @@ class Monitoring:
         self._made: dict[str, Counter | Gauge] = {}
         ProcessCollector(registry=self.registry)
         self.gauge(catalogue.PROCESS_INFO).labels(process, __version__).set(1)
-        self._ready = self.gauge(catalogue.PROCESS_READY)
+        # Asked for when it is scraped, so that it says what /ready says, whatever threads change meanwhile.
+        self.gauge(catalogue.PROCESS_READY).set_function(lambda: not self.health.missing())
         self._loops = LoopMetrics(
             self.counter(catalogue.ROUNDS),
             self.counter(catalogue.FAILED_ROUNDS),
+            self.gauge(catalogue.FAILED_ROUNDS_IN_A_ROW),
             self.gauge(catalogue.LAST_ROUND),
             self.gauge(catalogue.LAST_GOOD_ROUND),
             self.gauge(catalogue.ROUND_BOUND),
         )
-        self._show_ready()
 
     def counter(self, metric: Metric) -> Counter:
         """The counter of that name, made at the first question."""
@@ -92,17 +93,13 @@ class Monitoring:
         Args:
             reason: Why it is not there at first, for people.
         """
-        made = Need(reason, self._show_ready)
+        made = Need(reason)
         self.health.add_need(made)
-        self._show_ready()
         return made
 
     def text(self) -> str:
         """All metrics, as Prometheus scrapes them."""
         return generate_latest(self.registry).decode()
-
-    def _show_ready(self) -> None:
-        self._ready.set(0 if self.health.missing() else 1)
 
     def _instrument(self, metric: Metric, kind: Kind, make: type[_Instrument]) -> _Instrument:
         if metric.kind is not kind:

@@ -198,7 +198,7 @@ def _saying_what_is_there(schema: str, table: str) -> Iterator[None]:
         raise
     except PinotPluginError as error:
         error.remedy = (
-            f"the schema {schema} is registered, {table} is not: mend what it says and run the same command "
+            f"the schema {schema} is registered, {table} is not: fix what it says and run the same command "
             f"again, it goes on from there; or delete the schema by 'pinotctl schema delete {schema}'"
         )
         raise
@@ -236,7 +236,7 @@ def check_hooks(store: PropertyStore, table: TableConfig) -> None:
                 f"{table.name_with_type} cannot be an upsert table: {instance} runs without the hook upsert, "
                 f"which failed there: {reasons['upsert']}",
                 where=instance,
-                remedy="mend what it says and start that role again, or take it out of the table's tenant",
+                remedy="fix what it says and start that role again, or take it out of the table's tenant",
             )
 
 

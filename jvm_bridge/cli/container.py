@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from controller_client.cli import cli
-from controller_client.cli.signals import end_at_once_as_init
+from jvm_bridge.cli.first_process import end_at_once_as_init, hand_over_signals
 
 __all__ = ["PinotAdmin", "Pinotctl", "command_of", "main"]
 
@@ -63,12 +62,16 @@ def _log_level(start_command: str) -> tuple[str, ...]:
 
 def main() -> NoReturn:
     """Run the command of the process' own arguments."""
+    end_at_once_as_init(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     match command_of(sys.argv[1:]):
         case Pinotctl(arguments):
-            end_at_once_as_init(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+            # Not before the signals are handled: it takes a second.
+            from controller_client.cli import cli
+
             cli.main(arguments, prog_name=_PINOTCTL)
         case PinotAdmin(arguments):
             script = str(Path(os.environ.get("PINOT_HOME", "/opt/pinot")) / "bin" / "pinot-admin.sh")
+            hand_over_signals()
             os.execv(script, [script, *arguments])  # noqa: S606  # a program of the image
 
 

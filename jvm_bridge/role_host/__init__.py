@@ -15,11 +15,12 @@ from jvm_bridge.role_host.hooks import (
 from jvm_bridge.role_host.host import HostedRole
 from jvm_bridge.role_host.kinds import BROKER, MINION, SERVER, RoleKind, StockCommand
 from jvm_bridge.role_host.options import java_options, java_options_but_log
-from jvm_bridge.role_host.ticking import TickingHook, TickingThread
+from jvm_bridge.role_host.ticking import ROUND_BOUND_S, TickingHook, TickingThread
 
 __all__ = [
     "BROKER",
     "MINION",
+    "ROUND_BOUND_S",
     "SERVER",
     "BrokerHook",
     "Dependents",

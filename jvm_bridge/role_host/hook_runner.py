@@ -121,7 +121,7 @@ class HookRunner:
         if self._needed:
             raise SetupError(
                 f"the hook {name} failed {what}: {error}",
-                remedy="mend what it says; without the hook, answers about tables that need it are wrong",
+                remedy="fix what it says; without the hook, answers about tables that need it are wrong",
             ) from error
         with self.errors.guard(name, what):
             raise error
@@ -140,14 +140,14 @@ class HookRunner:
             raise SetupError(
                 f"the hook {name} failed {what}: {reason}; what needs it is not known: {asked.message}",
                 where=where,
-                remedy="mend what it says",
+                remedy="fix what it says",
             ) from error
         if depend.found:
             raise SetupError(
                 f"the hook {name} failed {what}: {reason}; but it is needed by {_listed(depend.found)}",
                 expected=error.expected if isinstance(error, PinotPluginError) else None,
                 where=where,
-                remedy=f"mend what it says, or {depend.way_out}",
+                remedy=f"fix what it says, or {depend.way_out}",
             ) from error
         self.left_out[name] = reason
         logger.warning(

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from controller_client.monitoring import Loop
 from jvm_bridge.role_host.hooks import HostedRoleView
 
-__all__ = ["TickingHook", "TickingThread", "Wait"]
+__all__ = ["ROUND_BOUND_S", "TickingHook", "TickingThread", "Wait"]
 
 Wait = Callable[[threading.Event, float], object]
 """Waits for an event, so many seconds at most; what all waiting goes through."""
@@ -19,7 +19,7 @@ Wait = Callable[[threading.Event, float], object]
 _View = TypeVar("_View", bound=HostedRoleView)
 
 _JOIN_TICKS = 2
-_ROUND_BOUND_S = 120.0
+ROUND_BOUND_S = 120.0
 """A tick takes moments; only ZooKeeper may keep it waiting, until its time is over."""
 
 
@@ -133,7 +133,7 @@ class TickingHook(ABC, Generic[_View]):
         """Prepare, and start the thread."""
         self.prepare(role)
         self._role = role
-        self._loop = role.monitoring.loop(self._name, _ROUND_BOUND_S)
+        self._loop = role.monitoring.loop(self._name, ROUND_BOUND_S)
         self._thread.start()
 
     def started(self, role: _View) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from controller_client.clock import SystemClock
 from controller_client.common.redaction import mask_text
 from controller_client.zookeeper import PropertyStore
-from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView, TickingThread
+from jvm_bridge.role_host import ROUND_BOUND_S, Dependents, HostedRoleView, HostedServerView, TickingThread
 from server_hooks.commit_upload.backlog import Backlog
 from server_hooks.commit_upload.kept_tars import KeptTars
 from server_hooks.commit_upload.late_uploads import LateUploads
@@ -59,8 +59,14 @@ class CommitUploadHook:
             wake=self._wake,
         )
         late.resume()
+        loop = server.monitoring.loop(NAME, ROUND_BOUND_S)
         self._thread = TickingThread(
-            NAME, late.step, partial(server.errors.guard, NAME, "in its backlog"), pause_s=_TICK_S
+            NAME,
+            late.step,
+            partial(server.errors.guard, NAME, "in its backlog"),
+            pause_s=_TICK_S,
+            on_round=lambda well: loop.round_ended(well=well),
+            at_end=loop.ended,
         )
         self._uploads = CommitUploads(
             store, kept, backlog, self._counts, wait_s=settings.wait_s, wake=self._wake

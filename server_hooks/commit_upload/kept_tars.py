@@ -14,6 +14,7 @@ import uuid
 from pathlib import Path
 from urllib.parse import quote, quote_plus, unquote
 
+from controller_client.errors import DataError
 from server_hooks.commit_upload.backlog import KeptTar
 
 __all__ = ["KeptTars"]
@@ -43,7 +44,7 @@ class KeptTars:
         try:
             os.link(file, kept)
         except OSError:  # another file system
-            shutil.copy2(file, kept)
+            _copy(file, kept)
         stat = kept.stat()
         return KeptTar(kept, raw_table, segment, uri, stat.st_size, stat.st_mtime_ns)
 
@@ -67,6 +68,22 @@ class KeptTars:
                 found.append(KeptTar(file, raw_table, segment, uri, stat.st_size, stat.st_mtime_ns))
         return found
 
+    def check(self, tar: KeptTar) -> None:
+        """Refuse a tar that is not what it was when it was kept.
+
+        A server that was killed in a commit builds the segment anew, and writes into the file that it finds:
+        where that is linked, into the kept one.
+
+        Raises:
+            DataError: It is gone, or was written to.
+        """
+        try:
+            stat = tar.file.stat()
+        except FileNotFoundError:
+            raise DataError(f"{tar.file} is gone") from None
+        if (stat.st_size, stat.st_mtime_ns) != (tar.size_bytes, tar.modified_ns):
+            raise DataError(f"{tar.file} was written to since it was kept")
+
     def discard(self, tar: KeptTar) -> None:
         """Delete a tar."""
         tar.file.unlink(missing_ok=True)
@@ -74,6 +91,15 @@ class KeptTars:
     def free_bytes(self) -> int:
         """What is free on the disk."""
         return shutil.disk_usage(self._folder).free
+
+
+def _copy(file: Path, kept: Path) -> None:
+    part = kept.with_name(f"{kept.name}.part")
+    try:
+        shutil.copy2(file, part)
+        part.rename(kept)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _quoted(name: str) -> str:

@@ -109,6 +109,7 @@ class LateUploads:
         if entry is None:
             return
         crc = entry.crc
+        is_put = False
         try:
             late = self._late(entry)
             crc = late.crc
@@ -116,9 +117,11 @@ class LateUploads:
                 self._finish(entry, UploadState.NOT_NEEDED, in_store=False)
                 return
             self._store.put(entry.tar.file, entry.uri)
+            is_put = True
+            self._kept.check(entry.tar)
         except DataError as error:
             logger.warning("%s: its tar is of no use, left to the repair: %s", entry.tar.segment, error)
-            self._finish(entry, UploadState.GIVEN_UP, in_store=False)
+            self._finish(entry, UploadState.GIVEN_UP, in_store=is_put)
         except PinotPluginError as error:
             logger.warning("%s: its record cannot be read now: %s", entry.tar.segment, error)
             self._backlog.change(entry, UploadState.WAITING, crc=crc)
@@ -186,9 +189,8 @@ class LateUploads:
 
     def _late(self, entry: BacklogEntry) -> LateUpload:
         tar = entry.tar
-        is_read = entry.crc is None or entry.state is not UploadState.UPLOADED
-        if is_read and not tar.file.exists():
-            raise DataError(f"{tar.file} is gone")
+        if entry.crc is None or entry.state is not UploadState.UPLOADED:
+            self._kept.check(tar)
         crc = content_crc(tar.file, _ANY_SIZE) if entry.crc is None else entry.crc
         return LateUpload(tar.raw_table, tar.segment, entry.uri, self._home(entry), tar.size_bytes, crc)
 

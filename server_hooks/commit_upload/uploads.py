@@ -151,6 +151,7 @@ class CommitUploads:
         present = self._backlog.find(tar)
         if present is not None:
             if present.tar.file != tar.file:
+                done.cancel()
                 self._kept.discard(tar)
             return
         if done.cancel() or _has_failed(done):

@@ -115,7 +115,7 @@ class Coordinator:
         *,
         on_version: Callable[[VersionReport], None],
         note: Callable[[str], None],
-        on_look: Callable[[], None],
+        on_look: Callable[[int | None], None],
         on_failure: Callable[[str], None],
     ) -> None:
         self._spark = spark
@@ -172,7 +172,7 @@ class Coordinator:
             query = self._start(generation, delivery)
             try:
                 while not stop.is_set():
-                    self._on_look()
+                    self._on_look(self._lag)
                     self._refuse_without_lock()
                     if query.awaitTermination(_CHECK_EVERY_S):
                         return self._options.once

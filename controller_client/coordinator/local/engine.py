@@ -102,7 +102,7 @@ class LocalCoordinator:
         *,
         progress: Progress,
         note: Callable[[str], None],
-        on_look: Callable[[], None],
+        on_look: Callable[[int | None], None],
         on_failure: Callable[[str], None],
     ) -> None:
         self._zookeeper = store
@@ -158,7 +158,7 @@ class LocalCoordinator:
         reader = RecordReader(self._plan.recipe)
         with SentVersions(self._plan.stream, topic) as sent, self._source() as source:
             while not stop.is_set():
-                self._on_look()
+                self._on_look(None)
                 try:
                     self._lock.acquire(0.0)
                 except LockHeldError:
@@ -202,7 +202,7 @@ class LocalCoordinator:
                 interval_s=self._options.interval_s,
                 on_version=self._on_version,
             )
-            duties = _Duties(self._rebuild_of, self._look, self._clock)
+            duties = _Duties(self._rebuild_of, lambda: self._look(source), self._clock)
 
             def turn() -> Rebuild | None:
                 self._refuse_without_lock()
@@ -216,9 +216,9 @@ class LocalCoordinator:
                 self._take_over(duties.rebuild, state.up_to.version + 1)
             return done
 
-    def _look(self) -> int:
+    def _look(self, source: InputTopic) -> int:
         """What is to be looked at once a second; returns the number of the newest generation asked for."""
-        self._on_look()
+        self._on_look(source.lag())
         self._progress.flush()
         request = read_request(self._zookeeper, self._plan.table)
         return request.number if request else 0

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import click
 
 from controller_client.cli.context import CliContext, pass_cli
-from controller_client.cli.monitoring import monitoring_options, serving
+from controller_client.cli.monitoring import role_monitoring_options, serving
 from controller_client.errors import PinotPluginError, SetupError
 from controller_client.monitoring import Monitoring
 from jvm_bridge.cli.jar_progress import jar_progress
@@ -40,7 +40,7 @@ def hosting_command(kind: RoleKind, *, help: str) -> click.Command:  # noqa: A00
         "--hook", "hooks", multiple=True, metavar="NAME", help="Only this hook; may be given again."
     )
     @click.option("--no-hooks", is_flag=True, help=f"No hook at all: a stock {kind.name}.")
-    @monitoring_options
+    @role_monitoring_options
     @click.argument(
         "arguments",
         nargs=-1,

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from controller_client.cli.context import CliContext, pass_cli
-from controller_client.cli.monitoring import monitoring_options, serving
+from controller_client.cli.monitoring import role_monitoring_options, serving
 from controller_client.cli.signals import StopSignal, end_at_once_on_interrupt
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.catalogue import MINION
@@ -127,7 +127,7 @@ _FILE_OPTIONS = ("-configFileName", "-config", "-configFile", "-minionConfig", "
     show_default=True,
     help="After this long without a sign of life the cluster takes it for dead.",
 )
-@monitoring_options
+@role_monitoring_options
 @pass_cli
 def minion(
     cli: CliContext,

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from controller_client.cli.commands.queue_waiting import publish_subtasks
 from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError, SourceError
+from controller_client.helix.unfinished_subtasks import Unfinished
 from controller_client.monitoring import Monitoring, catalogue
 from jvm_bridge.minion.adapters import RunningTasks
 from jvm_bridge.minion.subtask_metrics import SubtaskMetrics
@@ -136,6 +138,9 @@ def test_what_a_scheduler_that_stands_by_knew_of_runs_and_sessions_fires_no_more
     def run(_table: TableName) -> RunReport | None:
         raise SourceError("no file matches")
 
+    good = f'pinot_plugins_ingestion_last_good_run_timestamp_seconds{{table="{TABLE}"}}'
+    monitoring.gauge(catalogue.LAST_GOOD_RUN).labels(TABLE).set(clock.now())
+    assert good in samples(monitoring)
     turn = Until(clock, clock.now() + 45 * 60)
     serve(
         *(monitoring, prometheus, lambda _: {TABLE: "10"}, run),
@@ -145,6 +150,7 @@ def test_what_a_scheduler_that_stands_by_knew_of_runs_and_sessions_fires_no_more
     )
     assert life.session.is_open
     assert OPEN not in samples(monitoring)
+    assert good not in samples(monitoring)
     assert samples(monitoring)[f'pinot_plugins_ingestion_consecutive_failed_runs{{table="{TABLE}"}}'] == 0
     prometheus.expect(before={10: (), 44: ("RunsFail",), 60: ()})
 
@@ -204,3 +210,17 @@ def test_files_that_failed_are_counted() -> None:
     monitoring = Monitoring(catalogue.MINION)
     FileMetrics(monitoring).built((), BuiltUnit(None, {1: ValueError("bad"), 2: ValueError("bad")}))
     assert 'pinot_plugins_minion_files_total{outcome="failed"} 2.0\n' in monitoring.text()
+
+
+def test_subtasks_wait_and_no_minion_runs_one(clock: FakeClock, tmp_path: Path) -> None:
+    queue = Monitoring(catalogue.QUEUE, clock)
+    found = {"busy": Unfinished(5, 1), "alone": Unfinished(0, 0)}
+    publish_subtasks(queue, lambda: found)
+    prometheus = Prometheus(clock, tmp_path, queue=queue)
+    prometheus.pass_minutes(60)
+    found["alone"] = Unfinished(2, 0)
+    prometheus.pass_minutes(35)
+    prometheus.expect("SubtasksWait", before={60: (), 85: ()})
+    found["alone"] = Unfinished(1, 1)
+    prometheus.pass_minutes(1)
+    prometheus.expect()

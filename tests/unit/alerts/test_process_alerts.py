@@ -56,6 +56,14 @@ def test_a_process_that_is_there_no_more(clock: FakeClock, tmp_path: Path) -> No
     prometheus.expect("ProcessGone", before={10: ()})
 
 
+def test_minions_that_are_scaled_to_zero(clock: FakeClock, tmp_path: Path) -> None:
+    prometheus = Prometheus(clock, tmp_path, m=Monitoring(catalogue.MINION, clock))
+    prometheus.pass_minutes(10)
+    prometheus.processes.clear()
+    prometheus.pass_minutes(60)
+    prometheus.expect()
+
+
 def test_a_scheduler_that_hangs(clock: FakeClock, tmp_path: Path) -> None:
     monitoring = Monitoring(catalogue.SCHEDULER, clock)
     prometheus = Prometheus(clock, tmp_path, a=monitoring)
@@ -100,6 +108,26 @@ def test_a_watch_whose_rounds_all_break_off(clock: FakeClock, tmp_path: Path) ->
     Watch(audit, None, WatchMetrics(monitoring, 1e-6), clock, interval_s=1e-6, parallel=1).serve(stop)
     prometheus.scrape()
     prometheus.expect("RoundsFail", before={10: ()})
+
+
+def test_rounds_hours_apart_one_of_which_fails_then_all(clock: FakeClock, tmp_path: Path) -> None:
+    monitoring = Monitoring(catalogue.WATCH, clock)
+    prometheus = Prometheus(clock, tmp_path, a=monitoring)
+    loop = monitoring.loop("watch", 3 * 3600)
+    for well in (True, False, True, False, False, False):
+        loop.round_ended(well=well)
+        prometheus.pass_minutes(120)
+    quiet = dict.fromkeys(range(0, 600, 10), ())
+    failing = dict.fromkeys(range(520, 720, 10), ("RoundsFail",))
+    prometheus.expect("RoundsFail", before={**quiet, **failing})
+
+
+def test_a_watch_of_which_no_round_ever_went_well(clock: FakeClock, tmp_path: Path) -> None:
+    monitoring = Monitoring(catalogue.WATCH, clock)
+    prometheus = Prometheus(clock, tmp_path, a=monitoring)
+    loop = monitoring.loop("watch", 3600)
+    prometheus.pass_minutes(60, lambda: loop.round_ended(well=False))
+    prometheus.expect("RoundsFail", before={20: ()})
 
 
 class Member:

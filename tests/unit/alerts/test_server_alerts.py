@@ -11,7 +11,7 @@ from controller_client.consumption.partition_record import note_partitions
 from controller_client.consumption.pause_record import Holder
 from controller_client.coordinator.metrics import CoordinatorMetrics
 from controller_client.coordinator.report import VersionReport
-from controller_client.errors import SourceError
+from controller_client.errors import SourceError, UnreachableError
 from controller_client.helix.table_config import table_config_path
 from controller_client.monitoring import Monitoring, catalogue
 from controller_client.stream.offsets import OffsetRange
@@ -179,6 +179,28 @@ def test_a_partition_that_is_paused_for_long_until_its_rows_are_gone(
     assert str(TABLE) not in monitoring.text()
 
 
+def test_since_when_it_is_paused_is_read_once_zookeeper_answers_again(
+    held: tuple[PauseMetrics, Topic, MemoryPropertyStore],
+    monitoring: Monitoring,
+    clock: FakeClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    metrics, _topic, store = held
+    began_ms = int((clock.now() - 3600) * 1000)
+    note_partitions(store, TABLE, {0}, Holder("me", began_ms), [0])
+    series = "pinot_plugins_pause_since_timestamp_seconds"
+    with monkeypatch.context() as away:
+
+        def unreachable(_path: str) -> None:
+            raise UnreachableError("ZooKeeper is away")
+
+        away.setattr(store, "get", unreachable)
+        metrics.held({TABLE: {0: SEGMENT}})
+        assert monitoring.registry.get_sample_value(series, {"table": TABLE}) == clock.now()
+    metrics.held({TABLE: {0: SEGMENT}})
+    assert monitoring.registry.get_sample_value(series, {"table": TABLE}) == began_ms / 1000
+
+
 def commit(backlog: Backlog, clock: FakeClock, number: int, size_bytes: int) -> KeptTar:
     """Be a commit that went on without the store."""
     name = f"t__0__{number}__x"
@@ -253,7 +275,7 @@ def test_a_server_that_holds_the_mark(
     def minute(*events: Events) -> None:
         nonlocal made
         made += 1
-        sent.looked()
+        sent.looked(0)
         sent.version_sent(version(made))
         end = VersionEnd(made, 0, 0, int(clock.now() * 1000))
         messages: tuple[Events | VersionEnd, ...] = (*events, end)

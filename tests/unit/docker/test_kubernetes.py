@@ -15,6 +15,9 @@ from controller_client.helix.unfinished_subtasks import Unfinished
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.catalogue import QUEUE
 from jvm_bridge.cli.container import PinotAdmin, Pinotctl, command_of
+from jvm_bridge.cli.serve.broker import broker
+from jvm_bridge.cli.serve.minion import minion
+from jvm_bridge.cli.serve.server import server
 from jvm_bridge.minion import DEFAULT_TAG
 
 DOCKER = Path(__file__).parents[3] / "docker"
@@ -26,6 +29,7 @@ VALUES = sorted(path.name for path in KUBERNETES.glob("values-*.yaml"))
 OF_THE_CHART = {
     *("image.repository", "image.tag", "image.pullPolicy", "terminationGracePeriodSeconds"),
     *("*.startCommand", "*.podSecurityContext", "*.securityContext", "*.extraEnv", "*.extra.configs"),
+    "*.podAnnotations",
     *("*.probes.endpoint", "*.probes.livenessEnabled", "*.probes.readinessEnabled"),
     *("*.probes.startupEnabled", "*.pdb.enabled", "*.pdb.maxUnavailable"),
     *("minion.enabled", "minion.replicaCount", "minion.dataDir", "minion.persistence.enabled"),
@@ -38,7 +42,7 @@ OF_THE_CHART = {
 }
 ROLES = {"controller", "broker", "server", "minion", "minionStateless"}
 # Free form: what is below them is Kubernetes', not the chart's.
-FREE = {"podSecurityContext", "securityContext"}
+FREE = {"podSecurityContext", "securityContext", "podAnnotations"}
 
 
 def values(*names: str) -> dict[str, Any]:
@@ -88,6 +92,24 @@ def test_a_file_hosts_its_role_and_no_other(role: str) -> None:
     assert command.arguments[-2:] == ("serve", role)
     changed = {each for each in ROLES if hosted[each] != stock[each]}
     assert changed == {role}
+
+
+@pytest.mark.parametrize("role", ["minion", "server", "broker"])
+def test_a_hosted_role_is_scraped_at_the_port_of_its_environment(
+    role: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = values("values-image.yaml", f"values-{role}.yaml")[role]
+    environment = {each["name"]: each["value"] for each in found["extraEnv"]}
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    command = {"minion": minion, "server": server, "broker": broker}[role]
+    read = {option.envvar for option in command.params}
+    assert environment.keys() - read == {"LOG4J_CONSOLE_LEVEL"}
+    parsed = command.make_context(role, ["-zkAddress", "z:2181"]).params
+    assert parsed["metrics_host"] == environment["PINOT_METRICS_HOST"] != "127.0.0.1"
+    annotations = found["podAnnotations"]
+    assert annotations["prometheus.io/scrape"] == "true"
+    assert annotations["prometheus.io/port"] == str(parsed["metrics_port"]) != "0"
 
 
 def test_a_minion_ends_before_it_is_killed() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,21 @@ def test_the_stock_script_takes_the_place_of_the_process(tmp_path: Path) -> None
     script.chmod(0o755)
     done = run("StartController", "-x", "a b", "", PINOT_HOME=str(tmp_path), JAVA_OPTS="-Xmx1G -Da=b")
     assert (done.stdout, done.returncode) == ("-Xmx1G -Da=b|StartController|-x|a b||", 7)
+
+
+def test_the_stock_script_has_the_signals_of_a_program_that_no_python_has_started(tmp_path: Path) -> None:
+    script = tmp_path / "bin" / "pinot-admin.sh"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\nkill -PIPE $$\necho it is ignored\n")
+    script.chmod(0o755)
+    done = run("StartController", PINOT_HOME=str(tmp_path))
+    assert (done.stdout, done.returncode) == ("", -signal.SIGPIPE)
+
+
+def test_signals_are_handled_before_the_commands_are_imported() -> None:
+    program = "import sys, jvm_bridge.cli.container; print('controller_client.cli' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_a_hosted_role_is_asked_for_its_help() -> None:

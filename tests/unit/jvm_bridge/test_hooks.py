@@ -198,7 +198,7 @@ def test_a_role_does_not_start_without_a_hook_that_something_depends_on(method: 
     assert "the table t4 and 2 more" in text
     assert "Expected: Pinot 1.5" in text
     assert "Where: Server_a_1, a/class" in text
-    assert "What to do: mend what it says, or drop the table" in text
+    assert "What to do: fix what it says, or drop the table" in text
     assert refused.value.__cause__ is UNSUPPORTED
     assert refused.value.exit_code == 1
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from controller_client.cli.commands.deepstore.options import audit_options, auditor, run_audit
+from controller_client.cli.commands.deepstore.options import audit_options, auditor, named_tables, run_audit
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import output_option
@@ -41,7 +41,7 @@ def audit(
         cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits
     )
     with opened_auditor as (segment_auditor, _):
-        report = run_audit(cli, segment_auditor, table_names)
+        report = run_audit(cli, segment_auditor, named_tables(cli, table_names))
     if html is not None:
         html.write_text(report.page(), encoding="utf-8")
     if cli.out.is_json:

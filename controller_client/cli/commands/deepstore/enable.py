@@ -44,7 +44,7 @@ _RATE = 50.0
 def enable(cli: CliContext, table_name: str, scheme: str, policy_name: str, dry_run: bool, yes: bool) -> None:
     """Let a realtime table commit while the deep store is away, or without one.
 
-    What must agree is checked first: the table, the controller, and each server of the table's tenant. Exit
+    What must agree is checked first: the table, the controller, and each server of the table. Exit
     code 1 when something of it is wrong; then nothing is changed.
     """
     client = cli.client()

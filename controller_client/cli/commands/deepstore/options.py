@@ -12,6 +12,7 @@ import click
 
 from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext
+from controller_client.common.names import TableName
 from controller_client.deepstore.audit import AuditOptions, Auditor
 from controller_client.deepstore.audit_tables import audit_tables
 from controller_client.deepstore.layout import StoreLayout
@@ -28,6 +29,7 @@ __all__ = [
     "auditor",
     "inspect_options",
     "limit_options",
+    "named_tables",
     "repair_options",
     "run_audit",
     "store_option",
@@ -166,13 +168,22 @@ def sweeper(cli: CliContext, store_uri: str | None, min_age_h: float, rate: floa
     )
 
 
-def run_audit(cli: CliContext, segment_auditor: Auditor, table_names: Sequence[str]) -> AuditReport:
+def named_tables(cli: CliContext, table_names: Sequence[str]) -> list[TableName]:
+    """Return the tables that a command was given.
+
+    Raises:
+        NotFoundError: There is no such table.
+        ConfigError: There is an offline and a realtime table of that name.
+    """
+    return [table_with_type(cli.client(), name) for name in table_names]
+
+
+def run_audit(cli: CliContext, segment_auditor: Auditor, named: Sequence[TableName]) -> AuditReport:
     """Look at tables (all, unless some are named), with progress on stderr."""
     clock = cli.client().clock
     started_ms, started_s = int(clock.now() * 1000), clock.monotonic()
-    names = [table_with_type(cli.client(), name) for name in table_names]
     with cli.out.progress("Auditing", unit="segments") as progress:
-        found = audit_tables(segment_auditor, names, progress.advance)
+        found = audit_tables(segment_auditor, named, progress.advance)
     return AuditReport(
         segment_auditor.layout.root,
         segment_auditor.options.min_copies,

@@ -10,7 +10,13 @@ from pathlib import Path
 
 import click
 
-from controller_client.cli.commands.deepstore.options import audit_options, auditor, repair_options, run_audit
+from controller_client.cli.commands.deepstore.options import (
+    audit_options,
+    auditor,
+    named_tables,
+    repair_options,
+    run_audit,
+)
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import (
@@ -87,7 +93,7 @@ def repair(
     settings = spark_conf(spark_master, spark_settings)
     looking = auditor(cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits)
     with looking as (looker, servers):
-        report = run_audit(cli, looker, table_names)
+        report = run_audit(cli, looker, named_tables(cli, table_names))
         cli.out.note(report.summary())
         faulty = [each for each in report.faulty if each.repairable]
         if faulty and not dry_run:

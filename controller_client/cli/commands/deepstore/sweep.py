@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from controller_client.cli.arguments import table_with_type
-from controller_client.cli.commands.deepstore.options import store_option, sweeper
+from controller_client.cli.commands.deepstore.options import named_tables, store_option, sweeper
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
@@ -44,9 +43,8 @@ def sweep(
 
     That is temporary names of segments that have their url elsewhere, and uploads of segments that are gone.
     """
-    names = [table_with_type(cli.client(), name) for name in table_names]
     looker = sweeper(cli, store_uri, min_age_h)
-    found = list(looker.find(names or cli.client().tables.list_typed()))
+    found = list(looker.find(named_tables(cli, table_names) or cli.client().tables.list_typed()))
     if found and not dry_run:
         size_bytes = sum(each.size_bytes for each in found)
         what = counted_text(len(found), "object")

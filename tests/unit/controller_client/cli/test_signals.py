@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
 
-from controller_client.cli.signals import end_at_once_as_init, end_at_once_on_interrupt, stop_on_signals
+from controller_client.cli.signals import end_at_once_on_interrupt, stop_on_signals
 
 
 @pytest.fixture(autouse=True)
@@ -43,27 +41,3 @@ def test_an_interrupt_ends_the_process_at_once_unless_it_is_ignored() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_at_once_on_interrupt()
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-
-
-def test_signals_of_a_containers_first_process_are_not_dropped() -> None:
-    program = (
-        "import signal\n"
-        "from controller_client.cli.signals import end_at_once_as_init\n"
-        "end_at_once_as_init(signal.SIGTERM, pid=1)\n"
-        "signal.raise_signal(signal.SIGTERM)\n"
-    )
-    # Not -15, which is the kernel's own way, and which it does not take with pid 1.
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 143
-
-
-def test_any_other_process_keeps_its_handlers() -> None:
-    before = signal.getsignal(signal.SIGUSR1)
-    end_at_once_as_init(signal.SIGUSR1)
-    assert signal.getsignal(signal.SIGUSR1) is before
-
-
-def test_what_comes_first_gives_way_to_a_stop() -> None:
-    end_at_once_as_init(signal.SIGUSR1, pid=1)
-    stop = stop_on_signals(signal.SIGUSR1)
-    signal.raise_signal(signal.SIGUSR1)
-    assert stop.event.is_set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.common.names import TableName
+from controller_client.deepstore.audit import TableAudit
 from controller_client.deepstore.checks import Check, Verdict, check_controller, check_server, check_table
 from controller_client.deepstore.disable import check_copies, check_no_peers, check_servers
 from controller_client.deepstore.judge import Fault, Replica, Stored, StoredState, judge
+from controller_client.deepstore.metrics import WatchMetrics
 from controller_client.deepstore.policy import POLICY_KEY, StorePolicy, policy_of, set_policy
+from controller_client.deepstore.report import AuditReport
 from controller_client.deepstore.safe_to_stop import judge_server
 from controller_client.deepstore.table_plan import PeerSettings, TablePlan, apply
 from controller_client.errors import ConfigError, ConflictError, RejectedError
 from controller_client.models import TableConfig
+from controller_client.monitoring import Monitoring
+from controller_client.monitoring.catalogue import WATCH
 from controller_client.rest.capabilities import PinotVersion
 from tests.unit.controller_client.deepstore.samples import TABLE, record
 from tests.unit.controller_client.deepstore.world import World
@@ -222,3 +228,23 @@ def test_nothing_is_changed_against_a_check_or_what_somebody_else_has_changed(ta
     meanwhile.append(config(3))
     with pytest.raises(ConflictError, match="at the same time"):
         apply(client, TablePlan(TableName("t_REALTIME"), OFF, ON, ()))
+
+
+def test_a_watch_misses_no_copy_in_the_store_of_a_table_without_one() -> None:
+    monitoring = Monitoring(WATCH)
+    metrics = WatchMetrics(monitoring, 1.0)
+    few = judge(record(crc=7), (Replica("a", "ONLINE", 7),), None, 2, SERVERS)
+    assert [each.fault for each in few.findings] == [Fault.FEW_COPIES]
+    audit = TableAudit(TABLE, 1, 0, (few,), (), policy=SERVERS)
+    metrics.audited(AuditReport("s3://b/c", 2, 0, 1.0, (audit,)))
+    assert f'deepstore_unstored_segments{{table="{TABLE}"}} 0.0\n' in monitoring.text()
+    metrics.audited(AuditReport("s3://b/c", 2, 0, 1.0, (replace(audit, policy=STORE),)))
+    assert f'deepstore_unstored_segments{{table="{TABLE}"}} 1.0\n' in monitoring.text()
+
+
+@pytest.mark.parametrize("policy", StorePolicy)
+def test_a_copy_that_a_store_may_have_is_not_lost_whatever_the_policy(policy: StorePolicy) -> None:
+    unknown = Stored(StoredState.UNKNOWN, why="away")
+    bad = judge(record(url="gs://b/c/t/s"), (Replica("a", "ERROR"),), unknown, 2, policy)
+    assert Fault.FEW_COPIES in [each.fault for each in bad.findings]
+    assert not bad.without_good_copy

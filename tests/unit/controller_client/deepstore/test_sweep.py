@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_client.common.names import TableName
+from controller_client.common.names import TableName, TableType
 from controller_client.deepstore.metrics import WatchMetrics
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.report import AuditReport
-from controller_client.deepstore.sweep import LeftoverKind, Sweeper
+from controller_client.deepstore.sweep import LeftoverKind, Sweeper, sweep_tables
 from controller_client.deepstore.watch import Watch
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.catalogue import WATCH
@@ -123,6 +123,32 @@ def test_what_servers_of_this_table_do_not_commit_stays(world: World, name: str)
     assert swept(world) == []
 
 
+@pytest.mark.parametrize("name", [NAME, f"{NAME}.tmp.{LOT}"])
+def test_what_was_pushed_to_the_offline_table_of_the_same_folder_stays(world: World, name: str) -> None:
+    put(world, name)
+    offline = TABLE.as_type(TableType.OFFLINE)
+    world.properties.create(segment_path(offline, NAME), ZNRecord(NAME))
+    assert swept(world) == []
+
+
+def test_a_table_whose_folder_cannot_be_swept_does_not_keep_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(world, f"{NAME}.tmp.{LOT}")
+    children = world.properties.children
+
+    def broken(where: str) -> list[str]:
+        if "first" in where:
+            raise ValueError("no such record")
+        return children(where)
+
+    monkeypatch.setattr(world.properties, "children", broken)
+    folder = path.parent.parent / "first"
+    folder.mkdir()
+    assert sweep_tables(sweeper(world), [TableName("first_REALTIME"), TABLE], lambda: False) == 1
+    assert not path.exists()
+
+
 def test_what_is_young_stays(world: World) -> None:
     put(world, f"{NAME}.tmp.{LOT}", age_s=3_600.0)
     assert swept(world) == []
@@ -173,8 +199,7 @@ def test_the_watch_sweeps_after_its_repairs_and_counts(world: World) -> None:
     metrics = WatchMetrics(monitoring, 1.0)
 
     def sweep(stopped: Callable[[], bool]) -> int:
-        looker = sweeper(world)
-        return sum(1 for _ in looker.delete(list(looker.find([TABLE])), stopped))
+        return sweep_tables(sweeper(world), [TABLE], stopped)
 
     def audit() -> AuditReport:
         return AuditReport("s3://b/x", 2, 0, 0.0, ())

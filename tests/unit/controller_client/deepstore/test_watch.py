@@ -78,7 +78,7 @@ class Turn:
 def test_a_watch_has_rounds_and_repairs_in_its_turn_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("controller_client.deepstore.watch._STANDBY_POLL_S", 1e-6)
+    monkeypatch.setattr("controller_client.deepstore.watch._POLL_S", 1e-6)
     world = World(tmp_path)
     world.add()
     world.give("a", content=7)
@@ -96,7 +96,7 @@ def test_a_watch_has_rounds_and_repairs_in_its_turn_alone(
     monitoring = Monitoring(WATCH, FakeClock())
     metrics = WatchMetrics(monitoring, 1e-6)
     # It stands by, stands by, has a round and loses its lease in it, stands by, has a round and is stopped.
-    turn = Turn(False, False, True, False, False, True)
+    turn = Turn(False, False, True, False, False, False, True, True)
     Watch(audit, world.repairer, metrics, FakeClock(), interval_s=1e-6, parallel=2, turn=turn).serve(stop)
     world.client.close()
     assert rounds == 2
@@ -108,7 +108,7 @@ def test_a_watch_has_rounds_and_repairs_in_its_turn_alone(
 def test_one_that_stands_by_is_ready_and_one_that_takes_over_once_its_audit_has_come_to_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("controller_client.deepstore.watch._STANDBY_POLL_S", 1e-6)
+    monkeypatch.setattr("controller_client.deepstore.watch._POLL_S", 1e-6)
     monitoring = Monitoring(WATCH, FakeClock())
     stop = threading.Event()
     seen: list[list[str]] = []
@@ -125,12 +125,40 @@ def test_one_that_stands_by_is_ready_and_one_that_takes_over_once_its_audit_has_
         *(audit, None, WatchMetrics(monitoring, 1e-6), FakeClock()),
         interval_s=1e-6,
         parallel=1,
-        turn=Turn(False, True, True, True),
+        turn=Turn(False, *[True] * 6),
     )
     watch.serve(stop)
     missing = ["no audit has come to its end since this watch took over"]
     assert seen == [missing, missing, []]
     assert monitoring.health.missing() == []
+
+
+def test_a_lease_that_is_lost_between_two_rounds_ends_what_was_told_of_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("controller_client.deepstore.watch._POLL_S", 1e-6)
+    monitoring = Monitoring(WATCH, FakeClock())
+    stop = threading.Event()
+    seen: list[bool] = []
+
+    class Lost(Turn):
+        @property
+        def held(self) -> bool:
+            seen.append("deepstore_segments{" in monitoring.text())
+            if len(seen) == 5:
+                stop.set()
+            return super().held
+
+    watch = Watch(
+        lambda: AuditReport("file:///x", 2, 0, 0.0, (TableAudit(TABLE, 1, 0, (), ()),)),
+        *(None, WatchMetrics(monitoring, 3600), FakeClock()),
+        interval_s=3600,
+        parallel=1,
+        turn=Lost(True, True, False, False, False),
+    )
+    watch.serve(stop)
+    # It has a round, holds its lease for a moment of its pause, loses it, and stands by.
+    assert seen == [False, True, True, True, False]
 
 
 def test_a_report_escapes_what_it_shows(tmp_path: Path) -> None:
@@ -243,6 +271,13 @@ def test_the_first_error_is_raised_where_no_table_can_be_inspected_and_for_a_nam
     assert [each.table for each in audit_tables(dropped).audits] == ["b_OFFLINE", "c_REALTIME"]
     with pytest.raises(NotFoundError):
         audit_tables(dropped, [TableName("a_REALTIME")])
+
+
+def test_a_named_table_that_is_dropped_does_not_keep_the_others_from_their_audit() -> None:
+    dropped = Tables({"a_REALTIME": NotFoundError("no such table")})
+    found = audit_tables(dropped, [TableName("a_REALTIME"), TableName("c_REALTIME")])
+    assert [each.table for each in found.audits] == ["c_REALTIME"]
+    assert [(each.table, each.message) for each in found.failed] == [("a_REALTIME", "no such table")]
 
 
 def test_a_repair_that_raises_what_nobody_expects_is_a_failed_one(

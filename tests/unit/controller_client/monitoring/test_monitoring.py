@@ -71,6 +71,35 @@ def test_a_loop_counts_from_its_first_round_to_its_end() -> None:
     assert 'pinot_plugins_process_failed_rounds_total{loop="a"} 1.0\n' in monitoring.text()
 
 
+def test_failed_rounds_in_a_row_are_counted_until_one_goes_well_or_another_process_works() -> None:
+    monitoring = make()
+    loop = monitoring.loop("a", 10)
+
+    def in_a_row() -> float | None:
+        return monitoring.registry.get_sample_value(
+            "pinot_plugins_process_consecutive_failed_rounds", {"loop": "a"}
+        )
+
+    assert in_a_row() == 0
+    for _ in range(3):
+        loop.round_ended(well=False)
+    assert in_a_row() == 3
+    loop.round_ended()
+    assert in_a_row() == 0
+    loop.round_ended(well=False)
+    loop.stands_by()
+    assert in_a_row() == 0
+
+
+def test_whether_it_is_ready_is_asked_for_at_each_scrape() -> None:
+    monitoring = make()
+    need = monitoring.need("the role is starting")
+    monitoring.health.needs.clear()  # no part of the process tells the metric of a change
+    assert "\npinot_plugins_process_ready_ratio 1.0\n" in monitoring.text()
+    monitoring.health.add_need(need)
+    assert "\npinot_plugins_process_ready_ratio 0.0\n" in monitoring.text()
+
+
 def test_values_go_with_their_tables() -> None:
     monitoring = make()
     held, runs = monitoring.gauge(catalogue.HELD_PARTITIONS), monitoring.counter(catalogue.RUNS)

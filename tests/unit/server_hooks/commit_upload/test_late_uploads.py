@@ -218,6 +218,25 @@ def test_a_damaged_tar_is_left_to_the_repair(server: Server, records: PropertySt
     assert (server.store.calls, server.files(), server.counts.get(Outcome.GIVEN_UP)) == ([], [], 1)
 
 
+def test_a_tar_that_is_built_anew_while_it_is_uploaded_is_not_registered(
+    server: Server, records: PropertyStore, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(records)
+    server.leave(source, UploadState.WAITING)
+    put = server.store.put
+
+    def put_half(file: Path, uri: str) -> None:
+        whole = source.read_bytes()
+        source.write_bytes(whole[: len(whole) // 2])  # the same file as the one that is kept
+        put(file, uri)
+        source.write_bytes(whole)
+
+    monkeypatch.setattr(server.store, "put", put_half)
+    server.steps(20)
+    assert (url(records), server.store.taken, server.files()) == (None, {}, [])
+    assert server.counts.get(Outcome.GIVEN_UP) == 1
+
+
 def test_while_the_store_is_away_one_tar_at_a_time_is_tried_and_all_follow_when_it_is_back(
     server: Server, records: PropertyStore, tmp_path: Path
 ) -> None:

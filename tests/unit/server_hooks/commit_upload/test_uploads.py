@@ -65,11 +65,11 @@ def _kept(tmp_path: Path) -> list[Path]:
     return [path for path in (tmp_path / "kept").rglob("*") if path.is_file()]
 
 
-def _entry(backlog: Backlog, state: UploadState) -> BacklogEntry:
-    """The one entry, once it is at a state: a thread brings it there."""
+def _entry(backlog: Backlog, state: UploadState, segment: str = NAME) -> BacklogEntry:
+    """The one entry of a segment, once it is at a state: a thread brings it there."""
     end_s = time.monotonic() + LONG_S
     while time.monotonic() < end_s:
-        (entry,) = backlog._entries.values()
+        (entry,) = (each for each in backlog._entries.values() if each.tar.segment == segment)
         if entry.state is state:
             return entry
         time.sleep(0.001)
@@ -211,6 +211,23 @@ def test_uploads_that_threads_have_not_begun_wait_in_the_backlog_where_they_can_
     assert states == ["uploading"] * 2 + ["waiting"] * 3
     uploads.close()
     store.open.set()
+
+
+def test_a_retry_of_what_waits_in_the_backlog_is_not_uploaded_beside_it(
+    store: FakeStore, backlog: Backlog, counts: OutcomeCounts, tar: Path, tmp_path: Path
+) -> None:
+    kept = KeptTars(tmp_path / "kept", "s3://b/c")
+    uploads = CommitUploads(store, kept, backlog, counts, wait_s=0.01, threads=1)
+    store.open.clear()
+    write_tar(tmp_path / "other", name="t__1__0__x")
+    assert not uploads.upload(tmp_path / "other", "t", "t__1__0__x", "s3://b/c/t/other")
+    # No thread is left for it: it waits, and so do its retries.
+    assert not uploads.upload(tar, "t", NAME, FIRST)
+    assert not uploads.upload(tar, "t", NAME, SECOND)
+    store.open.set()
+    uploads._pool.shutdown(wait=True)
+    assert (store.calls, list(store.taken)) == (["put"], ["s3://b/c/t/other"])
+    assert _entry(backlog, UploadState.WAITING, NAME).uri == FIRST
 
 
 def test_a_retry_whose_copy_hangs_waits_no_longer_and_what_was_uploaded_is_left_to_the_backlog(

@@ -1,0 +1,82 @@
+"""The servers that have a realtime table's segments: those that consume, and those that segments move to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controller_client.deepstore.servers import ServerAdmins
+from controller_client.errors import NotAppliedError
+from controller_client.models import TableConfig
+from controller_client.rest.client import RestClient
+
+__all__ = ["ServerTags", "TableServers", "table_servers"]
+
+
+@dataclass(frozen=True)
+class ServerTags:
+    """The tags of a table's servers.
+
+    Attributes:
+        consuming: Of those that consume, and commit.
+        others: Of those that committed segments move to: when they are completed, and to tiers.
+    """
+
+    consuming: str
+    others: frozenset[str]
+
+    @classmethod
+    def of(cls, config: TableConfig) -> ServerTags:
+        """Read them, as Pinot does."""
+        tenants = config.tenants
+        usual = f"{tenants.get('server') or 'DefaultTenant'}_REALTIME"
+        override = tenants.get("tagOverrideConfig") or {}
+        consuming = str(override.get("realtimeConsuming") or usual)
+        tiers = {
+            str(tier["serverTag"])
+            for tier in config.to_json().get("tierConfigs") or ()
+            if "serverTag" in tier
+        }
+        return cls(
+            consuming, frozenset({str(override.get("realtimeCompleted") or usual), *tiers} - {consuming})
+        )
+
+
+@dataclass(frozen=True)
+class TableServers:
+    """The servers of a table.
+
+    Attributes:
+        configs: Configuration of each, by name; of one that does not answer the reason.
+        consuming: Names of those that consume, and commit.
+        fewest: How many have the tag that the fewest have.
+    """
+
+    configs: Mapping[str, dict[str, str] | str]
+    consuming: frozenset[str]
+    fewest: int
+
+
+def table_servers(client: RestClient, servers: ServerAdmins, config: TableConfig) -> TableServers:
+    """Ask each server of a table for its configuration.
+
+    Raises:
+        NotAppliedError: The controller does not answer.
+    """
+    tags = ServerTags.of(config)
+    counts = Counter(dict.fromkeys((tags.consuming, *tags.others), 0))
+    configs: dict[str, dict[str, str] | str] = {}
+    consuming = set()
+    for name in client.instances.list():
+        found = set(client.instances.tags(name)) & counts.keys() if name.startswith("Server_") else set()
+        if not found:
+            continue
+        counts.update(found)
+        if tags.consuming in found:
+            consuming.add(name)
+        try:
+            configs[name] = servers.config(name)
+        except NotAppliedError as error:
+            configs[name] = error.message
+    return TableServers(configs, frozenset(consuming), min(counts.values()))
