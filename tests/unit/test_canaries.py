@@ -182,8 +182,8 @@ def test_what_pinotctl_shows_of_a_task_has_no_secret(tmp_path: Path) -> None:
 
 def test_a_reference_is_registered_so_that_pinot_leaves_it_alone() -> None:
     configs = {"inputDirURI": "s3://b/in", "inputFormat": "csv", "input.fs.prop.secretKey": "${file:key}"}
-    configs["input.fs.prop.accessKey"] = "${env:PINOT_SECRET_ACCESS}"
-    # Pinot's own templates begin with "${".
+    configs["input.fs.prop.accessKey"] = "${env:PINOT_SECRET_ACCESS}/${file:key}"
+    # Pinot's own templates begin with "${" and end with "}".
     secrets = ("input.fs.prop.secretKey", "input.fs.prop.accessKey")
     guarded = {key: f" {configs[key]}" for key in secrets}
     registered = {"taskTypeConfigsMap": {"FileIngestionTask": {**configs, **guarded}}}
