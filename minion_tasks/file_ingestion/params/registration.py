@@ -82,9 +82,7 @@ def register_task(tables: TablesApi, table: str, configs: Mapping[str, str]) -> 
         ConflictError: Somebody else wrote the table's config at the same time.
         RejectedError: Pinot finds it wrong.
     """
-    configs = {
-        key: f" {value.strip()}" if has_reference(value) else value for key, value in configs.items()
-    }
+    configs = {key: f" {value.strip()}" if has_reference(value) else value for key, value in configs.items()}
     try:
         tables.set_task_config(table, TASK_TYPE, configs)
     except RejectedError as error:
