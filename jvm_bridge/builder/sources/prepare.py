@@ -73,10 +73,13 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
         return _prepared_text(table, file, rules, folder)
     if file.file_format is FileFormat.AVRO:
         stored: Mapping[str, int | None] = check_avro(file)
+        names: Sequence[str] = list(stored)
     else:
+        names = ()
         if file.file_format is FileFormat.ORC:
             copy = folder / "rows.parquet"
-            as_parquet(file, copy, table.time_steps)
+            wanted = table.columns.read if table.columns is not None else None
+            names = as_parquet(file, copy, table.time_steps, wanted)
             original = file.original or file.path
             file = replace(file, path=copy, file_format=FileFormat.PARQUET, original=original)
         try:
@@ -84,7 +87,8 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
         except (pa.ArrowException, OSError):
             return Prepared(file, ColumnMismatch())  # Pinot's reader reports what is wrong
         file = replace(file, has_int96=has_int96)
-    mismatch = _checked(table, file, list(stored), rules)
+        names = names or list(stored)
+    mismatch = _checked(table, file, names, rules)
     return Prepared(replace(file, times=_times(table, stored)), mismatch)
 
 
