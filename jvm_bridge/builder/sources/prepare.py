@@ -20,6 +20,7 @@ from jvm_bridge.builder.planning import Unsuitable, plan_csv
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.avro_file import check_avro
 from jvm_bridge.builder.sources.csv_source import header_names
+from jvm_bridge.builder.sources.json_array import check_array
 from jvm_bridge.builder.sources.json_source import first_keys
 from jvm_bridge.builder.sources.orc_file import as_parquet
 from jvm_bridge.builder.sources.parquet_source import read_columns
@@ -53,7 +54,7 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
     Raises:
         UnreadableFileError: There is no such file, it is damaged at its start or, if it is Avro, anywhere, or
             its columns are not those of the table.
-        DataError: Bytes that are not of the encoding.
+        DataError: Bytes that are not of the encoding, or more than one JSON array.
     """
     if not file.path.is_file():
         raise UnreadableFileError("There is no such file", where=file.where)
@@ -119,6 +120,7 @@ def _checked_keys(
     try:
         keys = list(first_keys(file.path))
     except Unsuitable:
+        check_array(file)
         keys = []  # other JSON, whose keys are not known
     else:
         if not keys:
