@@ -101,11 +101,11 @@ def test_references_of_tasks_that_cannot_be_resolved_show_no_value(monkeypatch: 
     for changes in (
         {"input__fs__prop__secretKey": "${env:PINOT_SECRET_NONE}canary"},
         {"input__fs__prop__secretKey": "canary${file:none}"},
-        {"input__fs__prop__endpoint": "${env:PINOT_SECRET_PASSWORD}"},
+        {"input__fs__prop__endpoint": "http://127.0.0.1:9/${env:PINOT_SECRET_PASSWORD}"},
+        {"input__fs__prop__endpoint": "http://127.0.0.1:9", "input__fs__prop__region": "${file:key}"},
     ):
-        params = s3_params("http://127.0.0.1:9", **changes)
         with pytest.raises(PinotPluginError) as caught:
-            params.stores.source  # noqa: B018
+            list(s3_params("http://127.0.0.1:9", **changes).stores.source.list("s3://b/in"))
         assert CANARY not in str(caught.value)
         assert caught.value.__cause__ is None
 

@@ -102,6 +102,7 @@ def test_a_store_serves_its_own_bucket_alone() -> None:
         ("hdfs://nn:8020/x", {}, "webhdfs://NAMENODE:9870"),
         ("gs://b/x", {"accessKey": "hush"}, "has no property 'accessKey'"),
         ("gs://b/x", {"projectid": "x"}, "did you mean projectId"),
+        ("gs://b/x", {"endpoint": "https://${env:hush}"}, "endpoint of the file system of gs: holds a ref"),
         ("abfss://c@a.dfs.core.windows.net/x", {"accesskey": "hush"}, "did you mean accessKey"),
         ("webhdfs://nn:9870/x", {"token": "hush"}, "has no property 'token'"),
     ],
