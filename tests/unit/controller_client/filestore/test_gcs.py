@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from controller_client.errors import ConfigError
+from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore import SourceChangedError, open_store
 from controller_client.filestore.remote import GCS
 from tests.unit.controller_client.filestore.gcs_server import Bucket, serving
 from tests.unit.controller_client.filestore.test_names import NAMES
+from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, answer
+
+
+def authorization(seen: Seen) -> str | None:
+    return {name.lower(): value for name, value in seen.headers.items()}.get("authorization")
 
 
 def test_each_object_is_listed_and_read_as_itself(tmp_path: Path) -> None:
@@ -70,7 +79,7 @@ def test_the_credentials_of_this_machine_go_to_google_alone(
     bucket.put("in/a", b"one")
     with serving(bucket) as server:
         assert len(list(open_store("gs://bucket/in", {"endpoint": server.url}).list("gs://bucket/in"))) == 1
-        assert not [seen for seen in server.requests if "Authorization" in seen.headers]
+        assert [authorization(seen) for seen in server.requests] == [None]
 
 
 @pytest.mark.parametrize(
@@ -101,3 +110,29 @@ def test_a_key_is_its_content_and_names_nothing_of_this_machine(key: str, tmp_pa
         opened.append(open_store("gs://b/x", {"gcpKey": key.replace("FILE", os.fspath(tmp_path / "k.json"))}))
     assert "${file:NAME}" in str(caught.value)
     assert not opened
+
+
+def test_neither_a_key_nor_its_token_is_logged_or_shown(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    private = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+    )
+    token = answer(200, {"access_token": "hush-token", "expires_in": 3600})
+    refusal = answer(403, {"error": {"code": 403, "message": "hush-token may not"}})
+    broken = answer(400, {"error": {"code": 400, "message": "hush-token is odd"}})
+    with ScriptedServer(token, refusal, token, broken) as server:
+        key = {
+            "type": "service_account",
+            "client_email": "me@example.org",
+            "private_key": private.decode(),
+            "token_uri": f"{server.url}/token",
+        }
+        for _ in range(2):
+            store = open_store("gs://bucket/in", {"endpoint": server.url, "gcpKey": json.dumps(key)})
+            with pytest.raises(SourceError, match="gs failed to list gs://bucket/in") as caught:
+                list(store.list("gs://bucket/in"))
+            assert "hush" not in str(caught.value)
+        assert authorization(server.requests[1]) == "Bearer hush-token"
+        assertion = parse_qs(server.requests[0].body.decode())["assertion"][0]
+    for secret in ("hush", assertion, private.decode().splitlines()[1]):
+        assert secret not in caplog.text
