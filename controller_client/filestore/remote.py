@@ -86,7 +86,7 @@ class RemoteKind:
             option, parse = self.options[name]
             try:
                 found[option] = parse(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise ConfigError(
                     f"the property {name} cannot be read",
                     expected=_EXPECTED[name],

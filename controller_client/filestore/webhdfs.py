@@ -26,10 +26,21 @@ class CheckedWebHdfs(WebHDFS):  # type: ignore[misc]  # fsspec has no types
         super()._connect()
         made = self.session
         self.session = _Session()
-        self.session.auth, self.session.verify = made.auth, made.verify
+        self.session.auth, self.session.verify = made.auth or _no_name, made.verify
+
+
+def _no_name(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """In the place of what requests finds in this machine's netrc."""
+    return request
 
 
 class _Session(requests.Session):
+    def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
+        """Take no credentials along to another host, nor those that netrc has for it."""
+        urls = str(response.request.url), str(prepared_request.url)
+        if self.should_strip_auth(*urls):  # type: ignore[no-untyped-call]
+            prepared_request.headers.pop("Authorization", None)
+
     def request(self, *arguments: Any, **options: Any) -> requests.Response:
         options.setdefault("timeout", (_CONNECT_S, _READ_S))
         return super().request(*arguments, **options)

@@ -60,7 +60,9 @@ def _may_have_more(chunks: Iterable[bytes]) -> bool:
         if _MORE.search(text):
             return True
         last = text.rfind(b"]")
-        ending = text[last:] if last >= 0 and not text[last + 1 :].strip(_BLANKS + b",") else b""
+        behind = text[last + 1 :]
+        is_open = last >= 0 and not behind.strip(_BLANKS + b",")
+        ending = (b"]," if b"," in behind else b"]") if is_open else b""
     return False
 
 
@@ -84,9 +86,9 @@ def _outside_texts(chunks: Iterable[bytes]) -> Iterator[bytes]:
     is_text, escape = False, b""
     for chunk in chunks:
         # Whether a backslash stands for itself shows behind all those before it.
-        text = escape + chunk
+        text = (escape + chunk).replace(rb"\\", b"")
         escape = text[len(text.rstrip(b"\\")) :]
-        parts = text[: len(text) - len(escape)].replace(rb"\\", b"").replace(rb"\"", b"").split(b'"')
+        parts = text[: len(text) - len(escape)].replace(rb"\"", b"").split(b'"')
         outside = parts[is_text::2]
         is_text ^= len(parts) % 2 == 0
         yield b'"'.join(outside) + b'"' * (is_text and len(parts) > 1)

@@ -70,3 +70,18 @@ def test_a_name_node_that_does_not_answer_is_not_waited_for_without_end(
         store = open_store(_uri(server), {})
         with pytest.raises(SourceError, match="ReadTimeout"):
             store.size_bytes(_uri(server))
+
+
+def test_this_machines_own_passwords_are_not_for_a_name_node(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "netrc").write_text("default login me password hush\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with ScriptedServer() as other, ScriptedServer() as server:
+        other.answers = Hdfs().respond
+        server.answers = lambda seen: answer(307, None, {"Location": other.url + seen.target})
+        assert open_store(_uri(server), {}).size_bytes(_uri(server)) == len(CONTENT)
+        given = {"user": "me", "password": "mine"}
+        assert open_store(_uri(server), given).size_bytes(_uri(server)) == len(CONTENT)
+        names = [seen.headers.get("Authorization", "")[:5] for seen in (*server.requests, *other.requests)]
+    assert names == ["", "Basic", "", ""]
