@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller_client.common.formats import only_known
 from controller_client.errors import ConfigError
 
 __all__ = ["HOST", "ClusterPorts", "KafkaPorts", "ServerPorts"]
@@ -81,9 +82,15 @@ class ClusterPorts:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> ClusterPorts:
         """Read what `dataclasses.asdict` wrote."""
-        servers = tuple(ServerPorts(**ports) for ports in document["servers"])
-        kafka = KafkaPorts(**document["kafka"]) if document.get("kafka") else None
-        return cls(**{**document, "servers": servers, "kafka": kafka})
+        servers = tuple(ServerPorts(**only_known(ServerPorts, ports)) for ports in document["servers"])
+        kafka = document.get("kafka")
+        return cls(
+            **{
+                **only_known(cls, document),
+                "servers": servers,
+                "kafka": KafkaPorts(**only_known(KafkaPorts, kafka)) if kafka else None,
+            }
+        )
 
     def named(self) -> dict[str, int]:
         """All ports by role and use."""

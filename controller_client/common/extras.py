@@ -20,6 +20,7 @@ _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+).*;.*\bextra\s*==\s*['\"](?
 
 # Modules that are not called as the distribution is that brings them.
 _DISTRIBUTIONS = {
+    "aiohttp": "gcsfs",
     "botocore": "boto3",
     "confluent_kafka": "confluent-kafka",
     "google": "protobuf",

@@ -12,12 +12,13 @@ import logging
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from dataclasses import fields as fields_of
 from typing import Any, TypeVar
 
 from controller_client._version import __version__
 from controller_client.errors import DataError, FormatVersionError
 
-__all__ = ["Format", "log_skipped", "with_unknown"]
+__all__ = ["Format", "log_skipped", "only_known", "with_unknown"]
 
 _FIELD = "format"
 _MOST_LOGGED = 10_000
@@ -110,6 +111,11 @@ def with_unknown(wanted: Mapping[str, T], present: Mapping[str, T], known: Colle
         known: The fields that this release writes or deletes itself.
     """
     return {**{key: value for key, value in present.items() if key not in known}, **wanted}
+
+
+def only_known(kind: type, document: Mapping[str, T]) -> dict[str, T]:
+    """Return what of a JSON object a dataclass has fields for; those of a later release are left out."""
+    return {each.name: document[each.name] for each in fields_of(kind) if each.name in document}
 
 
 _logged: set[tuple[str, str, int]] = set()

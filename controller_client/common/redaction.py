@@ -21,7 +21,7 @@ MASK = "***"
 
 _KEYWORDS = (
     r"(?i:secret|passw(?:or)?d|passphrase|token|credentials?(?!\w*provider)|jaas|user[._-]?info|amz-signature"
-    r"|(?:access|account|api|client|encryption|private|shared)[._-]?key|keystore[._-]key|connection[._-]?string)"
+    r"|(?:access|account|api|client|encryption|gcp|private|shared)[._-]?key|keystore[._-]key|connection[._-]?string)"
 )
 _SECRET_KEY = re.compile(_KEYWORDS)
 _SECRET_VALUE = re.compile(r"://[^/@\s]+@")

@@ -18,7 +18,6 @@ __all__ = ["Lookup", "has_reference", "is_reference", "literal", "read_value", "
 
 _REFERENCE = re.compile(r"\$?\$\{(env|file):([^}]*)\}")
 _ONLY_REFERENCES = re.compile(r"\s*(?:\$\{(?:env|file):[^}]*\}\s*)+")
-_LITERAL = re.compile(r"(\$\{(?:env|file):)")
 
 
 class Lookup(Protocol):
@@ -45,7 +44,7 @@ def is_reference(text: str) -> bool:
 
 def literal(text: str) -> str:
     """Write a text so that nothing in it is a reference."""
-    return _LITERAL.sub(r"$\1", text)
+    return _REFERENCE.sub(lambda found: f"${found[0]}", text)
 
 
 def replaced(text: str, lookup: Lookup) -> str:

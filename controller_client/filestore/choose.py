@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from controller_client.common.nearest import did_you_mean
+from controller_client.common.references import has_reference
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileStore
 from controller_client.filestore.kinds import kind_of, schemes
@@ -17,6 +18,7 @@ _INSTEAD = {
     "hdfs": "write webhdfs://NAMENODE:9870/...: a client of Hadoop's own protocol needs a JVM with its jars"
 }
 
+_ENDPOINT = "endpoint"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
 
@@ -38,8 +40,8 @@ def check_store(
         key: The parameter that the URI came from, for the error.
 
     Raises:
-        ConfigError: The scheme is not supported, the class does not fit it, a property is unknown, or a path
-            is relative.
+        ConfigError: The scheme is not supported, the class does not fit it, a property is unknown, a
+            reference stands where its value would be shown, or a path is relative.
     """
     scheme = scheme_of(uri)
     kind = kind_of(scheme)
@@ -64,6 +66,12 @@ def check_store(
                 expected="one of " + ", ".join(kind.properties),
                 remedy=did_you_mean(name, kind.properties, otherwise="remove it"),
             )
+    if has_reference(properties.get(_ENDPOINT, "")):
+        # Errors show it, and are written down.
+        raise ConfigError(
+            f"the property {_ENDPOINT} of the file system of {scheme}: holds a reference",
+            expected="an address as it is, without a secret in it",
+        )
 
 
 def open_store(uri: str, properties: Mapping[str, str], *, key: str = "URI") -> FileStore:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,33 +20,18 @@ from controller_client.common.disk import disk_full
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileInfo, SourceChangedError
+from controller_client.filestore.traits import StoreTraits
 
-__all__ = ["FsspecStore", "StoreTraits"]
+__all__ = ["FsspecStore"]
 
-# On DEBUG and INFO they write requests, some with their parameters.
-for _name in ("fsspec", "gcsfs", "adlfs", "azure", "webhdfs"):
+# On DEBUG and INFO they write requests, some with their parameters, tokens among them.
+for _name in ("fsspec", "adlfs", "azure", "google", "urllib3.connectionpool", "webhdfs"):
     logging.getLogger(_name).setLevel(logging.WARNING)
+# What it raises it logs first, with all that a server says.
+logging.getLogger("gcsfs").setLevel(logging.CRITICAL)
 
 _TIMES = ("mtime", "last_modified", "updated", "modificationTime", "created")
 _AGAIN = "run the task again; it reads the file as it is then"
-
-
-@dataclass(frozen=True)
-class StoreTraits:
-    """How a file system of fsspec behaves.
-
-    Attributes:
-        protocol: Its name in fsspec.
-        version_key: What of a file's description changes with each write; None: there is nothing but its
-            time and size.
-        is_file_system: Whether it is one of files and folders, unlike a store of objects: a file is visible
-            before it is whole, so it is written beside its place and renamed, and folders stay when they are
-            empty.
-    """
-
-    protocol: str
-    version_key: str | None = None
-    is_file_system: bool = False
 
 
 class FsspecStore:
@@ -68,7 +52,7 @@ class FsspecStore:
         self._traits = traits
         self._base, _ = _split(uri)
         try:
-            implementation = fsspec.get_filesystem_class(traits.protocol)
+            implementation = traits.load() if traits.load else fsspec.get_filesystem_class(traits.protocol)
         except ImportError as error:
             raise (error.__cause__ if isinstance(error.__cause__, ModuleNotFoundError) else error) from None
         try:
@@ -88,16 +72,34 @@ class FsspecStore:
         return f"FsspecStore({visible(self._base)!r})"
 
     def list(self, directory_uri: str) -> Iterator[FileInfo]:
-        """List all files below a folder, recursively, in the order of their URIs, folder by folder."""
+        """List all files below a folder, recursively, in the order of their URIs."""
         path = self._path(directory_uri).rstrip("/")
         try:
-            yield from self._walk(path, directory_uri)
+            yield from self._files(path, directory_uri)
         except FileNotFoundError:
             raise SourceError(
                 f"the folder {visible(directory_uri)} cannot be listed: there is nothing",
                 expected="a folder with files",
                 remedy="fix the URI, or create the folder",
             ) from None
+
+    def _files(self, path: str, uri: str) -> Iterator[FileInfo]:
+        """List a folder; raises FileNotFoundError where there is none."""
+        return (self._flat if self._traits.is_listed_flat else self._walk)(path, uri)
+
+    def _flat(self, path: str, uri: str) -> Iterator[FileInfo]:
+        # Folder by folder, a library takes "a//b" for "a/b", so that the object would be in no folder.
+        try:
+            entries = self._fs.find(path, detail=True)
+            if not entries:
+                self._fs.info(path)  # raises where there is no folder
+        except FileNotFoundError:
+            raise
+        except Exception as error:  # noqa: BLE001
+            self._fail("list", uri, error)
+        for name in sorted(entries):
+            if name.startswith(f"{path}/") and entries[name]["type"] == "file" and not name.endswith("/"):
+                yield self._described(name, entries[name])
 
     def _walk(self, path: str, uri: str) -> Iterator[FileInfo]:
         # fsspec's own walk leaves out folders that cannot be listed, as if there were nothing in them.
@@ -107,16 +109,20 @@ class FsspecStore:
             raise
         except Exception as error:  # noqa: BLE001
             self._fail("list", uri, error)
-        named = ((str(entry["name"]).rstrip("/"), entry) for entry in entries)
-        inside = [(name, entry) for name, entry in named if name.startswith(f"{path}/")]
+        named = ((str(entry["name"]), entry) for entry in entries)
+        inside = [(name.rstrip("/"), entry) for name, entry in named if name.startswith(f"{path}/")]
         folders = {name for name, entry in inside if entry["type"] == "directory"}
-        for name, entry in sorted(inside, key=lambda each: each[0] + "/" * (each[0] in folders)):
-            if name in folders:
-                if entry["type"] == "directory":
-                    with suppress(FileNotFoundError):  # deleted meanwhile
-                        yield from self._walk(name, self._uri(name))
-            elif entry["type"] == "file" and not str(entry["name"]).endswith("/"):
+        for name, entry in sorted(inside, key=lambda each: each[0] + "/" * (each[1]["type"] == "directory")):
+            if entry["type"] == "directory":
+                with suppress(FileNotFoundError):  # deleted meanwhile
+                    yield from self._walk(name, self._uri(name))
+            elif entry["type"] == "file" and not self._is_marker(name, entry, folders):
                 yield self._described(name, entry)
+
+    @staticmethod
+    def _is_marker(name: str, entry: Mapping[str, Any], folders: Set[str]) -> bool:
+        """Whether it stands for a folder: a store of objects may have both, the object `a` and `a/b`."""
+        return str(entry["name"]).endswith("/") or (name in folders and not entry["size"])
 
     @contextmanager
     def local_copy(self, file: FileInfo, work_dir: Path) -> Iterator[Path]:
@@ -206,7 +212,7 @@ class FsspecStore:
         """Delete a folder with all in it, file by file, then what is left of it."""
         path = self._path(directory_uri).rstrip("/")
         try:
-            files = [*self._walk(path, directory_uri)]
+            files = [*self._files(path, directory_uri)]
         except FileNotFoundError:
             return 0
         for file in files:
@@ -247,7 +253,8 @@ class FsspecStore:
                 f"the store does not say when {visible(uri)} was written, or as which version",
                 expected="both, so that a file that changes is noticed",
             )
-        return FileInfo(uri, int(entry["size"]), _millis(time), None if version is None else str(version))
+        etag = None if version is None else str(version).strip('"')  # quoted in some answers, in others not
+        return FileInfo(uri, int(entry["size"]), _millis(time), etag)
 
     def _path(self, uri: str) -> str:
         """The path that fsspec has for a URI, character by character: nothing in it is a query."""
@@ -256,7 +263,18 @@ class FsspecStore:
             raise SourceError(
                 f"{visible(uri)} is not in {visible(self._base)}", expected="a URI of that store"
             )
-        return f"{self._root}/{path}"
+        path = f"{self._root}/{path}"
+        if {".", ".."} & {*path.split("/")} or self._taken_for(path).strip("/") != path.strip("/"):
+            raise SourceError(
+                f"{visible(uri)} has a name that the library of {self._traits.protocol} takes for another",
+                expected="no part that is . or .., and no end that looks like a query or a fragment",
+                remedy="rename the file, or leave it out by excludeFileNamePattern",
+            )
+        return path
+
+    def _taken_for(self, path: str) -> str:
+        split = getattr(self._fs, "split_path", None)
+        return "/".join(split(path)[:2]) if split else str(self._fs._strip_protocol(path))  # noqa: SLF001
 
     def _uri(self, path: str) -> str:
         return f"{self._base}{path[len(self._root) + 1 :]}"
@@ -275,6 +293,7 @@ class FsspecStore:
 def _split(uri: str) -> tuple[str, str]:
     """Return ``scheme://authority/`` and the path behind it."""
     scheme, _, rest = uri.partition("://")
+    scheme = scheme.lower()
     authority, _, path = rest.partition("/")
     if not authority:
         raise ConfigError(

@@ -1,19 +1,39 @@
-"""Google Cloud Storage, Azure and HDFS through fsspec: what their properties are called there."""
+"""Google Cloud Storage, Azure and HDFS through fsspec: what their properties are called there.
+
+Whoever writes a URI and its properties need not be who runs the process. So neither may name what is on this
+machine, or have its own credentials sent to a host of theirs.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from controller_client.common.extras import missing_module
+from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError
+from controller_client.filestore.traits import StoreTraits
 
 if TYPE_CHECKING:
     from controller_client.filestore.base import FileStore
 
 __all__ = ["AZURE", "GCS", "WEBHDFS", "RemoteKind"]
+
+_CONNECT_S = 10.0
+_READ_S = 120.0
+
+_ACCOUNT = r"[a-z0-9]{3,24}"
+_AZURE_URI = re.compile(
+    rf"(?i:abfss?)://[a-z0-9$-]+(?:@{_ACCOUNT}\.(?:dfs|blob)\.core\.windows\.net)?(?:/.*)?", re.DOTALL
+)
+_OF_GOOGLE = re.compile(r"https://(?:[a-z0-9-]+\.)+googleapis\.com(?::443)?/?")
+
+
+def _nothing(_uri: str, _properties: Mapping[str, str]) -> Mapping[str, Any]:
+    return {}
 
 
 @dataclass(frozen=True)
@@ -22,21 +42,17 @@ class RemoteKind:
 
     Attributes:
         fs_class: PinotFS class of the same meaning.
-        protocol: Its name in fsspec.
+        traits: Of its file system.
         extra: The extra of this project that brings what it needs.
         options: By the name of a property, fsspec's option and how its text is read.
-        fixed: Further options.
-        version_key: As of :class:`~controller_client.filestore.fsspec_store.StoreTraits`.
-        is_file_system: As of that.
+        further: Returns further options for a URI and its properties, or raises `ConfigError`.
     """
 
     fs_class: str
-    protocol: str
+    traits: StoreTraits
     extra: str
     options: Mapping[str, tuple[str, Callable[[str], Any]]]
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-    version_key: str | None = None
-    is_file_system: bool = False
+    further: Callable[[str, Mapping[str, str]], Mapping[str, Any]] = _nothing
 
     @property
     def properties(self) -> Sequence[str]:
@@ -51,32 +67,47 @@ class RemoteKind:
             ConfigError: They make no store.
         """
         try:
-            from controller_client.filestore.fsspec_store import FsspecStore, StoreTraits
+            from controller_client.filestore.fsspec_store import FsspecStore
 
-            traits = StoreTraits(self.protocol, self.version_key, self.is_file_system)
-            return FsspecStore(uri, traits, {**self.fixed, **self.read(properties)})
+            return FsspecStore(uri, self.traits, self.read(uri, properties))
         except ModuleNotFoundError as error:
-            raise missing_module(error, f"the file system {self.protocol}", (self.extra,)) from None
+            name = f"the file system {self.traits.protocol}"
+            raise missing_module(error, name, (self.extra,)) from None
 
-    def read(self, properties: Mapping[str, str]) -> dict[str, Any]:
+    def read(self, uri: str, properties: Mapping[str, str]) -> dict[str, Any]:
         """Return fsspec's options.
 
         Raises:
-            ConfigError: A text cannot be read; the error does not show it.
+            ConfigError: A text cannot be read, or they make no store; the error does not show their values.
+            ModuleNotFoundError: A module is missing.
         """
         found = {}
         for name, text in properties.items():
             option, parse = self.options[name]
             try:
                 found[option] = parse(text)
-            except ValueError:
-                raise ConfigError(f"the property {name} cannot be read", expected=_EXPECTED[name]) from None
-        return found
+            except (ValueError, RecursionError):
+                raise ConfigError(
+                    f"the property {name} cannot be read",
+                    expected=_EXPECTED[name],
+                    remedy=_REMEDIES.get(name),
+                ) from None
+        return {**self.further(uri, properties), **found}
 
 
 def _key(text: str) -> Any:
-    """A path to a service account's key, or its content, as a reference to the file gives it."""
-    return json.loads(text) if text.lstrip().startswith("{") else text
+    """A service account's key; a path would have the process read any file of its machine."""
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError
+    return found
+
+
+def _account(text: str) -> str:
+    """An account's name; it becomes the beginning of a host's."""
+    if not re.fullmatch(_ACCOUNT, text):
+        raise ValueError
+    return text
 
 
 def _flag(text: str) -> bool:
@@ -86,24 +117,63 @@ def _flag(text: str) -> bool:
 
 
 _EXPECTED = {
-    "gcpKey": "the path to a service account's key, or its JSON",
+    "gcpKey": "the JSON of a service account's key",
+    "accountName": "3 to 24 small letters and digits",
     "kerberos": "true or false",
     "useHttps": "true or false",
 }
+_REMEDIES = {
+    "gcpKey": "write ${file:NAME}, with the key's file in the folder of secrets of the process that opens it"
+}
+
+
+def _gcs_class() -> Any:
+    # What gcsfs has under this name asks by gRPC, at any endpoint, which kind of bucket it is.
+    from gcsfs.core import GCSFileSystem
+
+    return GCSFileSystem
+
+
+def _of_gcs(_uri: str, properties: Mapping[str, str]) -> Mapping[str, Any]:
+    from aiohttp import ClientTimeout
+
+    # gcsfs waits for ever else.
+    timeout = ClientTimeout(total=None, sock_connect=_CONNECT_S, sock_read=_READ_S)
+    endpoint = properties.get("endpoint")
+    is_own = endpoint is None or _OF_GOOGLE.fullmatch(endpoint) is not None
+    return {"requests_timeout": timeout, **({} if is_own else {"token": "anon"})}
+
+
+def _of_azure(uri: str, _properties: Mapping[str, str]) -> Mapping[str, Any]:
+    if not _AZURE_URI.fullmatch(uri):
+        raise ConfigError(
+            f"{visible(uri)} names no account of Azure",
+            expected="abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/folder/, or abfss://CONTAINER/folder/"
+            " and accountName",
+        )
+    # Else it tries without credentials first.
+    return {"anon": False}
+
+
+def _webhdfs_class() -> Any:
+    from controller_client.filestore.webhdfs import CheckedWebHdfs
+
+    return CheckedWebHdfs
+
 
 GCS = RemoteKind(
     "org.apache.pinot.plugin.filesystem.GcsPinotFS",
-    "gs",
+    StoreTraits("gs", version_key="generation", is_listed_flat=True, load=_gcs_class),
     "gcs",
     {"projectId": ("project", str), "gcpKey": ("token", _key), "endpoint": ("endpoint_url", str)},
-    version_key="generation",
+    _of_gcs,
 )
 AZURE = RemoteKind(
     "org.apache.pinot.plugin.filesystem.ADLSGen2PinotFS",
-    "abfs",
+    StoreTraits("abfs", version_key="etag"),
     "azure",
     {
-        "accountName": ("account_name", str),
+        "accountName": ("account_name", _account),
         "accessKey": ("account_key", str),
         "sasToken": ("sas_token", str),
         "connectionString": ("connection_string", str),
@@ -111,13 +181,11 @@ AZURE = RemoteKind(
         "clientId": ("client_id", str),
         "clientSecret": ("client_secret", str),
     },
-    # Else it tries without credentials first.
-    {"anon": False},
-    version_key="etag",
+    _of_azure,
 )
 WEBHDFS = RemoteKind(
     "org.apache.pinot.plugin.filesystem.HadoopPinotFS",
-    "webhdfs",
+    StoreTraits("webhdfs", is_file_system=True, load=_webhdfs_class),
     "hdfs",
     {
         "user": ("user", str),
@@ -125,5 +193,4 @@ WEBHDFS = RemoteKind(
         "kerberos": ("kerberos", _flag),
         "useHttps": ("use_https", _flag),
     },
-    is_file_system=True,
 )

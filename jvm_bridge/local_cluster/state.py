@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from controller_client.common.formats import Format
+from controller_client.common.formats import Format, only_known
 from controller_client.errors import ConfigError, DataError, SetupError
 from jvm_bridge.cluster_ports import ClusterPorts, KafkaPorts
 from jvm_bridge.local_cluster.processes import ProcessRecord
@@ -49,7 +49,10 @@ def read_state(folder: Path) -> ClusterState | None:
         return ClusterState(
             ports=ClusterPorts.from_json(document["ports"]),
             version=document["version"],
-            processes={role: ProcessRecord(**record) for role, record in document["processes"].items()},
+            processes={
+                role: ProcessRecord(**only_known(ProcessRecord, record))
+                for role, record in document["processes"].items()
+            },
         )
     except FileNotFoundError:
         return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller_client.broker.client import UNKNOWN_TABLE
-from controller_client.common.formats import Format
+from controller_client.common.formats import Format, only_known
 from controller_client.errors import (
     ConfigError,
     OutcomeUnknownError,
@@ -80,7 +80,7 @@ class Condition(ABC):
         kind = getattr(importlib.import_module(module), name, None)
         if not (isinstance(kind, type) and issubclass(kind, Condition)):
             raise ConfigError(f"{document['condition']} is no condition", expected="a class of conditions")
-        return kind(**document["fields"])
+        return kind(**only_known(kind, document["fields"]))
 
 
 def is_passing(error: PinotPluginError) -> bool:

@@ -101,11 +101,11 @@ def test_references_of_tasks_that_cannot_be_resolved_show_no_value(monkeypatch: 
     for changes in (
         {"input__fs__prop__secretKey": "${env:PINOT_SECRET_NONE}canary"},
         {"input__fs__prop__secretKey": "canary${file:none}"},
-        {"input__fs__prop__endpoint": "${env:PINOT_SECRET_PASSWORD}"},
+        {"input__fs__prop__endpoint": "http://127.0.0.1:9/${env:PINOT_SECRET_PASSWORD}"},
+        {"input__fs__prop__endpoint": "http://127.0.0.1:9", "input__fs__prop__region": "${file:key}"},
     ):
-        params = s3_params("http://127.0.0.1:9", **changes)
         with pytest.raises(PinotPluginError) as caught:
-            params.stores.source  # noqa: B018
+            list(s3_params("http://127.0.0.1:9", **changes).stores.source.list("s3://b/in"))
         assert CANARY not in str(caught.value)
         assert caught.value.__cause__ is None
 
@@ -182,8 +182,8 @@ def test_what_pinotctl_shows_of_a_task_has_no_secret(tmp_path: Path) -> None:
 
 def test_a_reference_is_registered_so_that_pinot_leaves_it_alone() -> None:
     configs = {"inputDirURI": "s3://b/in", "inputFormat": "csv", "input.fs.prop.secretKey": "${file:key}"}
-    configs["input.fs.prop.accessKey"] = "${env:PINOT_SECRET_ACCESS}"
-    # Pinot's own templates begin with "${".
+    configs["input.fs.prop.accessKey"] = "${env:PINOT_SECRET_ACCESS}/${file:key}"
+    # Pinot's own templates begin with "${" and end with "}".
     secrets = ("input.fs.prop.secretKey", "input.fs.prop.accessKey")
     guarded = {key: f" {configs[key]}" for key in secrets}
     registered = {"taskTypeConfigsMap": {"FileIngestionTask": {**configs, **guarded}}}

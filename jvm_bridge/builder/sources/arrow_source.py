@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from controller_client.errors import DataError
 from jvm_bridge.builder.planning import TablePlan, Unsuitable, is_foreign, plan_column
+from jvm_bridge.builder.sources.lists import with_values
 from jvm_bridge.builder.sources.source import Batch, Source
 from jvm_bridge.time_conversion import MILLI_NS, steps_of
 
@@ -129,4 +130,7 @@ def _parquet_type(kind: pa.DataType) -> pa.DataType:
 def _for_parquet(column: Any, kind: pa.DataType, step_ns: int) -> Any:
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
         return steps_of(column, step_ns)
-    return column.cast(plain_type(column.type)).cast(kind)
+    column = column.cast(plain_type(column.type))
+    if pa.types.is_large_list(column.type):
+        return with_values(column, lambda values: _for_parquet(values, kind.value_type, step_ns))
+    return column.cast(kind)

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from controller_client.models.epoch_format import UNIT_NS
 from jvm_bridge.builder.planning import TablePlan, Unsuitable, plan_column
+from jvm_bridge.builder.sources.lists import with_values
 from jvm_bridge.builder.sources.source import Batch, Source
 from jvm_bridge.time_conversion import MILLI_NS, TimeConversion
 
@@ -162,10 +162,7 @@ def _batches(file: Any, stored: Mapping[str, _Stored], table: TablePlan) -> Iter
 
 def _as_stored(column: Any, kind: _Stored) -> Any:
     if kind.is_list:
-        values = _as_stored(column.flatten(), replace(kind, is_list=False))
-        lengths = pc.cast(pc.fill_null(pc.list_value_length(column), 0), pa.int64())
-        offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])
-        return pa.LargeListArray.from_arrays(offsets, values)
+        return with_values(column, lambda values: _as_stored(values, replace(kind, is_list=False)))
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if kind.unit is not None:

@@ -20,6 +20,7 @@ from jvm_bridge.builder.planning import Unsuitable, plan_csv
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.avro_file import check_avro
 from jvm_bridge.builder.sources.csv_source import header_names
+from jvm_bridge.builder.sources.json_array import check_array
 from jvm_bridge.builder.sources.json_source import first_keys
 from jvm_bridge.builder.sources.orc_file import as_parquet
 from jvm_bridge.builder.sources.parquet_source import read_columns
@@ -53,7 +54,7 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
     Raises:
         UnreadableFileError: There is no such file, it is damaged at its start or, if it is Avro, anywhere, or
             its columns are not those of the table.
-        DataError: Bytes that are not of the encoding.
+        DataError: Bytes that are not of the encoding, or more than one JSON array.
     """
     if not file.path.is_file():
         raise UnreadableFileError("There is no such file", where=file.where)
@@ -73,10 +74,13 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
         return _prepared_text(table, file, rules, folder)
     if file.file_format is FileFormat.AVRO:
         stored: Mapping[str, int | None] = check_avro(file)
+        names: Sequence[str] = list(stored)
     else:
+        names = ()
         if file.file_format is FileFormat.ORC:
             copy = folder / "rows.parquet"
-            as_parquet(file, copy, table.time_steps)
+            wanted = table.columns.read if table.columns is not None else None
+            names = as_parquet(file, copy, table.time_steps, wanted)
             original = file.original or file.path
             file = replace(file, path=copy, file_format=FileFormat.PARQUET, original=original)
         try:
@@ -84,7 +88,8 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
         except (pa.ArrowException, OSError):
             return Prepared(file, ColumnMismatch())  # Pinot's reader reports what is wrong
         file = replace(file, has_int96=has_int96)
-    mismatch = _checked(table, file, list(stored), rules)
+        names = names or list(stored)
+    mismatch = _checked(table, file, names, rules)
     return Prepared(replace(file, times=_times(table, stored)), mismatch)
 
 
@@ -115,6 +120,7 @@ def _checked_keys(
     try:
         keys = list(first_keys(file.path))
     except Unsuitable:
+        check_array(file)
         keys = []  # other JSON, whose keys are not known
     else:
         if not keys:

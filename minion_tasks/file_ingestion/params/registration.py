@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName, TableType
-from controller_client.common.references import is_reference
+from controller_client.common.references import has_reference
 from controller_client.errors import ConfigError, RejectedError
 from controller_client.rest.tables import TablesApi
 from minion_tasks.file_ingestion.params.table_params import (
@@ -65,8 +65,9 @@ def register_task(tables: TablesApi, table: str, configs: Mapping[str, str]) -> 
     Pinot 1.3 and later refuse a ``schedule`` where no minion of the task's tag is there: with engine spark
     there never is one, and else it may come later. It is registered as ``cronSchedule`` then.
 
-    A value that is a reference gets a blank before it: Pinot has templates ``${NAME:default}`` of its own,
-    and would take a whole ``${env:KEY}`` for one (0.11 returns ``KEY`` when it is asked for the config).
+    A value with a reference gets a blank before it: Pinot has templates ``${NAME:default}`` of its own, and
+    takes a value that begins and ends like one for one (0.11 returns ``KEY`` of ``${env:KEY}`` when it is
+    asked for the config).
 
     Args:
         tables: The controller's tables.
@@ -81,7 +82,7 @@ def register_task(tables: TablesApi, table: str, configs: Mapping[str, str]) -> 
         ConflictError: Somebody else wrote the table's config at the same time.
         RejectedError: Pinot finds it wrong.
     """
-    configs = {key: f" {value.strip()}" if is_reference(value) else value for key, value in configs.items()}
+    configs = {key: f" {value.strip()}" if has_reference(value) else value for key, value in configs.items()}
     try:
         tables.set_task_config(table, TASK_TYPE, configs)
     except RejectedError as error:

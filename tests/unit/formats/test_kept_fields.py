@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -20,7 +21,7 @@ from minion_tasks.file_ingestion.session.model import FileGroup, FileStatus
 from minion_tasks.file_ingestion.session.store import SessionStore, sessions_path
 from tests.unit.fake_clock import FakeClock
 from tests.unit.formats.sample import OFFLINE, PLUGINS, PROPERTIES, REALTIME, live_store
-from tests.unit.formats.test_formats import FIXTURES
+from tests.unit.formats.test_formats import FIXTURES, SAMPLES
 from tests.unit.formats.znodes import GENERATION, NOW_S, PAUSE, SESSION_ID, control
 
 _SESSION = f"{PROPERTIES}{sessions_path(OFFLINE)}/{SESSION_ID}"
@@ -121,3 +122,29 @@ def test_so_do_the_parts_of_a_record() -> None:
     assert changed is not None
     for part in ("entries", "units"):
         assert json.loads(changed.record.simple_fields[part])[0]["later"] == {"kept": True}
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("airflow-condition", [(), ("fields",)]),
+        ("local-cluster", [(), ("ports",), ("processes", "broker")]),
+        ("lock-holder", [()]),
+        ("segment-source-files", [()]),
+        ("server-checkpoint", [(), ("segments", "t__0__3")]),
+        ("state-manifest", [()]),
+        ("subtask", [()]),
+        ("upsert-settings", [()]),
+    ],
+)
+def test_a_document_is_read_without_the_fields_that_are_not_known(
+    name: str, parts: list[tuple[str, ...]], tmp_path: Path
+) -> None:
+    [sample] = [each for each in SAMPLES if each.file == f"{name}.json"]
+    document = json.loads((FIXTURES / sample.file).read_bytes())
+    for path in parts:
+        part = document
+        for key in path:
+            part = part[key]
+        part["later"] = "x"
+    assert sample.read(json.dumps(document).encode(), tmp_path) == sample.value

@@ -111,6 +111,7 @@ INGESTION = Session(
     retry_count=1,
     task_name="Task_1",
     entry_id="entry",
+    behind=(("Server_h_1", 2),),
     message="why",
     request="mine",
     version=0,

@@ -23,11 +23,13 @@ ALWAYS_THERE = {
 FOR_TYPES_ALONE = {"mypy_boto3_s3"}
 
 SMALLEST_EXTRA = {
+    "aiohttp": "gcs",
     "boto3": "s3",
     "botocore": "s3",
     "confluent_kafka": "kafka",
     "fastavro": "coordinator",
     "fsspec": "hdfs",
+    "gcsfs": "gcs",
     "google": "executor",
     "grpc": "executor",
     "isal": "jvm",
@@ -46,7 +48,12 @@ SMALLEST_EXTRA = {
     "xxhash": "coordinator",
 }
 
-BROUGHT_BY = {"botocore": "boto3", "prompt_toolkit": "prompt-toolkit", "py4j": "pyspark"}
+BROUGHT_BY = {
+    "aiohttp": "gcsfs",
+    "botocore": "boto3",
+    "prompt_toolkit": "prompt-toolkit",
+    "py4j": "pyspark",
+}
 """Distributions that no extra names so: the requirements of others, and names that a build writes anew."""
 
 

@@ -21,6 +21,7 @@ from controller_client.common.redaction import MASK, Redactor, is_secret, mask_t
         *("pinot.server.storage.factory.s3.secretKey", "pinot.server.storage.factory.s3.accessKey"),
         *("sasl.jaas.config", "ssl.keystore.password", "ssl.keystore.key", "basic.auth.user.info"),
         *("stream.pulsar.authenticationToken", "connectionString", "accountKey", "PASSWD", "clientSecret"),
+        *("input.fs.prop.gcpKey", "input.fs.prop.sasToken"),
     ],
 )
 def test_keys_of_secrets(key: str) -> None:

@@ -13,11 +13,15 @@ import pytest
 
 from controller_client.errors import SourceError
 from controller_client.filestore import FileStore, SourceChangedError
-from controller_client.filestore.fsspec_store import FsspecStore, StoreTraits
+from controller_client.filestore.fsspec_store import FsspecStore
 from controller_client.filestore.local import LocalStore
+from controller_client.filestore.traits import StoreTraits
 
-_MEMORY = StoreTraits("memory")
-_RENAMED = StoreTraits("memory", is_file_system=True)
+_TRAITS = {
+    "memory": StoreTraits("memory"),
+    "renamed": StoreTraits("memory", is_file_system=True),
+    "flat": StoreTraits("memory", is_listed_flat=True),
+}
 
 
 @dataclass
@@ -40,7 +44,7 @@ class Place:
         return path.read_bytes()
 
 
-@pytest.fixture(params=["local", "memory", "renamed"])
+@pytest.fixture(params=["local", *_TRAITS])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     work_dir = tmp_path / "work"
     work_dir.mkdir()
@@ -48,7 +52,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         yield Place(LocalStore(), f"file://{tmp_path}/in", work_dir)
         return
     uri = f"memory://b-{uuid.uuid4().hex}/in"
-    traits = _RENAMED if request.param == "renamed" else _MEMORY
+    traits = _TRAITS[request.param]
     store = FsspecStore(uri, traits, {})
     if traits.is_file_system:
         _rename_by_name(store._fs)

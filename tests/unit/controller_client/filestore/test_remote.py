@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ import pytest
 
 from controller_client.errors import ConfigError, DiskFullError, SetupError, SourceError
 from controller_client.filestore import FileStore, OpenStores, check_store, kinds, open_store
-from controller_client.filestore.fsspec_store import FsspecStore, StoreTraits
+from controller_client.filestore.fsspec_store import FsspecStore
 from controller_client.filestore.remote import AZURE, GCS, WEBHDFS, RemoteKind
+from controller_client.filestore.traits import StoreTraits
 
-MEMORY = RemoteKind("a.MemoryPinotFS", "memory", "none", {"key": ("key", str)})
+MEMORY = RemoteKind("a.MemoryPinotFS", StoreTraits("memory"), "none", {"key": ("key", str)})
 
 
 @pytest.fixture
@@ -100,6 +102,7 @@ def test_a_store_serves_its_own_bucket_alone() -> None:
         ("hdfs://nn:8020/x", {}, "webhdfs://NAMENODE:9870"),
         ("gs://b/x", {"accessKey": "hush"}, "has no property 'accessKey'"),
         ("gs://b/x", {"projectid": "x"}, "did you mean projectId"),
+        ("gs://b/x", {"endpoint": "https://${env:hush}"}, "endpoint of the file system of gs: holds a ref"),
         ("abfss://c@a.dfs.core.windows.net/x", {"accesskey": "hush"}, "did you mean accessKey"),
         ("webhdfs://nn:9870/x", {"token": "hush"}, "has no property 'token'"),
     ],
@@ -115,35 +118,101 @@ def test_what_is_wrong_is_said_before_a_library_is_loaded(
 
 def test_a_library_that_is_missing_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     def without(_protocol: str) -> Any:
-        raise ImportError("Please install gcsfs") from ModuleNotFoundError("No gcsfs", name="gcsfs")
+        raise ImportError("Please install adlfs") from ModuleNotFoundError("No adlfs", name="adlfs")
 
     monkeypatch.setattr(fsspec, "get_filesystem_class", without)
-    with pytest.raises(SetupError, match="gcsfs"):
-        open_store("gs://b/x", {})
+    with pytest.raises(SetupError, match="adlfs"):
+        open_store("abfss://c@account.dfs.core.windows.net/x", {})
+    for module in ("aiohttp", "gcsfs.core"):
+        monkeypatch.setitem(sys.modules, module, None)
+        with pytest.raises(SetupError, match=r"pinot-plugins\[gcs\]"):
+            open_store("gs://b/x", {})
 
 
 @pytest.mark.parametrize(
-    ("kind", "properties", "expected"),
+    ("kind", "uri", "properties", "expected"),
     [
-        (GCS, {"projectId": "p", "gcpKey": "/k.json"}, {"project": "p", "token": "/k.json"}),
-        (GCS, {"gcpKey": ' {"a": 1}'}, {"token": {"a": 1}}),
-        (AZURE, {"accountName": "a", "accessKey": "k"}, {"account_name": "a", "account_key": "k"}),
-        (WEBHDFS, {"user": "u", "kerberos": "TRUE"}, {"user": "u", "kerberos": True}),
+        (GCS, "gs://b/x", {"projectId": "p", "gcpKey": ' {"a": 1}'}, {"project": "p", "token": {"a": 1}}),
+        (
+            *(AZURE, "abfs://c/x", {"accountName": "abc", "accessKey": "k"}),
+            {"account_name": "abc", "account_key": "k", "anon": False},
+        ),
+        (WEBHDFS, "webhdfs://n/x", {"user": "u", "kerberos": "TRUE"}, {"user": "u", "kerberos": True}),
     ],
 )
 def test_properties_become_options_of_fsspec(
-    kind: RemoteKind, properties: dict[str, str], expected: dict[str, Any]
+    kind: RemoteKind, uri: str, properties: dict[str, str], expected: dict[str, Any]
 ) -> None:
-    assert kind.read(properties) == expected
+    assert expected.items() <= kind.read(uri, properties).items()
 
 
 @pytest.mark.parametrize(
-    ("kind", "properties"), [(GCS, {"gcpKey": '{"hush'}), (WEBHDFS, {"kerberos": "hush"})]
+    ("kind", "uri", "properties"),
+    [
+        (GCS, "gs://b/x", {"gcpKey": '{"hush'}),
+        (WEBHDFS, "webhdfs://n/x", {"kerberos": "hush"}),
+        # It becomes a part of the host that the machine's credentials go to.
+        (AZURE, "abfs://c/x", {"accountName": "hush.example.org/"}),
+        (AZURE, "abfs://c/x", {"accountName": "hush.example.org#"}),
+    ],
 )
-def test_a_property_that_cannot_be_read_is_not_shown(kind: RemoteKind, properties: dict[str, str]) -> None:
-    with pytest.raises(ConfigError) as caught:
-        kind.read(properties)
+def test_a_property_that_cannot_be_read_is_not_shown(
+    kind: RemoteKind, uri: str, properties: dict[str, str]
+) -> None:
+    with pytest.raises(ConfigError, match="cannot be read") as caught:
+        kind.read(uri, properties)
     assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "abfss://c@example.org/x",
+        "abfss://c@example.org#.dfs.core.windows.net/x",
+        "abfss://c@example.org%23.dfs.core.windows.net/x",
+        "abfss://c@account.dfs.core.windows.net.example.org/x",
+        "abfss://c#d/x",
+    ],
+)
+def test_an_account_of_azure_is_azures(uri: str) -> None:
+    with pytest.raises(ConfigError, match="names no account of Azure"):
+        AZURE.read(uri, {})
+
+
+def test_a_name_that_the_library_takes_for_another_is_refused(tmp_path: Path) -> None:
+    """As adlfs does: it takes the end of a name for a fragment or the version of a blob."""
+    store = FsspecStore("memory://b/x", StoreTraits("memory"), {})
+    file_system: Any = store._fs
+    (tmp_path / "f").write_bytes(b"x")
+    file_system.pipe_file("/b/x/a", b"x")
+    file_system.split_path = lambda path: ("", path.strip("/").removesuffix("#"), None)
+    for name in ("a#", "y/../a", "./a"):
+        for call in (store.size_bytes, store.delete, lambda uri: store.upload(tmp_path / "f", uri)):
+            with pytest.raises(SourceError, match="takes for another"):
+                call(f"memory://b/x/{name}")
+    assert store.size_bytes("memory://b/x/a") == 1
+
+
+def test_an_object_beside_a_folder_of_its_name_is_listed_and_the_folders_marker_is_not() -> None:
+    store = FsspecStore("memory://both/x", StoreTraits("memory"), {})
+    entries = [
+        {"name": "/both/x/a", "type": "directory", "size": 0},
+        {"name": "/both/x/a", "type": "file", "size": 1, "created": 1},
+        {"name": "/both/x/b", "type": "file", "size": 0, "created": 1},
+        {"name": "/both/x/b", "type": "directory", "size": 0},
+    ]
+    inside = {"/both/x": entries, "/both/x/a": [], "/both/x/b": []}
+    store._fs.ls = lambda path, **_: inside[path]
+    assert [file.uri for file in store.list("memory://both/x")] == ["memory://both/x/a"]
+
+
+def test_a_scheme_has_no_case_and_a_version_no_quotes() -> None:
+    store = FsspecStore("MEMORY://b/x", StoreTraits("memory", version_key="tag"), {})
+    store._fs.ls = lambda _path, **_: [
+        {"name": "/b/x/a", "type": "file", "size": 1, "created": 1, "tag": '"0x8"'}
+    ]
+    [found] = store.list("MEMORY://b/x")
+    assert (found.uri, found.etag) == ("memory://b/x/a", "0x8")
 
 
 def test_options_that_make_no_file_system_are_not_shown() -> None:

@@ -56,6 +56,41 @@ def test_times_come_as_pinots_reader_gives_them_or_in_the_time_columns_unit(
     }
 
 
+def test_times_in_lists_come_in_the_same_units(tmp_path: Path) -> None:
+    moments = pa.array([[MOMENT, None], None, []], pa.list_(pa.timestamp("ns")))
+    days = pa.array([[date(2026, 1, 2)], None, []], pa.list_(pa.date32()))
+    columns = {"t": moments, "d": days, "time": moments, "day": days}
+    found = copied(tmp_path / "a.orc", columns, {"time": UNIT_NS["SECONDS"], "day": UNIT_NS["HOURS"]})
+    assert found == {
+        "t": [[MILLIS, None], None, []],
+        "d": [[DAYS], None, []],
+        "time": [[MILLIS // 1000, None], None, []],
+        "day": [[DAYS * 24], None, []],
+    }
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.struct([("t", pa.timestamp("ns"))]),
+        pa.list_(pa.struct([("d", pa.date32())])),
+        pa.list_(pa.list_(pa.timestamp("ns"))),
+        pa.map_(pa.string(), pa.timestamp("ns")),
+    ],
+)
+def test_times_deeper_inside_are_refused(tmp_path: Path, kind: pa.DataType) -> None:
+    file = written(tmp_path / "a.orc", {"x": pa.array([None], kind)})
+    with pytest.raises(UnreadableFileError, match="column x has times within"):
+        as_parquet(file, tmp_path / "a.parquet", {})
+
+
+def test_columns_that_nobody_wants_are_not_read(tmp_path: Path) -> None:
+    unreachable = pa.array([datetime(9999, 12, 31, tzinfo=UTC)], pa.timestamp("us"))
+    file = written(tmp_path / "a.orc", {"n": [1], "t": unreachable, "o": [2]})
+    assert as_parquet(file, tmp_path / "a.parquet", {}, frozenset(["n", "none"])) == ["n", "t", "o"]
+    assert pq.read_table(tmp_path / "a.parquet").to_pydict() == {"n": [1]}
+
+
 @given(
     st.lists(
         st.tuples(
@@ -86,6 +121,22 @@ def test_a_file_of_many_stripes(tmp_path: Path) -> None:
     assert orc.ORCFile(file.path).nstripes > 1
     as_parquet(file, tmp_path / "a.parquet", {})
     assert pq.read_table(tmp_path / "a.parquet")["n"].to_pylist() == values
+
+
+def test_a_large_stripe_is_not_read_at_once(tmp_path: Path) -> None:
+    values = [f"some text that is long enough, and ends with {number % 100}" for number in range(1_000_000)]
+    file = written(tmp_path / "a.orc", {"s": values}, stripe_size=1 << 30)
+    assert orc.ORCFile(file.path).nstripes == 1
+    pool = pa.system_memory_pool()
+    before, pa_pool = pool.bytes_allocated(), pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    try:
+        as_parquet(file, tmp_path / "a.parquet", {})
+        peak_bytes = pool.max_memory() - before
+    finally:
+        pa.set_memory_pool(pa_pool)
+    assert peak_bytes < 32 << 20
+    assert pq.ParquetFile(tmp_path / "a.parquet").metadata.num_rows == len(values)
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "other"])

@@ -1,0 +1,87 @@
+"""WebHDFS through fsspec: a data node that fails, and a name node that does not answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from controller_client.errors import SourceError
+from controller_client.filestore import FileInfo, open_store, webhdfs
+from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer, silence
+
+CONTENT = bytes(range(256)) * (40 << 10)  # several requests of fsspec's
+_ERROR = {"RemoteException": {"exception": "IOException", "message": "no replica"}}
+
+
+class Hdfs:
+    """A name node and its data node with one file, of which one range fails."""
+
+    def __init__(self, failing: int | None = None) -> None:
+        self._failing = failing
+        self.ranges = 0
+
+    def respond(self, seen: Seen) -> Step:
+        query = {key: each[0] for key, each in parse_qs(urlsplit(seen.target).query).items()}
+        if query["op"] == "GETFILESTATUS":
+            status = {"type": "FILE", "length": len(CONTENT), "modificationTime": 1}
+            return answer(200, {"FileStatus": status})
+        if not seen.path.startswith("/data"):
+            location = f"http://{seen.headers['Host']}/data?{urlsplit(seen.target).query}"
+            return answer(307, None, {"Location": location})
+        self.ranges += 1
+        if self.ranges == self._failing:
+            return answer(500, _ERROR)
+        begin = int(query["offset"])
+        return answer(200, CONTENT[begin : begin + int(query["length"])])
+
+
+def _uri(server: ScriptedServer) -> str:
+    return f"webhdfs://{urlsplit(server.url).netloc}/in/a"
+
+
+def test_a_file_is_read_through_its_data_node(tmp_path: Path) -> None:
+    hdfs = Hdfs()
+    with ScriptedServer() as server:
+        server.answers = hdfs.respond
+        store = open_store(_uri(server), {})
+        with store.local_copy(FileInfo(_uri(server), len(CONTENT), 1), tmp_path) as path:
+            assert path.read_bytes() == CONTENT
+    assert hdfs.ranges >= 2
+
+
+def test_what_a_data_node_says_of_its_failure_is_not_content(tmp_path: Path) -> None:
+    with ScriptedServer() as server:
+        server.answers = Hdfs(failing=2).respond
+        store = open_store(_uri(server), {})
+        with (
+            pytest.raises(SourceError, match="failed to read"),
+            store.local_copy(FileInfo(_uri(server), len(CONTENT), 1), tmp_path),
+        ):
+            raise AssertionError
+
+
+def test_a_name_node_that_does_not_answer_is_not_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(webhdfs, "_READ_S", 0.05)
+    with ScriptedServer(silence) as server:
+        store = open_store(_uri(server), {})
+        with pytest.raises(SourceError, match="ReadTimeout"):
+            store.size_bytes(_uri(server))
+
+
+def test_this_machines_own_passwords_are_not_for_a_name_node(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "netrc").write_text("default login me password hush\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with ScriptedServer() as other, ScriptedServer() as server:
+        other.answers = Hdfs().respond
+        server.answers = lambda seen: answer(307, None, {"Location": other.url + seen.target})
+        assert open_store(_uri(server), {}).size_bytes(_uri(server)) == len(CONTENT)
+        given = {"user": "me", "password": "mine"}
+        assert open_store(_uri(server), given).size_bytes(_uri(server)) == len(CONTENT)
+        names = [seen.headers.get("Authorization", "")[:5] for seen in (*server.requests, *other.requests)]
+    assert names == ["", "Basic", "", ""]
