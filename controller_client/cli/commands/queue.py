@@ -45,7 +45,10 @@ def list_(cli: CliContext) -> None:
     for task_type in tasks.types():
         states = list(tasks.states(task_type).values())
         counts = {state.lower(): states.count(state) for state in sorted(set(states))}
-        rows.append((task_type, tasks.queue_state(task_type), len(states), counts))
+        try:
+            rows.append((task_type, tasks.queue_state(task_type), len(states), counts))
+        except NotFoundError:
+            continue  # it was deleted a moment ago
     cli.out.table(("task_type", "state", "tasks", "by_state"), rows)
 
 
