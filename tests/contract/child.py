@@ -299,7 +299,7 @@ def _features(_: dict[str, Any]) -> dict[str, Any]:
         "is_pinot_1": is_pinot_1(),
         "special_values": replaces_special_values(),
         "column_nulls": has_method(jpype.JClass(_SCHEMA), "isEnableColumnBasedNullHandling"),
-        "formats": [kind for kind in FileFormat if has_class(_READERS[kind])],
+        "formats": [kind for kind, reader in _READERS.items() if has_class(reader)],
     }
 
 
