@@ -70,6 +70,7 @@ EXPECTED = (
     Expected("PinotPluginsRunNotFinished", "no run lasts for six hours"),
     Expected("PinotPluginsSessionOpen", "what failed in the outage is resumed by the next trigger"),
     Expected("PinotPluginsScheduleWrong", "all schedules are right"),
+    Expected("PinotPluginsSubtasksWait", "there are minions at any time, and no process counts the queue"),
     Expected("PinotPluginsHookErrors", "a store that is away is no error of a hook"),
     Expected("PinotPluginsHookLeftOut", "all hooks start"),
     Expected("PinotPluginsPausedRowsExpire", "the topics keep rows for days"),
