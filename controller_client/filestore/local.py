@@ -14,6 +14,7 @@ from controller_client.common.disk import disk_full
 from controller_client.common.visible_text import visible
 from controller_client.errors import SourceError
 from controller_client.filestore.base import FileInfo, SourceChangedError
+from controller_client.filestore.operator_folders import OperatorFolders
 
 __all__ = ["LocalStore", "local_path", "path_in"]
 
@@ -57,11 +58,14 @@ def _listed_path(file: FileInfo) -> Path:
 
 
 class LocalStore:
-    """A `FileStore` on the local file system."""
+    """A `FileStore` on the local file system, in the folders that the process' operator allows."""
+
+    def __init__(self) -> None:
+        self._folders = OperatorFolders()
 
     def list(self, directory_uri: str) -> Iterator[FileInfo]:
         """List all files below a folder, recursively, in the order of their URIs."""
-        root = local_path(directory_uri)
+        root = self._path(directory_uri)
         if not root.is_dir():
             found = "a file" if root.exists() else "nothing"
             raise SourceError(
@@ -80,6 +84,8 @@ class LocalStore:
             raise SourceError(f"the folder {name} cannot be read: {error.strerror}", where=name) from error
         for entry in entries:
             path = Path(entry.path)
+            if entry.is_symlink():
+                self._folders.check(path)
             if entry.is_dir():
                 yield from self._walk(path)
             elif entry.is_file():
@@ -90,13 +96,14 @@ class LocalStore:
         """Give the file where it lies; nothing is copied, so it is checked before and after."""
         del work_dir
         path = _listed_path(file)
+        self._folders.check(path)
         _check_unchanged(file, path)
         yield path
         _check_unchanged(file, path)
 
     def upload(self, path: Path, uri: str) -> None:
         """Copy beside the target, then rename, so that a reader sees the whole file or none."""
-        target = local_path(uri)
+        target = self._path(uri)
         temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -112,8 +119,9 @@ class LocalStore:
 
     def download(self, uri: str, path: Path) -> None:
         """Copy a file to a local path."""
+        source = self._path(uri)
         try:
-            shutil.copyfile(local_path(uri), path)
+            shutil.copyfile(source, path)
         except OSError as error:
             name = visible(uri)
             failed = SourceError(f"{name} cannot be read: {error.strerror}", where=name)
@@ -121,7 +129,7 @@ class LocalStore:
 
     def size_bytes(self, uri: str) -> int | None:
         """Return a file's length; None where there is no file."""
-        path = local_path(uri)
+        path = self._path(uri)
         try:
             return path.stat().st_size if path.is_file() else None
         except OSError as error:
@@ -130,15 +138,16 @@ class LocalStore:
 
     def delete(self, uri: str) -> None:
         """Delete a file."""
+        path = self._path(uri)
         try:
-            local_path(uri).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
         except OSError as error:
             name = visible(uri)
             raise SourceError(f"{name} cannot be deleted: {error.strerror}", where=name) from error
 
     def delete_tree(self, directory_uri: str) -> int:
         """Delete a folder with all in it."""
-        root = local_path(directory_uri)
+        root = self._path(directory_uri)
         if not root.is_dir():
             return 0
         count = sum(1 for _ in self._walk(root))
@@ -148,6 +157,11 @@ class LocalStore:
             name = visible(str(root))
             raise SourceError(f"{name} cannot be deleted: {error.strerror}", where=name) from error
         return count
+
+    def _path(self, uri: str) -> Path:
+        path = local_path(uri)
+        self._folders.check(path)
+        return path
 
 
 def _info(path: Path) -> FileInfo:
