@@ -11,6 +11,8 @@ import logging
 import os
 import shutil
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote, quote_plus, unquote
 
@@ -83,6 +85,15 @@ class KeptTars:
             raise DataError(f"{tar.file} is gone") from None
         if (stat.st_size, stat.st_mtime_ns) != (tar.size_bytes, tar.modified_ns):
             raise DataError(f"{tar.file} was written to since it was kept")
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """Give a file's path for the time of the block; what a kill leaves of it is no tar."""
+        path = self._folder / f"{uuid.uuid4()}.part"
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
 
     def discard(self, tar: KeptTar) -> None:
         """Delete a tar."""

@@ -23,7 +23,7 @@ __all__ = ["LateUploads"]
 
 logger = logging.getLogger(__name__)
 
-# This server has built the tar itself.
+# A server of this cluster has built it.
 _ANY_SIZE = TarLimits(1 << 50, 1 << 50)
 _FINAL = {
     Registered.DONE: UploadState.REGISTERED,
@@ -139,7 +139,7 @@ class LateUploads:
         """Move an upload home, and register it; or delete it, where the segment needs it no more."""
         try:
             late = self._late(entry)
-            late, outcome = bring_home(self._records, self._store, late)
+            late, outcome = bring_home(self._records, self._store, late, self._content_of)
             if late.uri != entry.uri:
                 moved = self._backlog.again(entry, uri=late.uri, crc=late.crc)
                 if moved is None:
@@ -193,6 +193,14 @@ class LateUploads:
             self._kept.check(tar)
         crc = content_crc(tar.file, _ANY_SIZE) if entry.crc is None else entry.crc
         return LateUpload(tar.raw_table, tar.segment, entry.uri, self._home(entry), tar.size_bytes, crc)
+
+    def _content_of(self, uri: str) -> int | None:
+        with self._kept.scratch() as file:
+            self._store.fetch(uri, file)
+            try:
+                return content_crc(file, _ANY_SIZE)
+            except DataError:
+                return None
 
     def _is_temporary(self, entry: BacklogEntry) -> bool:
         return entry.uri != self._home(entry)

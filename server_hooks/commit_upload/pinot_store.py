@@ -22,6 +22,11 @@ class PinotStore:
         with _pinot_errors():
             _file_system(uri).copyFromLocalFile(jpype.JClass("java.io.File")(str(file)), _uri(uri))
 
+    def fetch(self, uri: str, file: Path) -> None:
+        """Copy an object from the store."""
+        with _pinot_errors():
+            _file_system(uri).copyToLocalFile(_uri(uri), jpype.JClass("java.io.File")(str(file)))
+
     def copy(self, source: str, target: str) -> None:
         """Copy an object within the store."""
         with _pinot_errors():

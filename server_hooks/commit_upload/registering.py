@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -46,7 +47,7 @@ class Registered(StrEnum):
     OTHER = "the segment has another url, or another content was committed: this copy is not needed"
     GONE = "the segment does not exist any more"
     NOT_YET = "the segment is not committed yet"
-    TAKEN = "an object is in its place already: left to the repair"
+    TAKEN = "another object is in its place: left to the repair"
 
 
 def is_needed(records: PropertyStore, late: LateUpload) -> bool:
@@ -58,11 +59,21 @@ def is_needed(records: PropertyStore, late: LateUpload) -> bool:
     return _read(records, late) in (Registered.DONE, Registered.NOT_YET)
 
 
-def bring_home(records: PropertyStore, store: Store, late: LateUpload) -> tuple[LateUpload, Registered]:
+def bring_home(
+    records: PropertyStore, store: Store, late: LateUpload, content_of: Callable[[str], int | None]
+) -> tuple[LateUpload, Registered]:
     """Move a late upload to where Pinot keeps the segment's tar, if the segment is to have it.
 
     The name that a commit uploads to is a temporary one: Pinot never deletes what has it together with the
-    segment, and may delete it while it is in use. An object that is in its place already is left alone.
+    segment, and may delete it while it is in use. An object that is in its place already is left alone. Where
+    it has the same content it is the upload: a server that was killed here had moved it, or a repair has
+    just written it.
+
+    Args:
+        records: The cluster's property store.
+        store: Where it is.
+        late: The upload.
+        content_of: Returns the check sum of the segment in an object; None: it is no segment's tar.
 
     Returns:
         The upload as it is now, and what is to become of it; ``DONE``: its url may be registered.
@@ -75,7 +86,9 @@ def bring_home(records: PropertyStore, store: Store, late: LateUpload) -> tuple[
     if outcome is not Registered.DONE or late.uri == late.home:
         return late, outcome
     if not store.move(late.uri, late.home):
-        return late, Registered.TAKEN
+        if content_of(late.home) != late.crc:
+            return late, Registered.TAKEN
+        store.delete(late.uri)
     return replace(late, uri=late.home), outcome
 
 

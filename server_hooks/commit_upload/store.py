@@ -15,6 +15,10 @@ class Store(Protocol):
         """Copy a file to the store."""
         ...
 
+    def fetch(self, uri: str, file: Path) -> None:
+        """Copy an object from the store."""
+        ...
+
     def copy(self, source: str, target: str) -> None:
         """Copy an object within the store."""
         ...

@@ -25,6 +25,12 @@ class FakeStore:
         self._begin("put")
         self.taken[uri] = file.read_bytes()
 
+    def fetch(self, uri: str, file: Path) -> None:
+        self._begin("fetch")
+        if uri not in self.taken:
+            raise OSError("no such object")
+        file.write_bytes(self.taken[uri])
+
     def copy(self, source: str, target: str) -> None:
         self._begin("copy")
         if source not in self.taken:

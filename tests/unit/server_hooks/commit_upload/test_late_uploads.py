@@ -282,3 +282,30 @@ def test_while_zookeeper_is_away_nothing_is_uploaded_or_given_up(
         assert (server.store.calls, server.backlog.segments, server.counts.get(Outcome.FAILED)) == ([], 1, 0)
     server.steps(62)
     assert url(records) == HOME
+
+
+def test_a_server_that_was_killed_between_the_move_and_the_registration_registers_what_it_moved(
+    server: Server, records: PropertyStore, source: Path
+) -> None:
+    commit(records)
+    server.leave(source, UploadState.WAITING)
+    server.store.taken[HOME] = source.read_bytes()
+    server.steps(62)
+    assert url(records) == HOME
+    assert server.store.taken == {HOME: source.read_bytes()}
+    assert server.files() == []
+    assert server.counts.get(Outcome.GIVEN_UP) == 0
+
+
+@pytest.mark.parametrize("there", [b"no tar at all", b""])
+def test_what_is_no_tar_of_the_segment_in_its_place_is_left_to_the_repair(
+    there: bytes, server: Server, records: PropertyStore, source: Path
+) -> None:
+    commit(records)
+    server.leave(source, UploadState.WAITING)
+    server.store.taken[HOME] = there
+    server.steps(62)
+    assert url(records) is None
+    assert server.store.taken == {HOME: there}
+    assert server.files() == []
+    assert server.counts.get(Outcome.GIVEN_UP) == 1

@@ -104,20 +104,36 @@ def test_a_late_upload_is_moved_to_where_it_belongs_if_the_segment_is_to_have_it
     store.taken[FIRST] = b"late"
     late = replace(LATE, uri=FIRST)
     moved = outcome is Registered.DONE
-    found = bring_home(records, store, late)
+    found = bring_home(records, store, late, _content_of)
     assert found == (LATE if moved else late, outcome)
     assert store.taken == {found[0].uri: b"late"}
-    assert bring_home(records, store, found[0]) == found
+    assert bring_home(records, store, found[0], _content_of) == found
     assert is_needed(records, late) == (outcome in (Registered.DONE, Registered.NOT_YET))
 
 
-def test_an_object_that_lies_there_already_stays_and_nothing_is_registered() -> None:
+def _content_of(_uri: str) -> int | None:
+    return 1
+
+
+def test_another_object_that_lies_there_already_stays_and_nothing_is_registered() -> None:
     store = FakeStore()
     records, _ = memory_store()
     path = segment_path(TableName("t_REALTIME"), NAME)
     records.create(path, ZNRecord(NAME, {"segment.realtime.status": "DONE", "segment.crc": str(CRC)}))
     store.taken.update({HOME: b"of a repair", FIRST: b"late"})
     late = replace(LATE, uri=FIRST)
-    assert bring_home(records, store, late) == (late, Registered.TAKEN)
+    assert bring_home(records, store, late, _content_of) == (late, Registered.TAKEN)
     assert store.taken == {HOME: b"of a repair", FIRST: b"late"}
     assert _url(records, path) is None
+
+
+def test_an_object_of_the_same_content_that_lies_there_already_is_the_upload() -> None:
+    """As after a kill between the move and the registration, or beside a repair of the same segment."""
+    store = FakeStore()
+    records, _ = memory_store()
+    path = segment_path(TableName("t_REALTIME"), NAME)
+    records.create(path, ZNRecord(NAME, {"segment.realtime.status": "DONE", "segment.crc": str(CRC)}))
+    store.taken.update({HOME: b"moved before", FIRST: b"late"})
+    found = bring_home(records, store, replace(LATE, uri=FIRST), {HOME: CRC}.get)
+    assert found == (LATE, Registered.DONE)
+    assert store.taken == {HOME: b"moved before"}
