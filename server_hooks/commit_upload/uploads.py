@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as WaitedLongEnough
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -67,6 +67,7 @@ class CommitUploads:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="commit-upload")
         self._lock = threading.Lock()
         self._uploads: dict[str, _Upload] = {}
+        self._closed = False
 
     def upload(self, file: Path, raw_table: str, segment: str, uri: str) -> bool:
         """Upload a built segment, and wait for it as long as a commit may.
@@ -89,11 +90,16 @@ class CommitUploads:
         try:
             upload.done.result(self._wait_s)
             if upload.tar.uri != uri:
-                again = self._pool.submit(self._again, upload, uri)
+                with self._lock:
+                    again = self._submit(self._again, upload, uri)
                 again.result(max(0.0, end_s - time.monotonic()))
         except WaitedLongEnough:
             self._counts.add(Outcome.TIMED_OUT)
             logger.warning("%s: the upload continues after the commit (%.1f s)", segment, self._wait_s)
+            self._leave(upload)
+            return False
+        except CancelledError:
+            logger.info("%s: the server stops; its next start uploads the tar", segment)
             self._leave(upload)
             return False
         except Exception as error:  # noqa: BLE001  # whatever the file system raises
@@ -109,7 +115,17 @@ class CommitUploads:
 
     def close(self) -> None:
         """Start no further upload; those under way end with the process, and the next one resumes them."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            self._closed = True
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _submit(self, work: Callable[..., None], *arguments: object) -> Future[None]:
+        """Have a thread do something; cancelled at once where the server stops. The lock is held."""
+        if self._closed:
+            ended: Future[None] = Future()
+            ended.cancel()
+            return ended
+        return self._pool.submit(work, *arguments)
 
     def _begin(self, file: Path, raw_table: str, segment: str, uri: str) -> _Upload:
         """The upload of this content: the one that runs or has ended well, else a new one."""
@@ -125,7 +141,7 @@ class CommitUploads:
                 self._uploads[segment] = again = replace(known, tar=tar)
                 return again
             tar = self._kept.keep(file, raw_table, segment, uri)
-            upload = _Upload(tar, self._pool.submit(self._store.put, tar.file, uri))
+            upload = _Upload(tar, self._submit(self._store.put, tar.file, uri))
             self._uploads[segment] = upload
             self._forget_old()
         return upload

@@ -270,3 +270,19 @@ def test_a_retry_that_meets_the_end_of_its_upload_leaves_the_tar_that_the_backlo
     assert patient.upload(tar, "t", NAME, SECOND)
     assert sorted(store.taken) == [FIRST, SECOND]
     assert _entry(backlog, UploadState.UPLOADED).tar.file.exists()
+
+
+def test_a_commit_of_a_server_that_stops_leaves_its_tar_to_the_next_start(
+    make_uploads: Callable[..., CommitUploads],
+    backlog: Backlog,
+    counts: OutcomeCounts,
+    tar: Path,
+    tmp_path: Path,
+) -> None:
+    uploads = make_uploads()
+    uploads.close()
+    assert not uploads.upload(tar, "t", NAME, FIRST)
+    assert _entry(backlog, UploadState.WAITING).uri == FIRST
+    assert counts.get(Outcome.FAILED) == 0
+    (left,) = KeptTars(tmp_path / "kept", "s3://b/c").left()
+    assert left.segment == NAME
