@@ -218,7 +218,7 @@ class Fleet:
             self._schedule()
             self._clock.sleep(max(0.0, began_s + (number + 1) * _TICK_S - self._clock.monotonic()))
         passed_s = self._clock.monotonic() - began_s
-        return row(phase, self._requests() - before, passed_s, paused)
+        return row(phase, self._requests() - before, seconds, passed_s, paused)
 
     def _begin_segments(self) -> None:
         tables = sorted(self._tables)
@@ -235,20 +235,21 @@ class Fleet:
             self._scheduled_s = now_s
 
 
-def row(phase: str, requests: Counter[str], seconds: float, paused: int) -> dict[str, object]:
+def row(phase: str, requests: Counter[str], ticks: int, seconds: float, paused: int) -> dict[str, object]:
     """Return what is shown of a phase.
 
     Args:
         phase: Its name.
         requests: What was sent in it, by kind.
-        seconds: How long it was.
+        ticks: How often all have looked, once a second on machines of their own.
+        seconds: How long it took here, where one process does the work of all of them.
         paused: Tables that servers saw paused at its end, summed over the servers.
     """
     return {
         "phase": phase,
         "seconds": round(seconds, 1),
         **{kind: requests[kind] for kind in ("reads", "lists", "watches", "writes")},
-        "requests/s": round(requests.total() / seconds, 1),
+        "requests/s": round(requests.total() / ticks, 1),
         "paused tables seen": paused,
     }
 
