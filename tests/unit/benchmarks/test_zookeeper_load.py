@@ -65,7 +65,7 @@ def test_busy_costs_a_read_for_each_change_server_and_paused_table(
 
 
 def test_a_row_counts_all_kinds() -> None:
-    counted = row("idle", Counter(reads=30, watches=10, writes=20), 2.0, 0)
+    counted = row("idle", Counter(reads=30, watches=10, writes=20), 2, 2.5, 0)
     assert counted["requests/s"] == 30.0
     assert (counted["reads"], counted["lists"], counted["watches"], counted["writes"]) == (30, 0, 10, 20)
 
