@@ -209,7 +209,15 @@ OVERRIDES: tuple[Override, ...] = (
         "see the type's list of tasks",
         seen_on="1.5.1",
     ),
-    error_row("GET", "/tasks/[^/]+/state", 500, "getWorkflowContext.* is null", NotFoundError),
+    error_row(
+        "GET",
+        "/tasks/(?P<type>[^/]+)/state",
+        500,
+        "getWorkflowContext.* is null",
+        NotFoundError,
+        "see the list of task types",
+        "the task type {type} has no queue",
+    ),
     error_row(
         "GET",
         "/tasks/(?P<type>[^/]+)/taskstates",

@@ -57,14 +57,13 @@ class TasksApi:
         Raises:
             NotFoundError: The type has no queue.
         """
-        what = f"queue for the task type {task_type}"
         try:
-            return self._state(what, "tasks", task_type, "state")
-        except NotFoundError as error:
+            return self._state(f"queue for the task type {task_type}", "tasks", task_type, "state")
+        except NotFoundError:
             # Pinot answers alike for a queue that is not there and for one that was made this moment.
             if task_type in self.types():
                 return _NOT_STARTED
-            raise NotFoundError(f"there is no {what}", where=error.where) from error
+            raise
 
     def names(self, task_type: str) -> list[str]:
         """Return the names of a type's tasks; none for an unknown type."""

@@ -14,13 +14,12 @@ from tests.integration.file_ingestion.conftest import (
     finished_jobs_are_forgotten,
     ingestion_table,
     shared_folder,
+    source,
 )
-from tests.integration.file_ingestion.scenes.source import Source
 from tests.integration.upsert.server.conftest import make_upsert_table
 from tests.support.cluster import PinotCluster
-from tests.support.faulty_s3 import FaultyS3, faulty_s3
+from tests.support.faulty_s3 import faulty_s3
 from tests.support.missing_tool import without
-from tests.support.s3 import S3Access
 
 __all__ = [
     "faulty_s3",
@@ -29,6 +28,7 @@ __all__ = [
     "make_stream_table",
     "make_upsert_table",
     "shared_folder",
+    "source",
     "store",
 ]
 
@@ -56,11 +56,3 @@ def airflow(
     running.start()
     yield running
     running.close()
-
-
-@pytest.fixture
-def source(s3: S3Access, s3_bucket: str, faulty_s3: FaultyS3) -> Iterator[Source]:
-    """Files on S3, whose reading can be held up."""
-    client = s3.client()
-    yield Source(client, s3_bucket, faulty_s3)
-    client.close()

@@ -32,7 +32,7 @@ def begin(airflow: Airflow, table: IngestionTable, dies: str = "") -> DagRun:
 
 
 def register(table: IngestionTable, source: Source, **more: str) -> IngestionTable:
-    return table.register(source.uri, "csv", **source.parameters, **more)
+    return table.register(source.uri, "csv", **source.proxy.access.task_parameters, **more)
 
 
 def put_numbers(source: Source) -> None:

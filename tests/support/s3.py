@@ -35,6 +35,16 @@ class S3Access:
     secret_key: str = field(default="pinot-tests-secret", repr=False)
     region: str = "us-east-1"
 
+    @property
+    def task_parameters(self) -> dict[str, str]:
+        """The parameters by which FileIngestionTask reads from it."""
+        return {
+            "input.fs.prop.region": self.region,
+            "input.fs.prop.endpoint": self.endpoint,
+            "input.fs.prop.accessKey": self.access_key,
+            "input.fs.prop.secretKey": self.secret_key,
+        }
+
     def client(self, *, secret_key: str | None = None) -> S3Client:
         """Return a boto3 client; the caller closes it.
 

@@ -231,7 +231,7 @@ def _check(cli: CliContext, task_type: str) -> None:
     known = cli.client().tasks.types()
     if task_type not in known:
         raise NotFoundError(
-            f"there is no queue of the task type {task_type}",
+            f"the task type {task_type} has no queue",
             where=cli.client().config.url,
             remedy=did_you_mean(task_type, known, otherwise="see 'pinotctl queue list'"),
         )

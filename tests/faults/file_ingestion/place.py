@@ -25,14 +25,8 @@ class S3Source:
 
     @property
     def configs(self) -> Mapping[str, str]:
-        access = self.proxy.access
-        return {
-            "input.fs.prop.region": access.region,
-            "input.fs.prop.endpoint": access.endpoint,
-            "input.fs.prop.accessKey": access.access_key,
-            "input.fs.prop.secretKey": access.secret_key,
-            "inputDirURI": f"s3://{self.bucket}/{self.folder}/",
-        }
+        uri = f"s3://{self.bucket}/{self.folder}/"
+        return {**self.proxy.access.task_parameters, "inputDirURI": uri}
 
     def put(self, name: str, content: str) -> None:
         self.client.put_object(Bucket=self.bucket, Key=f"{self.folder}/{name}", Body=content.encode())

@@ -54,10 +54,7 @@ class Source:
         """The seed's sample, with the endpoint of this server."""
         self.table.configs = {
             "input.fs.className": "org.apache.pinot.plugin.filesystem.S3PinotFS",
-            "input.fs.prop.region": self._s3.region,
-            "input.fs.prop.endpoint": self._s3.endpoint,
-            "input.fs.prop.secretKey": self._s3.secret_key,
-            "input.fs.prop.accessKey": self._s3.access_key,
+            **self._s3.task_parameters,
             "inputDirURI": f"s3://{self.bucket}/in/",
             "inputFormat": "json",
             "includeFileNamePattern": "glob:**/*.json.gz",

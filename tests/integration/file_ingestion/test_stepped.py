@@ -25,7 +25,7 @@ def test_a_run_that_was_stopped_is_taken_up_by_the_next_try(
         source.uri,
         "csv",
         consistentPushMaxRetries="1",
-        **source.parameters,
+        **source.proxy.access.task_parameters,
     )
     source.put("F1", "F2")
     held = source.proxy.hold("GET", source.of("F2"))

@@ -194,11 +194,16 @@ def test_ctrl_c_leaves_the_table_as_it_was_and_the_next_run_takes_all(
     pinotctl: Pinotctl, ingestion_table: IngestionTable, source: Source, tmp_path: Path
 ) -> None:
     staging = tmp_path / "staging"
-    parameters = {**source.parameters, "outputDirURI": f"file://{staging}", "taskMaxNumFilesPerTask": "1"}
-    table = ingestion_table.create().register(source.uri, "csv", **parameters)
+    table = ingestion_table.create().register(
+        source.uri,
+        "csv",
+        outputDirURI=f"file://{staging}",
+        taskMaxNumFilesPerTask="1",
+        **source.proxy.access.task_parameters,
+    )
     files = [f"F{n}" for n in range(1, 17)]
     source.put(*files)
-    # The run can't end before it is interrupted: one subtask waits for its file.
+    # One subtask waits for its file, so the run cannot end before it is interrupted.
     held = source.proxy.hold("GET", source.of("F9"))
     running = table.start()
     held.wait_hit()
@@ -208,9 +213,10 @@ def test_ctrl_c_leaves_the_table_as_it_was_and_the_next_run_takes_all(
     assert "abandoned" in pinotctl("task", "watch", table.name, "--once").stderr
     assert table.segments() == []
     held.lift()
+    wait_for(lambda: list(staging.rglob("*.tar.gz")), "that subtask to stage its file all the same")
     assert table.run().report["rows"] == sum(len(ids_of(file)) for file in files)
     assert table.value("select sum(id) from {t}") == sum(sum(ids_of(file)) for file in files)
-    wait_for(lambda: not any(path.is_file() for path in staging.rglob("*")), "nothing to be left staged")
+    assert [path for path in staging.rglob("*") if path.is_file()] == []
 
 
 def test_watch_says_that_no_run_is_under_way(pinot: PinotCluster, ingestion_table: IngestionTable) -> None:

@@ -64,7 +64,7 @@ class Scene:
     def register(self, mode: Mapping[str, str], **more: str) -> None:
         """Register the task; in keywords, ``__`` stands for a dot."""
         self.table.configs = {
-            **self.source.parameters,
+            **self.source.proxy.access.task_parameters,
             "inputDirURI": self.source.uri,
             "inputFormat": "csv",
             "includeFileNamePattern": "glob:**/*.csv",

@@ -47,17 +47,6 @@ class Source:
     def uri(self) -> str:
         return f"s3://{self.bucket}/in/"
 
-    @property
-    def parameters(self) -> dict[str, str]:
-        """The task's parameters with which it reaches them."""
-        access = self.proxy.access
-        return {
-            "input.fs.prop.region": access.region,
-            "input.fs.prop.endpoint": access.endpoint,
-            "input.fs.prop.accessKey": access.access_key,
-            "input.fs.prop.secretKey": access.secret_key,
-        }
-
     def put(self, *versions: str) -> None:
         """Write versions of files: ``F1.1`` is the second one of ``F1``."""
         for version in versions:

@@ -290,6 +290,14 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
     ("GET", "/schemas/x", 404, "Schema not found", NotFoundError, "there is no schema x"),
     (
         "GET",
+        "/tasks/FileIngestionTask/state",
+        500,
+        NULL_CONTEXT,
+        NotFoundError,
+        "the task type FileIngestionTask has no queue",
+    ),
+    (
+        "GET",
         "/tasks/FileIngestionTask/taskstates",
         500,
         "Task queue: TaskQueue_FileIngestionTask for task type: FileIngestionTask does not exist",
