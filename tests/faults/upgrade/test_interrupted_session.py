@@ -56,7 +56,7 @@ def table(ingestion_table: IngestionTable, source: Source, later_minions: str) -
     return ingestion_table.create().register(
         source.uri,
         "csv",
-        **source.parameters,
+        **source.proxy.access.task_parameters,
         schedule=EACH_SECOND,
         minionInstanceTag=later_minions,
         minionWait="10m",
