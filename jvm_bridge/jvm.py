@@ -55,6 +55,7 @@ def start_jvm(
     log_dir: Path | None = None,
     options: Sequence[str] = (),
     is_short_lived: bool = False,
+    is_role: bool = False,
 ) -> None:
     """Start this process' JVM; does nothing where it runs already (its flags cannot be changed any more).
 
@@ -72,6 +73,9 @@ def start_jvm(
         is_short_lived: Whether this process ends soon. It then takes only the quicker of Java's two
             compilers: some two seconds less at the start, up to half as much time again for what is compiled.
             That pays below some 75 million rows.
+        is_role: Whether a role of Pinot, which shows its environment to anybody, is to run in it: then the
+            variables that may hold secrets are kept from Java, and from processes that this one starts
+            without naming their environment.
 
     Raises:
         SetupError: No fitting Java, no jars, or the JVM refuses to start.
@@ -94,7 +98,7 @@ def start_jvm(
             *options_of_environment(),
         ]
 
-    _start(flags)
+    _start(flags, hide_secrets=is_role)
 
 
 def start_jvm_with(options: Sequence[str]) -> None:
@@ -111,10 +115,12 @@ def start_jvm_with(options: Sequence[str]) -> None:
     # With -Xrs the JVM leaves signals alone: then Ctrl-C is to end the process, as it ends java.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    _start(lambda _java, _jars: list(options), is_role=True)
+    _start(lambda _java, _jars: list(options), like_stock=True, hide_secrets=True)
 
 
-def _start(make_flags: Callable[[Java, JarSet], list[str]], *, is_role: bool = False) -> None:
+def _start(
+    make_flags: Callable[[Java, JarSet], list[str]], *, like_stock: bool = False, hide_secrets: bool
+) -> None:
     global _started, _class_folder  # the JVM is one a process, so is what we know of it
     import jpype
 
@@ -125,8 +131,9 @@ def _start(make_flags: Callable[[Java, JarSet], list[str]], *, is_role: bool = F
         java, jars = find_java(), pinot_jars()
         flags = make_flags(java, jars)
         # The JVM forgets a folder of its class path that is not there when it starts.
-        folders = [_make_class_folder()] if is_role else []
-        keep_from_java()
+        folders = [_make_class_folder()] if like_stock else []
+        if hide_secrets:
+            keep_from_java()
         try:
             jpype.startJVM(
                 *flags,
@@ -134,7 +141,7 @@ def _start(make_flags: Callable[[Java, JarSet], list[str]], *, is_role: bool = F
                 jvmpath=java.jvm_library,
                 classpath=[str(path) for path in (*folders, *jars.class_path)],
                 convertStrings=False,
-                interrupt=is_role,
+                interrupt=like_stock,
             )
         except (OSError, RuntimeError) as error:
             raise SetupError(

@@ -155,6 +155,7 @@ class HostedMinion:
             system_properties=settings.system_properties,
             log_dir=settings.log_dir,
             options=settings.java_options,
+            is_role=True,
         )
         tell_java(settings.zookeeper_access or ZooKeeperAccess.from_env())
         import jpype

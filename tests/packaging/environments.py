@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 _LIBRARY = Path("lib", f"python{sys.version_info.major}.{sys.version_info.minor}", "site-packages")
@@ -113,7 +114,7 @@ def _closure(requirements: Iterable[Requirement], extra: str) -> Iterator[str]:
             if (requirement.name, each) not in seen:
                 seen.add((requirement.name, each))
                 left += [(Requirement(line), each) for line in found.requires or ()]
-        yield requirement.name
+        yield canonicalize_name(requirement.name)
 
 
 @lru_cache(maxsize=1)

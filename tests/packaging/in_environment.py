@@ -56,6 +56,8 @@ def walk(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, str 
 def main() -> None:
     """Do what the first argument says."""
     order: dict[str, Any] = json.loads(sys.argv[1])
+    for library in order["libraries"]:
+        importlib.import_module(library)
     loaded = [
         f"{group}: {point.name}"
         for group in order["groups"]

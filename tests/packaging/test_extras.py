@@ -28,6 +28,7 @@ class Promise:
         groups: Entry-point groups of which every entry can be loaded.
         commands: The extras whose commands of ``pinotctl`` run.
         besides: What is there without the extra, where it is used.
+        libraries: Packages of others that can be imported.
     """
 
     packages: tuple[str, ...] = ()
@@ -35,14 +36,21 @@ class Promise:
     groups: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     besides: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
 
     def importable(self, module: str) -> bool:
         """Whether a module can be imported with the extra."""
         return module.startswith(self.packages or ("-",)) and not module.startswith(self.without or ("-",))
 
 
+_FILES = "controller_client.filestore"
+_S3 = "controller_client.filestore.s3"
+_FSSPEC, _WEBHDFS = "controller_client.filestore.fsspec_store", "controller_client.filestore.webhdfs"
+_CLOUDS = (_FSSPEC, _WEBHDFS)
+
 _MINION = Promise(
-    ("jvm_bridge", "minion_tasks", "controller_client.filestore"),
+    ("jvm_bridge", "minion_tasks", _FILES),
+    without=_CLOUDS,
     groups=("pinot_plugins.task_executors",),
     commands=("jvm", "minion"),
 )
@@ -53,7 +61,11 @@ _PROMPT = "controller_client.cli.querying.prompt"
 PROMISES = {
     "": Promise(("controller_client.deepstore", "controller_client.publishing", "controller_client.rest")),
     "jvm": Promise(("jvm_bridge",), commands=("jvm",)),
-    "s3": Promise(("controller_client.filestore",)),
+    "s3": Promise((_FILES,), without=_CLOUDS),
+    "gcs": Promise((_FILES,), without=(_S3,), libraries=("gcsfs",)),
+    "azure": Promise((_FILES,), without=(_S3,), libraries=("adlfs",)),
+    "hdfs": Promise((_FILES,), without=(_S3,)),
+    "sasl": Promise(("controller_client.zookeeper",), libraries=("puresasl",)),
     "arrow": Promise(("controller_client.broker",), without=(_PANDAS, _POLARS)),
     "pandas": Promise(("controller_client.broker",), without=(_POLARS,)),
     "polars": Promise(("controller_client.broker",), without=(_PANDAS,)),
@@ -62,7 +74,8 @@ PROMISES = {
     "upsert": Promise(("controller_client.consumption", "controller_client.upsert"), commands=("upsert",)),
     # Airflow itself is there; tests/airflow imports what needs it.
     "airflow": Promise(
-        ("controller_client.consumption", "controller_client.filestore", "controller_client.upsert"),
+        ("controller_client.consumption", _FILES, "controller_client.upsert"),
+        without=_CLOUDS,
         commands=("upsert",),
     ),
     "coordinator": Promise(
@@ -73,12 +86,7 @@ PROMISES = {
     "demo": _MINION,
     "server": Promise(
         ("jvm_bridge", "controller_client", "server_hooks"),
-        without=(
-            "controller_client.coordinator",
-            _PANDAS,
-            _POLARS,
-            _PROMPT,
-        ),
+        without=("controller_client.coordinator", _PANDAS, _POLARS, _PROMPT, *_CLOUDS),
         groups=("pinot_plugins.server_hooks", "pinot_plugins.broker_hooks"),
         commands=("jvm", "minion", "server", "upsert"),
     ),
@@ -96,7 +104,7 @@ PROMISES = {
     ),
     "spark": Promise(
         ("controller_client", "jvm_bridge", "minion_tasks", "spark_connectors", "pyspark_pinot"),
-        without=(_POLARS, _PROMPT),
+        without=(_POLARS, _PROMPT, *_CLOUDS),
         groups=(
             "pinot_plugins.task_executors",
             "pinot_plugins.engines",
@@ -113,7 +121,9 @@ NEEDS_AN_EXTRA = {
     _POLARS: ("polars", "pyarrow"),
     _PROMPT: ("prompt_toolkit",),
     "controller_client.common.arrow_types": ("pyarrow",),
-    "controller_client.filestore.s3": ("boto3",),
+    _FSSPEC: ("fsspec",),
+    _S3: ("boto3",),
+    _WEBHDFS: ("fsspec",),
     "controller_client.upsert.": ("numpy",),
     "controller_client.coordinator.": ("confluent_kafka", "fastavro", "numpy", "orjson", "xxhash"),
 }
@@ -137,7 +147,11 @@ def declared_extras() -> dict[str, str]:
 
 
 def look(environment: Environment, promise: Promise) -> dict[str, Any]:
-    order = {"packages": [*promise.packages, "controller_client"], "groups": promise.groups}
+    order = {
+        "packages": [*promise.packages, "controller_client"],
+        "groups": promise.groups,
+        "libraries": promise.libraries,
+    }
     done = subprocess.run(
         [str(environment.python), "-I", str(PROGRAM), json.dumps(order)],
         capture_output=True,

@@ -170,7 +170,7 @@ def minion(
     options = java_options_but_log(os.environ)
     stock: StockMinion | None = None
     if config_file:
-        start_jvm(max_heap_mb=max_heap_mb, system_properties=properties, options=options)
+        start_jvm(max_heap_mb=max_heap_mb, system_properties=properties, options=options, is_role=True)
         stock = read_stock_minion(_stock_arguments(config_file, zookeeper, cluster_name))
         zookeeper, cluster_name = stock.zookeeper_address, stock.cluster_name
     if zookeeper and cluster_name and not controller and not cli.settings["controller"].rank:

@@ -144,17 +144,21 @@ def test_cron_expressions_are_quartzs() -> None:
     assert found["never"] is None
 
 
-def test_java_does_not_see_what_references_may_name() -> None:
+@pytest.mark.parametrize("is_role", [False, True])
+def test_java_of_a_role_does_not_see_what_references_may_name(is_role: bool) -> None:
     found = child.result(
-        """
-        import json, os
+        f"""
+        import json, os, subprocess
         from jvm_bridge.jvm import start_jvm
-        start_jvm(max_heap_mb=100)
+        start_jvm(max_heap_mb=100, is_role={is_role})
         import jpype
-        names = ["PINOT_SECRET_KEY_OF_FLIGHTS", "PATH"]
-        seen = {name: jpype.java.lang.System.getenv(name) is not None for name in names}
-        print(json.dumps([seen, os.environ["PINOT_SECRET_KEY_OF_FLIGHTS"]]))
+        names = ["PINOT_SECRET_KEY_OF_FLIGHTS", "PINOT_CONTROLLER_URL", "PATH"]
+        seen = [jpype.java.lang.System.getenv(name) is not None for name in names]
+        passed_on = subprocess.run(["env"], capture_output=True, text=True, check=True).stdout
+        inherited = [f"{{name}}=" in passed_on for name in names]
+        print(json.dumps([seen, inherited, os.environ["PINOT_SECRET_KEY_OF_FLIGHTS"]]))
         """,
-        env={"PINOT_SECRET_KEY_OF_FLIGHTS": "k"},
+        env={"PINOT_SECRET_KEY_OF_FLIGHTS": "k", "PINOT_CONTROLLER_URL": "http://user:pass@host:9000"},
     )
-    assert found == [{"PINOT_SECRET_KEY_OF_FLIGHTS": False, "PATH": True}, "k"]
+    there = [not is_role, not is_role, True]
+    assert found == [there, there, "k"]

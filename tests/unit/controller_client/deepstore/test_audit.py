@@ -28,6 +28,7 @@ class ListedStore(LocalStore):
     """A folder that calls back after it was listed."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.after_list: Callable[[], None] = lambda: None
 
     def list(self, directory_uri: str) -> Iterator[FileInfo]:

@@ -50,6 +50,7 @@ class StepStore(LocalStore):
     """A folder that calls back around uploads."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.before: Callable[[], None] = lambda: None
         self.after: Callable[[], None] = lambda: None
         self.uploads = 0
