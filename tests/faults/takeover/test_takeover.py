@@ -133,15 +133,16 @@ def test_a_scheduler_that_is_told_to_end_leaves_its_lease_at_once(
 
 def test_a_watch_takes_over(store: PropertyStore, usual: OrdinarySession, several: MakeSeveral) -> None:
     name = "deepstore-watch-look-only"
+    audited = "controller_client.deepstore.watch: "
     watches = several("deepstore", "watch", "--look-only", "--interval", "1")
     first = watches.start()
     watches.wait_in_line(store, name, first)
-    watches.wait_said(first, "segments of")
+    watches.wait_said(first, audited)
     second = watches.start()
     watches.wait_said(second, "stands by")
-    assert "segments of" not in watches.log(second)
+    assert audited not in watches.log(second)
     kill_and_take_over(store, usual, watches, name, (first, second))
-    watches.wait_said(second, "segments of")
+    watches.wait_said(second, audited)
 
 
 @pytest.mark.kafka
