@@ -1,4 +1,4 @@
-"""Which of this process' variables Java does not get to see: those that may hold a secret.
+"""Which of this process' variables the Java of a Pinot role does not see: those that may hold a secret.
 
 A role of Pinot answers ``GET /appconfigs`` with its environment, to anybody, and since 1.x writes it into its
 log. It masks those alone whose names end in PASSWORD, TOKEN or SECRET.
@@ -17,7 +17,7 @@ _ADDRESSES = frozenset({"PINOT_CONTROLLER_URL", "PINOT_BROKER_URL"})
 
 
 def keep_from_java() -> None:
-    """Take them out of the process' environment, but for Python; the JVM must not run yet."""
+    """Hide them from the JVM, which must not run yet, and from child processes; ``os.environ`` keeps them."""
     for name in list(os.environ):
         if name.startswith(DEFAULT_PREFIX) or name in _ADDRESSES:
             os.unsetenv(name)  # which os.environ, a copy, does not notice

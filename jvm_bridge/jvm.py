@@ -73,9 +73,8 @@ def start_jvm(
         is_short_lived: Whether this process ends soon. It then takes only the quicker of Java's two
             compilers: some two seconds less at the start, up to half as much time again for what is compiled.
             That pays below some 75 million rows.
-        is_role: Whether a role of Pinot, which shows its environment to anybody, is to run in it: then the
-            variables that may hold secrets are kept from Java, and from processes that this one starts
-            without naming their environment.
+        is_role: Whether a Pinot role, which shows its environment to anybody, is to run in it. Variables that
+            may hold secrets are then hidden from Java, and from child processes that inherit the environment.
 
     Raises:
         SetupError: No fitting Java, no jars, or the JVM refuses to start.
@@ -107,7 +106,7 @@ def start_jvm_with(options: Sequence[str]) -> None:
     Nothing is added but the modules that Pinot needs opened, and an empty folder before the jars, for
     :func:`class_folder`. Signals are the JVM's: SIGQUIT prints its
     threads, SIGTERM, SIGINT and SIGHUP run its shutdown hooks and end the process, and jcmd can attach, as
-    with a stock role. Call it in the main thread.
+    with a stock role. Variables that may hold secrets are hidden from Java. Call it in the main thread.
 
     Raises:
         SetupError: No fitting Java, no jars, or the JVM refuses to start.

@@ -28,7 +28,7 @@ class Promise:
         groups: Entry-point groups of which every entry can be loaded.
         commands: The extras whose commands of ``pinotctl`` run.
         besides: What is there without the extra, where it is used.
-        libraries: Packages of others that can be imported.
+        libraries: Third-party packages that can be imported.
     """
 
     packages: tuple[str, ...] = ()
@@ -44,13 +44,12 @@ class Promise:
 
 
 _FILES = "controller_client.filestore"
-_S3 = "controller_client.filestore.s3"
-_FSSPEC, _WEBHDFS = "controller_client.filestore.fsspec_store", "controller_client.filestore.webhdfs"
-_CLOUDS = (_FSSPEC, _WEBHDFS)
+_S3 = f"{_FILES}.s3"
+_BY_FSSPEC = (f"{_FILES}.fsspec_store", f"{_FILES}.webhdfs")
 
 _MINION = Promise(
     ("jvm_bridge", "minion_tasks", _FILES),
-    without=_CLOUDS,
+    without=_BY_FSSPEC,
     groups=("pinot_plugins.task_executors",),
     commands=("jvm", "minion"),
 )
@@ -61,7 +60,7 @@ _PROMPT = "controller_client.cli.querying.prompt"
 PROMISES = {
     "": Promise(("controller_client.deepstore", "controller_client.publishing", "controller_client.rest")),
     "jvm": Promise(("jvm_bridge",), commands=("jvm",)),
-    "s3": Promise((_FILES,), without=_CLOUDS),
+    "s3": Promise((_FILES,), without=_BY_FSSPEC),
     "gcs": Promise((_FILES,), without=(_S3,), libraries=("gcsfs",)),
     "azure": Promise((_FILES,), without=(_S3,), libraries=("adlfs",)),
     "hdfs": Promise((_FILES,), without=(_S3,)),
@@ -75,7 +74,7 @@ PROMISES = {
     # Airflow itself is there; tests/airflow imports what needs it.
     "airflow": Promise(
         ("controller_client.consumption", _FILES, "controller_client.upsert"),
-        without=_CLOUDS,
+        without=_BY_FSSPEC,
         commands=("upsert",),
     ),
     "coordinator": Promise(
@@ -86,7 +85,7 @@ PROMISES = {
     "demo": _MINION,
     "server": Promise(
         ("jvm_bridge", "controller_client", "server_hooks"),
-        without=("controller_client.coordinator", _PANDAS, _POLARS, _PROMPT, *_CLOUDS),
+        without=("controller_client.coordinator", _PANDAS, _POLARS, _PROMPT, *_BY_FSSPEC),
         groups=("pinot_plugins.server_hooks", "pinot_plugins.broker_hooks"),
         commands=("jvm", "minion", "server", "upsert"),
     ),
@@ -104,7 +103,7 @@ PROMISES = {
     ),
     "spark": Promise(
         ("controller_client", "jvm_bridge", "minion_tasks", "spark_connectors", "pyspark_pinot"),
-        without=(_POLARS, _PROMPT, *_CLOUDS),
+        without=(_POLARS, _PROMPT, *_BY_FSSPEC),
         groups=(
             "pinot_plugins.task_executors",
             "pinot_plugins.engines",
@@ -121,9 +120,8 @@ NEEDS_AN_EXTRA = {
     _POLARS: ("polars", "pyarrow"),
     _PROMPT: ("prompt_toolkit",),
     "controller_client.common.arrow_types": ("pyarrow",),
-    _FSSPEC: ("fsspec",),
     _S3: ("boto3",),
-    _WEBHDFS: ("fsspec",),
+    **dict.fromkeys(_BY_FSSPEC, ("fsspec",)),
     "controller_client.upsert.": ("numpy",),
     "controller_client.coordinator.": ("confluent_kafka", "fastavro", "numpy", "orjson", "xxhash"),
 }

@@ -6,7 +6,6 @@ import pytest
 
 from controller_client.deepstore.segment_record import SegmentRecord, read_record
 from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable
-from tests.support.faulty_http import Rule
 from tests.support.faulty_s3 import FaultyS3
 from tests.support.missing_tool import without
 from tests.support.pinot_services import COMMITS_FOLDER, DEEP_STORE_BUCKET
@@ -55,11 +54,6 @@ def _registered(table: TopicTable, record: SegmentRecord) -> str:
     return wait_for(lambda: _record(table, record.segment).url, "the upload to be registered", _TIMEOUT_S)
 
 
-def _hit(rule: Rule) -> None:
-    """Wait until an upload meets a fault; on a busy machine a commit goes on before its upload begins."""
-    wait_for(lambda: rule.was_hit, "an upload to meet the fault", _TIMEOUT_S)
-
-
 def _size(store: FaultyS3, url: str) -> int:
     bucket, _, key = url.removeprefix("s3://").partition("/")
     client = store.access.client()
@@ -87,7 +81,7 @@ def test_the_store_takes_it_hangs_refuses_and_takes_it_late(table: TopicTable) -
     hang = store.hold("PUT", objects, times=None)
     hanging = _commit(table)
     assert hanging.url == ""
-    _hit(hang)
+    hang.wait_hit()  # on a busy machine a commit goes on before its upload begins
 
     hang.lift()
     _registered(table, hanging)
@@ -103,7 +97,7 @@ def test_the_store_takes_it_hangs_refuses_and_takes_it_late(table: TopicTable) -
     refuse = store.answer(403, "PUT", objects)
     refused = _commit(table)
     assert refused.url == ""
-    _hit(refuse)
+    refuse.wait_hit()
     refuse.lift()
     assert _registered(table, _commit(table))
     home = f"{COMMITS_FOLDER}/{table.name}/{refused.segment}"
@@ -115,7 +109,7 @@ def test_what_waits_for_the_store_outlives_the_server(table: TopicTable) -> None
     store, pinot = _store(table), table.pinot
     refuse = store.answer(403, "PUT", f"{DEEP_STORE_BUCKET}/{COMMITS_FOLDER}/{table.name}/*")
     refused = [_commit(table) for _ in range(2)]
-    _hit(refuse)
+    refuse.wait_hit()
     table.wait_served(replicas=2)
     # One after the other: without the store, a server that has lost a segment gets it from the other one.
     for role in ("hosted_1", "hosted_2"):

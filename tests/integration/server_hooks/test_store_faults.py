@@ -46,7 +46,7 @@ def test_the_store_fails_every_fifth_call_then_is_full(
     # Not 403: later versions of Pinot log in anew, and try again.
     fifth = store.answer(507, "*", objects_of(table), every=5)
     fill(table, 3, partitions=2)
-    assert fifth.was_hit
+    fifth.wait_hit()
     fifth.lift()
     # Servers upload late what was refused.
     wait_for(lambda: not _without(table), "all segments to be in the store", _TIMEOUT_S)

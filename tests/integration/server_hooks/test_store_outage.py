@@ -27,7 +27,7 @@ def test_consumption_goes_on_without_the_store_and_repair_fills_it(
         fill(table, count, partitions=2)
     without = {segment for segment, url in urls(table).items() if not url}
     assert len(without) == 4 * count
-    assert away.was_hit
+    away.wait_hit()
     assert audit(table.full_name, "--min-copies", "1").get("no_url") == without
 
     # A server that lost its disk gets what the other has: the store has nothing of it.
