@@ -1,8 +1,9 @@
 """The one place where a call is made again.
 
 Only for failures that are safe to repeat: reads, calls of which not a byte was sent, and a compare-and-set
-that somebody else was ahead of. What may be repeated is decided in :mod:`controller_client.rest.transport`
-and :mod:`controller_client.zookeeper.compare_and_set`; how often and how long is decided here.
+that somebody else was ahead of. What may be repeated is decided in :mod:`controller_client.rest.transport`,
+:mod:`controller_client.stream.leaders` and :mod:`controller_client.zookeeper.compare_and_set`; how often and
+how long is decided here.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class RetryPolicy:
 
 
 class TransientFailureError(Exception):
-    """A failure that may be repeated; raised by the transport, seen by nobody else.
+    """A failure that may be repeated; raised by the call, seen by nobody else.
 
     Args:
         error: What is raised in the end, when no attempt is left.

@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from controller_client.errors import SourceError
 from controller_client.stream.config import StreamConfig
+from controller_client.stream.leaders import ask_leader
 from controller_client.stream.offsets import client_settings, topic_partitions
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.update_message import Events, VersionEnd, VersionRecord, decode_any
@@ -137,10 +138,11 @@ class SentVersions:
 
     def _range(self, partition: int) -> tuple[int, int]:
         place = TopicPartition(self._topic, partition)
-        try:
-            low, high = self._consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
-        except KafkaException as error:
-            raise self._failed(error.args[0].str()) from error
+        low, high = ask_leader(
+            lambda: self._consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S),
+            self._failed,
+            what=f"reading the offsets of {self._topic}",
+        )
         return int(low), int(high)
 
     def _failed(self, reason: str) -> SourceError:

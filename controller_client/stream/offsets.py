@@ -16,6 +16,7 @@ from controller_client.common.extras import extra_for, install_command
 from controller_client.common.redaction import mask_text
 from controller_client.errors import NotFoundError, SourceError
 from controller_client.stream.config import StreamConfig
+from controller_client.stream.leaders import ask_leader
 
 __all__ = [
     "KafkaOffsets",
@@ -118,21 +119,29 @@ class KafkaOffsets:
                     where=self._brokers,
                     remedy="check the topic's name and the list of brokers",
                 )
-            partitions = [TopicPartition(self._topic, each) for each in found]
-            earliest, latest = (
-                self._offsets(partitions, getattr(OffsetSpec, end)()) for end in ("earliest", "latest")
-            )
         except KafkaException as error:
-            raise SourceError(
-                f"Kafka does not return the offsets of {self._topic}: {error.args[0].str()}",
-                where=self._brokers,
-                remedy="check that Kafka is up, and that this machine can reach it",
-            ) from error
+            raise self._fault(error.args[0].str()) from error
+        partitions = [TopicPartition(self._topic, each) for each in found]
+        earliest, latest = (
+            self._offsets(partitions, getattr(OffsetSpec, end)()) for end in ("earliest", "latest")
+        )
         return {each: OffsetRange(earliest[each], latest[each]) for each in sorted(earliest)}
 
     def _offsets(self, partitions: list[Any], spec: Any) -> dict[int, int]:
-        requested = self._admin.list_offsets(dict.fromkeys(partitions, spec), request_timeout=_TIMEOUT_S)
-        return {place.partition: future.result(_TIMEOUT_S * 2).offset for place, future in requested.items()}
+        def ask() -> dict[int, int]:
+            requested = self._admin.list_offsets(dict.fromkeys(partitions, spec), request_timeout=_TIMEOUT_S)
+            return {
+                place.partition: future.result(_TIMEOUT_S * 2).offset for place, future in requested.items()
+            }
+
+        return ask_leader(ask, self._fault, what=f"reading the offsets of {self._topic}")
+
+    def _fault(self, reason: str) -> SourceError:
+        return SourceError(
+            f"Kafka does not return the offsets of {self._topic}: {reason}",
+            where=self._brokers,
+            remedy="check that Kafka is up, and that this machine can reach it",
+        )
 
 
 def open_offsets(stream: StreamConfig) -> StreamOffsets:

@@ -8,6 +8,7 @@ from typing import Any
 
 from controller_client.errors import NotFoundError, SourceError
 from controller_client.stream.config import StreamConfig
+from controller_client.stream.leaders import ask_leader
 from controller_client.stream.offsets import client_settings, topic_partitions
 from controller_client.upsert.update_message import VersionEnd, decode_any
 
@@ -96,10 +97,14 @@ class VersionEnds:
                     f"there is no topic {self._topic}",
                     remedy="check that the key coordinator has been started",
                 )
-            place = TopicPartition(self._topic, self._partition)
-            low, high = self._consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
         except KafkaException as error:
             raise self._failed(error.args[0].str()) from error
+        place = TopicPartition(self._topic, self._partition)
+        low, high = ask_leader(
+            lambda: self._consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S),
+            self._failed,
+            what=f"reading the offsets of {self._topic}",
+        )
         return int(low), int(high)
 
     def _next_end(self, offset: int, stop: int) -> tuple[int, VersionEnd] | None:

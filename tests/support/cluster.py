@@ -179,6 +179,11 @@ class PinotCluster:
         parts = urlsplit(self.broker_url)
         return f"Broker_{parts.hostname}_{parts.port}"
 
+    @property
+    def minion_instance(self) -> str:
+        """The name of the cluster's own minion; a test may have started others."""
+        return self._layout.minion_instance
+
     def broker(self) -> BrokerClient:
         """Return a new client of the broker; the caller closes it."""
         return BrokerClient([self.broker_url])

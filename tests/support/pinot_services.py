@@ -210,6 +210,11 @@ class PinotLayout:
             **self.file_systems("pinot.server"),
         }
 
+    @property
+    def minion_instance(self) -> str:
+        """The name of :meth:`minion_service` in Helix."""
+        return f"Minion_{MINION_ADDRESS}_{self.slot.port(Port.MINION)}"
+
     def minion_service(self) -> Service:
         """Return a minion hosted in Python, with the task executors of this checkout."""
         port = self.slot.port(Port.MINION)

@@ -11,7 +11,6 @@ from tests.faults.file_ingestion.place import Place
 from tests.faults.file_ingestion.runs import Halt, Ran, Runners
 from tests.integration.file_ingestion.ingestion import Reader
 from tests.support.faulty_http import FaultyHttp, Rule
-from tests.support.pinot_services import MINION_ADDRESS
 
 SWITCH = Halt("after", "session SWITCH")
 
@@ -166,9 +165,7 @@ class MinionInSubtask:
             place.pinot.start("minion")
         else:
             path = f"/{place.pinot.cluster_name}/LIVEINSTANCES"
-            own = f"Minion_{MINION_ADDRESS}_"
-            (minion,) = [name for name in place.store.live_instances() if name.startswith(own)]
-            expire_owner(place.pinot.zookeeper_address, f"{path}/{minion}")
+            expire_owner(place.pinot.zookeeper_address, f"{path}/{place.pinot.minion_instance}")
             rule.lift()
         return runner.ended()
 

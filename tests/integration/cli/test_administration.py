@@ -79,8 +79,7 @@ def test_tags_and_states_of_instances(run: Run, dead: list[str], tenant: str) ->
 
 def test_an_instance_is_disabled_and_enabled(run: Run, pinot: PinotCluster) -> None:
     """The minion: it has nothing of any table, and no task now."""
-    with pinot.client() as client:
-        (name,) = [each for each in client.instances.live() if each.startswith("Minion_")]
+    name = pinot.minion_instance
     assert rows(run("instance", "disable", name, "--dry-run", *JSON))["enabled"]
     run("instance", "disable", name, code=1, stdin="n\n")
     try:
