@@ -55,6 +55,7 @@ class HostedRole:
         self._runner: HookRunner | None = None
         self._view: HostedRoleView | None = None
         self._is_running = False
+        self._is_stopping = False
         self._end = threading.Event()
 
     @property
@@ -126,6 +127,8 @@ class HostedRole:
         try:
             self._starter.start()
         except jpype.JException as error:
+            if self._is_stopping:
+                self._end.wait()  # the JVM's shutdown took the connection away, and ends the process
             self._leave_half_way()
             raise self._refused(error) from error
         self._is_running = True
@@ -144,9 +147,12 @@ class HostedRole:
     def _stop(self) -> None:
         """Leave as the stock role does: no new queries, the running ones end, then it goes.
 
-        Called in a thread of the JVM's shutdown. A role that is still starting just ends, as a stock one.
+        Called in a thread of the JVM's shutdown. A role that is still starting leaves the cluster and ends;
+        a stock one would count as live until its session ends.
         """
+        self._is_stopping = True
         if not self._is_running:
+            self._leave_half_way()
             return
         import jpype
 
@@ -159,14 +165,14 @@ class HostedRole:
             logger.exception("%s did not stop in order; it ends all the same", view.instance_id)
 
     def _leave_half_way(self) -> None:
-        """Disconnect a role that joined but did not start: else it would be live until its session ends."""
+        """Disconnect a role that joined but has not started: else it would be live until its session ends."""
         import jpype
 
         try:
             field = jpype.JClass(self._kind.base_starter).class_.getDeclaredField(self._kind.helix_field)
             field.setAccessible(True)
             manager = field.get(self._starter)
-            if manager is not None:
+            if manager is not None and manager.isConnected():
                 manager.disconnect()
         except jpype.JException:
             logger.exception("%s may count as live until its session ends", self.instance_id)

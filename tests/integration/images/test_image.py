@@ -224,6 +224,8 @@ def test_a_server(
     pinot: PinotCluster, client: ControllerClient, store: PropertyStore, start: Start, agent: bytes
 ) -> None:
     netty, admin, grpc, query_server, query_runner = free_ports(5)
+    # Tables of other tests are not on a server of this tag.
+    instance = client.instances.create("server", HOST, netty, tags=["image_OFFLINE"])
     container = start(
         RoleContainer.of_role,
         pinot,
@@ -246,7 +248,6 @@ def test_a_server(
         java_opts=f"{SESSION} -javaagent:{FOLDER}/{JAR}=server",
         files={JAR: agent},
     )
-    instance = f"Server_{HOST}_{netty}"
     for path in ("/health/liveness", "/health/readiness"):
         container.wait_healthy(f"http://{HOST}:{admin}{path}")
     _check_role(container, client, store, instance, "server")
@@ -256,6 +257,7 @@ def test_a_broker(
     pinot: PinotCluster, client: ControllerClient, store: PropertyStore, start: Start, agent: bytes
 ) -> None:
     query, runner = free_ports(2)
+    instance = client.instances.create("broker", HOST, query, tags=["image_BROKER"])
     container = start(
         RoleContainer.of_role,
         pinot,
@@ -273,7 +275,7 @@ def test_a_broker(
     )
     container.wait_healthy(f"http://{HOST}:{query}/health")
     assert requests.get(f"http://{HOST}:{query}/health", timeout=5).text == "OK"
-    _check_role(container, client, store, f"Broker_{HOST}_{query}", "broker")
+    _check_role(container, client, store, instance, "broker")
 
 
 def _check_role(

@@ -380,3 +380,13 @@ def test_it_leaves_in_order_when_java_ends_itself(make_server: MakeServer, tmp_p
     assert not server.takes_queries()
     assert "hook sees the stop" in server.log
     assert "Finish shutting down Pinot server" in server.log
+
+
+def test_a_hosted_server_that_is_stopped_while_it_starts_leaves_the_cluster(make_server: MakeServer) -> None:
+    # Its session would outlast the test's question.
+    server = make_server(_HOSTED, java_opts=JAVA_OPTS.replace("timeout=4000", "timeout=30000"))
+    server.start()
+    wait_for(server.is_live, "it to join", interval_s=0.005)
+    server.signal(signal.SIGTERM)
+    assert server.wait_end() == 128 + signal.SIGTERM
+    assert not server.is_live()

@@ -55,7 +55,8 @@ def make() -> Iterator[Make]:
             config = ControllerConfig(
                 server.url,
                 auth=BasicAuth("admin", Secret(PASSWORD)),
-                read_timeout_s=0.2,
+                # Short where it is waited out, and long enough for an answer on a busy machine.
+                read_timeout_s=1 if silence in script else 60,
                 retry=RetryPolicy(attempts=3),
                 **settings,  # type: ignore[arg-type]
             )
