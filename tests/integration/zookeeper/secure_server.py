@@ -114,6 +114,7 @@ def secure_zookeeper(folder: Path) -> Iterator[SecureZooKeeper]:
                 "org.apache.zookeeper.server.quorum.QuorumPeerMain",
                 str(folder / "zoo.cfg"),
             ],
+            cwd=folder,  # Pinot's log4j2.xml has it write to the folder logs, too
             stdout=log,
             stderr=log,
         )
