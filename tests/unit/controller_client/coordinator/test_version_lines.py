@@ -31,5 +31,6 @@ def test_an_example_of_a_row_without_a_key_is_logged() -> None:
     lines.close()
     (line,) = logged
     assert line.endswith(
-        "1 rows without a key (partition 0, offset 7: x is not an INT), held back until the rebuild has caught up"
+        "1 rows without a key (partition 0, offset 7: x is not an INT), "
+        "held back until the rebuild has caught up"
     )
