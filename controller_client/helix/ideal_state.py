@@ -236,7 +236,7 @@ def _change(
             raise NotFoundError(f"there is no table {table}", where=path)
         return change(present)
 
-    return store.change_at(path, of_table, alongside=alongside).there.record
+    return store.change_at(path, of_table, alongside=alongside).current.record
 
 
 def ideal_state_path(store: PropertyStore, table: TableName) -> str:

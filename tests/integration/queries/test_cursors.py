@@ -55,7 +55,7 @@ def test_a_cursor_that_cannot_be(broker: BrokerClient, kinds: str) -> None:
     with pytest.raises(QueryError, match="nope"):
         broker.cursor(f"select nope from {kinds}")
     if not has(Capability.CURSORS):
-        with pytest.raises(UnsupportedError, match="the broker lacks results that a broker keeps"):
+        with pytest.raises(UnsupportedError, match="the broker lacks results that the broker stores"):
             broker.cursor(f"select id from {kinds}")
 
 

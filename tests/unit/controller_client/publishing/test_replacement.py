@@ -255,7 +255,7 @@ def test_missing_old_segments_are_named_before_anything_is_sent(world: World) ->
 
 def test_taken_new_names_are_named_before_anything_is_sent(world: World) -> None:
     world.push(["new_2"])
-    with pytest.raises(ConflictError, match=r"names that t_OFFLINE has already: \['new_2'\]"):
+    with pytest.raises(ConflictError, match=r"names that already exist in t_OFFLINE: \['new_2'\]"):
         world.replacement().start()
     assert world.lineage.calls == []
 

@@ -1,4 +1,4 @@
-"""ZooKeeper's sessions and ephemeral znodes in memory: several clients of one server, on one clock."""
+"""ZooKeeper's sessions and ephemeral znodes in memory: several clients of a server, on one clock."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Node:
 
 
 class Server:
-    """What ZooKeeper does with sessions: one that was silent for its time ends, and its znodes with it.
+    """ZooKeeper's handling of sessions: a session without heartbeats expires, and its znodes are deleted.
 
     Attributes:
         nodes: By path.
@@ -62,16 +62,16 @@ class Server:
                     watcher(event)
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass, and end the sessions that were silent for too long."""
+        """Advance the time, and expire sessions without heartbeats."""
         self.clock.advance(seconds)
         sessions = {id(node.session): node.session for node in self.nodes.values()}
         for session in sessions.values():
             if self.clock.monotonic() - session.heard_s >= SESSION_S:
-                # Whoever was silent for so long is stopped or cut off, and hears nothing of it.
+                # Such a client is paused or disconnected, so it is not notified.
                 self.end(session, untold=session)
 
     def end(self, session: _Session, untold: _Session | None = None) -> None:
-        """End a session: its znodes go."""
+        """End a session and delete its znodes."""
         for path in [path for path, node in self.nodes.items() if node.session is session]:
             self.delete(path, untold)
         for client in self.clients:
@@ -90,7 +90,7 @@ class _Created:
 
 
 class Client(ZooKeeperConnection):
-    """One process' connection.
+    """A process's connection.
 
     Attributes:
         is_connected: False: cut off; calls take their time and fail.
@@ -182,7 +182,7 @@ class Client(ZooKeeperConnection):
 
 
 class MemberStore(PropertyStore):
-    """The property store of one process."""
+    """The property store of a process."""
 
     def __init__(self, server: Server) -> None:
         super().__init__("127.0.0.1:1", "c", clock=server.clock)
