@@ -44,7 +44,7 @@ def test_pages_of_a_result(broker: BrokerClient, kinds: str) -> None:
     cursor = broker.cursor(sql, params={"id": 0}, rows_per_page=5)
     assert cursor.next_page() is not None
     cursor._transport.request("DELETE", f"{cursor._path}/")
-    with pytest.raises(NotFoundError, match="no more of the result than the 5 rows"):
+    with pytest.raises(NotFoundError, match="no longer has the result, of which 5 rows"):
         cursor.next_page()
     cursor.close()
 

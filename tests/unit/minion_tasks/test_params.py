@@ -182,7 +182,7 @@ def test_the_mode(
         (_with(tableMaxNumTasks="many"), "tableMaxNumTasks"),
         (_with(taskMaxNumFilesPerTask="-1"), "taskMaxNumFilesPerTask is '-1'"),
         (_with(taskMaxDataSize="big"), "taskMaxDataSize"),
-        (_with(taskMaxDataSize="0"), "expected a size above 0"),
+        (_with(taskMaxDataSize="0"), "expected a size greater than 0"),
         (_with(desiredSegmentSize="5 apples"), "desiredSegmentSize"),
         (_with(desiredSegmentSize="-5M"), "desiredSegmentSize"),
         (_with(maxNumRecordsPerSegment="0"), "maxNumRecordsPerSegment"),
