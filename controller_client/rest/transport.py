@@ -7,7 +7,7 @@ failure differs:
 what happened                  a call that only reads       a call that may change something
 =============================  ===========================  ==========================================
 no connection                  repeated, UnreachableError   repeated, UnreachableError: nothing was sent
-timeout, reset, truncated       repeated, NotAppliedError    OutcomeUnknownError, never repeated
+timeout, reset, truncated      repeated, NotAppliedError    OutcomeUnknownError, never repeated
 502, 503, 504                  repeated, NotAppliedError    OutcomeUnknownError, never repeated
 429                            repeated, RejectedError      RejectedError
 any other status               see :mod:`.error_map`        see :mod:`.error_map`
@@ -139,8 +139,7 @@ class Transport:
             file: Name and open file, sent from its current position as the multipart form field ``file``.
             headers: In addition to ``Accept: application/json``.
             read_only: Whether the call changes nothing and may be repeated; default: true for GETs.
-            read_timeout_s: Seconds to wait for the first byte, and between bytes; default: the
-                configuration's.
+            read_timeout_s: Longest wait for a byte, in seconds; default: the configuration's.
             retry: Retry policy; default: the configuration's.
 
         Raises:
@@ -218,15 +217,13 @@ class Transport:
     ) -> int:
         """GET and write the body to an open file; retries start at the file's current position.
 
-        Redirects within the base address are followed. A redirect to another host is refused, because
-        credentials and client certificate are not meant for it.
+        Redirects within the base address are followed; others are refused: they must not get the credentials.
 
         Args:
             path: Path, quoted, with a leading slash.
             target: File to write.
             params: Query; entries with None are omitted.
-            read_timeout_s: Seconds to wait for the first byte, and between bytes; default: the
-                configuration's.
+            read_timeout_s: Longest wait for a byte, in seconds; default: the configuration's.
             max_bytes: Maximum number of bytes to write; None: no limit.
 
         Returns:
@@ -272,8 +269,7 @@ class Transport:
             query: Query in the form of an address. It may be a secret, so errors and logs show neither it nor
                 what the other side reports about it.
             params: Query; entries with None are omitted.
-            read_timeout_s: Seconds to wait for the first byte, and between bytes; default: the
-                configuration's.
+            read_timeout_s: Longest wait for a byte, in seconds; default: the configuration's.
             max_bytes: Maximum number of bytes to write; None: no limit.
 
         Raises:
@@ -355,8 +351,7 @@ class Transport:
     ) -> requests.Response:
         """GET a file and leave the body unread.
 
-        A session reads the body of a redirect, however long, even if it does not follow it, so this bypasses
-        the session.
+        It bypasses the session, which reads the body of a redirect, however long, even without following it.
         """
         request = requests.Request(
             "GET",
