@@ -22,7 +22,7 @@ class QueryStats:
     """The broker's statistics on a query.
 
     With ``groups_limit_reached``, groups are missing from the result. ``segments_invalid`` counts segments
-    that lack a column of the query: servers skip them without an error. ``row_filters_applied`` tells whether
+    that lack a column of the query: servers skip them without an error. ``row_filters_applied`` is True if
     the broker removed rows that this user may not see (Pinot 1.4 and later).
     """
 

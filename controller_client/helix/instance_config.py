@@ -20,8 +20,8 @@ _HOST, _PORT = "HELIX_HOST", "HELIX_PORT"
 def take_no_more_subtasks(store: PropertyStore, instance: str) -> None:
     """Keep Helix from assigning more subtasks to a minion; it finishes its running ones.
 
-    Helix assigns subtasks to a minion up to its limit, which is set to 0. Its tags stay, because those
-    waiting for a job look for them. A minion resets its limit when it starts.
+    Helix assigns subtasks to a minion up to its limit, which is set to 0. Its tags stay, because callers
+    waiting for a job check them. A minion resets its limit when it starts.
 
     Raises:
         NotFoundError: There is no such instance.

@@ -21,7 +21,7 @@ __all__ = ["Unfinished", "unfinished_subtasks"]
 
 _QUEUE = "TaskQueue_"
 _JOB = "_Task_"
-_BEGUN, _NOT_BEGUN = "IN_PROGRESS", "NOT_STARTED"
+_STARTED, _NOT_STARTED = "IN_PROGRESS", "NOT_STARTED"
 _STOPPED = "STOPPED"
 _RUNNING = "RUNNING"
 _ENDED = frozenset({"COMPLETED", "ERROR", "TASK_ABORTED", "TASK_ERROR", "TIMED_OUT"})
@@ -87,7 +87,7 @@ def _unfinished_jobs(store: PropertyStore, task_type: str | None) -> list[str]:
         if context is None:
             continue
         is_stopped = context.simple_fields.get("STATE") == _STOPPED
-        wanted = {_BEGUN} if is_stopped else {_BEGUN, _NOT_BEGUN}
+        wanted = {_STARTED} if is_stopped else {_STARTED, _NOT_STARTED}
         states = context.map_fields.get("JOB_STATES", {})
         jobs += [job for job, state in states.items() if state in wanted]
     return jobs

@@ -124,7 +124,7 @@ class ClusterLock:
         if acquired:
             self._lock = lock
             # A session lost while waiting does not matter, because the znode belongs to the current one; if
-            # that one has been lost since, the znode is missing.
+            # the current one has been lost since, the znode is missing.
             self._session_lost = False
             self._session_lost = not self._connection.exists(f"{self.path}/{lock.node}")
             _logger.info("acquired the lock %s", self.path)

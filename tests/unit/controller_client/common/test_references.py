@@ -87,7 +87,7 @@ def test_allowed_references_are_resolved(folder: Path, text: str, expected: str)
         ("${file:empty}", {FOLDER: "FOLDER"}, "is empty"),
     ],
 )
-def test_an_unresolvable_reference_names_itself_the_place_and_the_remedy(
+def test_an_unresolvable_reference_is_reported_with_its_location_and_remedy(
     folder: Path, text: str, env: dict[str, str], message: str
 ) -> None:
     (folder.parent / "outside").write_text("hush")

@@ -21,12 +21,12 @@ def test_a_wait_ends(timeout_s: float, passed_s: float, first_poll_s: float, lon
     # The rest of a wait may be too short for the clock to advance.
     clock = FakeClock()
     clock.advance(passed_s)
-    looks = 0
+    polls = 0
 
     def missing() -> str:
-        nonlocal looks
-        looks += 1
-        assert looks < 2_000
+        nonlocal polls
+        polls += 1
+        assert polls < 2_000
         return "all"
 
     with pytest.raises(WaitTimeoutError, match="last seen: all"):

@@ -34,8 +34,8 @@ class LineageServer:
         entries: Entry id -> document, as Pinot writes them.
         segments: Segment -> state in the external view; the ideal state says ONLINE of each.
         faults: Call ("start", "end", "revert") -> faults of the next such calls.
-        calls: Changing calls in their order.
-        unreadable_after: A call after which the lineage cannot be read any more.
+        calls: The calls that change something, in order.
+        unreadable_after: A call after which the lineage can no longer be read.
     """
 
     def __init__(self, server: ScriptedServer) -> None:

@@ -90,7 +90,7 @@ def test_brokers_that_skip_new_segments_must_first_treat_them_as_old(servers: Se
     servers = Servers(PinotVersion(1, 0))
     servers.kill("S1")
     assert NEW_SEGMENT_S <= servers.waited_s(1) < NEW_SEGMENT_S + 2
-    assert Servers(PinotVersion(1, 0)).waited_s(1) == 0, "with nobody behind"
+    assert Servers(PinotVersion(1, 0)).waited_s(1) == 0, "with no server behind"
 
 
 def test_by_default_all_replicas_are_awaited(servers: Servers) -> None:

@@ -245,8 +245,8 @@ def test_a_reload_that_is_never_fully_counted_is_requested_again(make: Make) -> 
     one, both = (answer(200, {**counts, "successCount": count}) for count in (1, 2))
     asked = answer(200, {"status": '{"t_OFFLINE": {"reloadJobId": "second"}}'})
     passed_s = itertools.accumulate(growing_pauses(0.1, 2.0))
-    looks = len(list(itertools.takewhile(lambda now_s: now_s < 30, passed_s)))
-    script = [step for _ in range(looks + 1) for step in (views, one)]
+    polls = len(list(itertools.takewhile(lambda now_s: now_s < 30, passed_s)))
+    script = [step for _ in range(polls + 1) for step in (views, one)]
     client, server = make(views, V11, one, *script, asked, views, both)
     assert client.segments.wait_reloaded("t_OFFLINE", "first", 300).reloaded == 2
     targets = [request.target for request in server.requests]

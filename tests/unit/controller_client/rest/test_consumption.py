@@ -76,7 +76,7 @@ def test_an_error_of_the_controller_leaves_the_flag_unknown() -> None:
 
 
 def test_progress_is_read_from_old_and_new_versions() -> None:
-    told = {
+    reported = {
         "_segmentToConsumingInfoMap": {
             "a": [
                 {
@@ -108,7 +108,7 @@ def test_progress_is_read_from_old_and_new_versions() -> None:
         }
     }
     with (
-        ScriptedServer(answer(200, told)) as server,
+        ScriptedServer(answer(200, reported)) as server,
         ControllerClient(ControllerConfig(server.url)) as client,
     ):
         assert client.consumption.progress(TABLE) == {

@@ -113,8 +113,8 @@ def test_a_failed_start_is_unknown_with_downtime_and_refused_without(make: Make)
 
 
 def test_what_old_versions_abandon_silently_is_refused(make: Make) -> None:
-    begun = answer(200, {**DONE, "status": "IN_PROGRESS"})
-    client, _ = make(begun, V11, begun, begun)
+    started = answer(200, {**DONE, "status": "IN_PROGRESS"})
+    client, _ = make(started, V11, started, started)
     with pytest.raises(RejectedError, match="must stay available, but there are only 1"):
         client.rebalance.start("t_OFFLINE")
     for options in (RebalanceOptions(min_available_replicas=0), RebalanceOptions(downtime=True)):

@@ -35,9 +35,9 @@ class Server:
     """ZooKeeper's handling of sessions: a session without heartbeats expires, and its znodes are deleted.
 
     Attributes:
-        nodes: By path.
-        deleted: Paths of the znodes that went, in their order.
-        clients: Who is told of what goes.
+        nodes: The znodes by path.
+        deleted: Paths of the deleted znodes, in order of deletion.
+        clients: The clients to notify of deleted znodes.
     """
 
     def __init__(self, clock: FakeClock) -> None:
@@ -93,11 +93,11 @@ class Client(ZooKeeperConnection):
     """A process's connection.
 
     Attributes:
-        is_connected: False: cut off; calls take their time and fail.
-        answers_after_s: How long it takes to look.
+        is_connected: False: disconnected; calls fail after a while.
+        answers_after_s: How long a read takes.
         loses_reply: The reply to the next write is lost.
-        session: None: it has none yet, or has given it up.
-        expired: ZooKeeper has ended the session, and the client does not know yet.
+        session: None: it has none yet, or has closed it.
+        expired: ZooKeeper has ended the session, but the client does not know yet.
     """
 
     def __init__(self, server: Server) -> None:
