@@ -164,5 +164,5 @@ def test_each_of_two_brokers_is_waited_for_also_one_that_stops_and_one_that_dies
 
 def test_a_table_without_segments(client: ControllerClient, table: TableName) -> None:
     wait_routed(client, table, present=(), absent=["some"], timeout_s=300)
-    with pytest.raises(WaitTimeoutError, match="not 1 new ones"):
+    with pytest.raises(WaitTimeoutError, match="lacks 1 new ones"):
         wait_routed(client, table, present=["some"], absent=(), timeout_s=0)

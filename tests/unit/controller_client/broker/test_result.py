@@ -179,7 +179,7 @@ def test_rows_dicts_and_iteration() -> None:
 def test_two_columns_with_the_same_name() -> None:
     found = QueryResult((Column("n", "INT"), Column("n", "INT")), [[1, 2]], _STATS, "")
     for call in (found.dicts, found.to_polars):
-        with pytest.raises(ConfigError, match="several columns n"):
+        with pytest.raises(ConfigError, match="several columns with the name n"):
             call()
     assert found.to_arrow().num_columns == 2
     assert found.to_pandas().iloc[0].tolist() == [1, 2]

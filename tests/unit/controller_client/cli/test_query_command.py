@@ -65,7 +65,7 @@ def test_what_is_refused_before_anything_is_asked(run: Run, tmp_path: Path) -> N
     for words, message in (
         (("query",), "no SQL is given"),
         (("query", "select 1", "--file", str(file)), "both SQL and --file are given"),
-        (("query", "--file", str(tmp_path / "none.sql")), "cannot be parsed"),
+        (("query", "--file", str(tmp_path / "none.sql")), "cannot be read"),
         (("query", "--file", str(file), "--output", "csv"), "2 statements, and csv holds the rows of one"),
         (("query", "--shell"), "the shell needs a terminal"),
         (("query", "select 1", "--shell"), "--shell asks for statements itself"),

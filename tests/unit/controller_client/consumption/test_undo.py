@@ -219,7 +219,7 @@ def test_what_others_change_meanwhile_stays_unless_it_is_the_same_key(calls: Cal
     with _killed_at(world, kept, 1, applied=True), pytest.raises(KilledError):
         _run(world, CHANGES)
     kept.config = _config({**OLD, TOPIC: "other"})
-    with pytest.raises(ConflictError, match="another client changed"):
+    with pytest.raises(ConflictError, match="changed by somebody else"):
         _run(world, CHANGES)
 
 

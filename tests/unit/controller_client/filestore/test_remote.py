@@ -102,7 +102,11 @@ def test_a_store_serves_only_its_own_bucket() -> None:
         ("hdfs://nn:8020/x", {}, "webhdfs://NAMENODE:9870"),
         ("gs://b/x", {"accessKey": "hush"}, "has no property 'accessKey'"),
         ("gs://b/x", {"projectid": "x"}, "did you mean projectId"),
-        ("gs://b/x", {"endpoint": "https://${env:hush}"}, "endpoint of the file system of gs: holds a ref"),
+        (
+            "gs://b/x",
+            {"endpoint": "https://${env:hush}"},
+            "endpoint of the file system of gs: contains a ref",
+        ),
         ("abfss://c@a.dfs.core.windows.net/x", {"accesskey": "hush"}, "did you mean accessKey"),
         ("webhdfs://nn:9870/x", {"token": "hush"}, "has no property 'token'"),
     ],

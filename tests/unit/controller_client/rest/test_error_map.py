@@ -236,7 +236,7 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
         "Pinot rejects the config of t1_OFFLINE: Invalid replication number",
     ),
     ("POST", "/tables", 400, _NO_TIME, RejectedError, "the config of a realtime table names no time column"),
-    ("POST", "/tables", 409, _EXISTS, ConflictError, "there is a table t1_OFFLINE already"),
+    ("POST", "/tables", 409, _EXISTS, ConflictError, "the table t1_OFFLINE already exists"),
     ("POST", "/schemas", 400, _SCHEMA, RejectedError, "Pinot cannot read the schema, and gives no reason"),
     ("PUT", "/schemas/t2", 400, _SCHEMA, RejectedError, "Pinot cannot read the schema, and gives no reason"),
     (
