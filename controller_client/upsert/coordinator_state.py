@@ -28,19 +28,19 @@ class CoordinatorState:
     Attributes:
         record: Its last report; None before its first version.
         holder: The process that holds its lock; None: it is not running.
-        has_started: Whether it has started a generation, i.e. has been started before.
+        has_begun: Whether it has started a generation, i.e. has been started before.
     """
 
     record: CoordinatorRecord | None
     holder: LockHolder | None
-    has_started: bool
+    has_begun: bool
 
     @property
     def phase(self) -> CoordinatorPhase:
         """The phase it is in."""
         if self.holder is not None:
             return CoordinatorPhase.RUNNING if self.record else CoordinatorPhase.STARTING
-        started = self.record is not None or self.has_started
+        started = self.record is not None or self.has_begun
         return CoordinatorPhase.STOPPED if started else CoordinatorPhase.NEVER_STARTED
 
     def line(self) -> str:

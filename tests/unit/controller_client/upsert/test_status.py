@@ -24,7 +24,7 @@ PROGRESS = {1: PartitionProgress(None, 5, 8), 0: PartitionProgress("t__0__3__x",
 
 
 def status(coordinator: CoordinatorRecord | None, **servers: ServerRecord | None) -> UpsertStatus:
-    state = CoordinatorState(coordinator, None, has_started=False)
+    state = CoordinatorState(coordinator, None, has_begun=False)
     return UpsertStatus(TableMark(TableName("t_REALTIME"), CREATED, servers), state, now_ms=20_000)
 
 
